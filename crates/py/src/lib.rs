@@ -1,0 +1,18 @@
+//! The Python module `crosswind._core`: the only crate that knows Python.
+//!
+//! Thin: every function converts, calls one crate, converts back. `python/crosswind/_core.pyi` is its contract.
+
+use pyo3::prelude::*;
+
+mod errors;
+mod measure;
+mod model;
+mod schema;
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    schema::register(module)?;
+    model::register(module)?;
+    measure::register(module)
+}

@@ -1,0 +1,91 @@
+//! `crosswind-schema` for Python.
+
+use crosswind_schema::{Experiment, Measurement, Plan, Platform, json_schema};
+use pyo3::prelude::*;
+
+use crate::errors;
+
+/// A checked platform; `crosswind.Platform` wraps it.
+#[pyclass(frozen, name = "Platform", module = "crosswind._core")]
+pub struct PyPlatform(pub Platform);
+
+#[pymethods]
+impl PyPlatform {
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "platform.toml"))]
+    fn from_toml(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Platform::from_toml(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "platform"))]
+    fn from_json(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Platform::from_json(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    fn to_toml(&self) -> PyResult<String> {
+        self.0.to_toml().map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        json(&self.0)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.nodes.len()
+    }
+
+    fn warnings_json(&self) -> PyResult<String> {
+        json(&self.0.warnings())
+    }
+}
+
+pub fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
+    serde_json::to_string(value).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+}
+
+/// Checks an experiment; its canonical form as JSON.
+#[pyfunction]
+fn read_experiment(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let experiment = Experiment::from_toml(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&experiment)
+}
+
+/// Checks a measurement's header; its canonical form as JSON.
+#[pyfunction]
+fn read_measurement_header(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let header = Measurement::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&header)
+}
+
+/// Checks a plan; its canonical form as JSON.
+#[pyfunction]
+fn read_plan(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let plan = Plan::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&plan)
+}
+
+/// The JSON Schema of a file kind, as JSON text.
+#[pyfunction]
+fn schema_of(kind: &str) -> PyResult<String> {
+    let known = || pyo3::exceptions::PyKeyError::new_err(format!("{kind}: one of {}", json_schema::KINDS.join(", ")));
+    json(&json_schema::of(kind).ok_or_else(known)?)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyPlatform>()?;
+    for function in [
+        wrap_pyfunction!(read_experiment, module)?,
+        wrap_pyfunction!(read_measurement_header, module)?,
+        wrap_pyfunction!(read_plan, module)?,
+        wrap_pyfunction!(schema_of, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! What can be wrong with a description, where it stands, and what would mend it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Something a user should know before trusting a number. Stands in the result file and in the report.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Warning {
+    /// Stable word for scripts.
+    pub code: String,
+    /// What is so.
+    pub message: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+impl Warning {
+    /// A warning from its three parts.
+    pub fn new(code: &str, message: impl Into<String>, hint: &str) -> Self {
+        Self { code: code.into(), message: message.into(), hint: hint.into() }
+    }
+}
+
+/// What is wrong. Each variant is something the user can act on; its message says what.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[allow(missing_docs)] // the message of each variant is its documentation
+pub enum Problem {
+    #[error("is empty")]
+    Empty,
+    #[error("is {megabytes:.0} MB; at most {limit} MB are read")]
+    TooLarge { megabytes: f64, limit: usize },
+    #[error("is not text: byte {at} is not UTF-8")]
+    NotText { at: usize },
+    #[error("{0}")]
+    Syntax(String),
+    #[error("is {found}; this build reads version {supported}")]
+    Version { found: String, supported: u64 },
+    #[error("is missing")]
+    Missing,
+    #[error("is no field of this file{}", nearest.as_ref().map(|n| format!("; the nearest is `{n}`")).unwrap_or_default())]
+    Unknown { nearest: Option<String>, known: Vec<String> },
+    #[error("{0}")]
+    Value(String),
+    #[error("must have {permitted}")]
+    Length { permitted: &'static str },
+    #[error("no node is the root: every node names a parent")]
+    NoRoot,
+    #[error("two roots: {first:?} and {second:?} both name no parent")]
+    TwoRoots { first: String, second: String },
+    #[error("a cycle: {}", ring(names))]
+    Cycle { names: Vec<String> },
+    #[error("is {parent:?}, which is no node of this platform{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    UnknownParent { parent: String, nearest: Option<String> },
+    #[error("is {name:?}, the name of {first} already")]
+    DuplicateName { name: String, first: String },
+    #[error("receive_limit_mb_per_s of {node:?} is missing; every node below the root needs one, greater than 0 MB/s")]
+    MissingLimit { node: String },
+    #[error("is given for {node:?}, the root, which receives from nobody")]
+    RootReceives { node: String },
+}
+
+fn ring(names: &[String]) -> String {
+    let shown: Vec<&str> = names.iter().take(8).map(String::as_str).collect();
+    let more = if names.len() > 8 { format!(" -> ... ({} nodes)", names.len()) } else { String::new() };
+    format!("{}{more} -> {}", shown.join(" -> "), names.first().map_or("", String::as_str))
+}
+
+impl Problem {
+    /// The problem at a field's path, such as `node[2].name`.
+    #[must_use]
+    pub fn at(self, field: String) -> DescriptionError {
+        DescriptionError { file: None, line: None, column: None, field: Some(field), problem: self }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::Empty => "a platform starts with `schema_version = 1` and a `name`; see `examples/`".into(),
+            Self::TooLarge { .. } => "is this the right file?".into(),
+            Self::NotText { .. } => "descriptions are UTF-8 text; is this the right file?".into(),
+            Self::Syntax(_) => "the file must be valid TOML (JSON for plans)".into(),
+            Self::Version { supported, .. } => {
+                format!("write `schema_version = {supported}`, or use the Crosswind that wrote this file")
+            }
+            Self::Missing => "see docs/reference/files.md for the fields of each file".into(),
+            Self::Unknown { known, .. } => format!("the fields here are: {}", known.join(", ")),
+            Self::NoRoot => "leave out `parent` at the node that holds the input data".into(),
+            Self::TwoRoots { second, .. } => format!("give {second:?} a `parent`"),
+            Self::Cycle { .. } => "every chain of parents must end at the root".into(),
+            Self::UnknownParent { .. } => "a parent is named exactly as in its own `name`".into(),
+            Self::DuplicateName { .. } => "names must be unique".into(),
+            Self::MissingLimit { .. } => "`crosswind measure` finds it".into(),
+            Self::RootReceives { .. } => "remove the field, or give the node a `parent`".into(),
+            Self::Value(_) | Self::Length { .. } => return None,
+        })
+    }
+}
+
+/// What is wrong, and where: file, line, column, field.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DescriptionError {
+    /// The file, as the user named it.
+    pub file: Option<String>,
+    /// Line in the file, from 1.
+    pub line: Option<usize>,
+    /// Column in the line, from 1, in characters.
+    pub column: Option<usize>,
+    /// The field's path, such as `node[2].receive_limit_mb_per_s`.
+    pub field: Option<String>,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+impl DescriptionError {
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        self.problem.hint()
+    }
+
+    pub(crate) fn in_file(mut self, file: &str) -> Self {
+        self.file = Some(file.into());
+        self
+    }
+
+    /// Adds the place of the error's field in `text`.
+    pub(crate) fn located(mut self, text: &[u8], file: &str) -> Self {
+        if let (None, Some(field)) = (self.line, &self.field) {
+            if let Some((line, column)) = crate::read::place_of(text, field) {
+                self.line = Some(line);
+                self.column = Some(column);
+            }
+        }
+        self.in_file(file)
+    }
+}
+
+impl fmt::Display for DescriptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(file) = &self.file {
+            write!(f, "{file}")?;
+            if let (Some(line), Some(column)) = (self.line, self.column) {
+                write!(f, ":{line}:{column}")?;
+            }
+            write!(f, ": ")?;
+        }
+        match (&self.field, &self.problem) {
+            (_, Problem::NoRoot | Problem::TwoRoots { .. } | Problem::Cycle { .. } | Problem::MissingLimit { .. }) => {}
+            (Some(field), _) => write!(f, "{field} ")?,
+            (None, Problem::Empty | Problem::TooLarge { .. } | Problem::NotText { .. }) => write!(f, "the file ")?,
+            (None, _) => {}
+        }
+        write!(f, "{}", self.problem)
+    }
+}
+
+impl std::error::Error for DescriptionError {}
+
+/// The known name nearest to `word`, when one is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<String> {
+    const LOOKED_AT: usize = 10_000; // bounds the time on huge platforms
+    if word.len() > 255 {
+        return None;
+    }
+    known
+        .take(LOOKED_AT)
+        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name.to_owned())
+}

@@ -1,0 +1,21 @@
+//! JSON Schema of each file kind, generated from the types: editors complete and check with it.
+
+use schemars::schema_for;
+use serde_json::Value;
+
+use crate::{Experiment, Measurement, Plan, Platform};
+
+/// The file kinds that have a schema.
+pub const KINDS: [&str; 4] = ["platform", "experiment", "measurement", "plan"];
+
+/// The JSON Schema of a file kind, or `None` for a kind that does not exist.
+#[must_use]
+pub fn of(kind: &str) -> Option<Value> {
+    Some(match kind {
+        "platform" => schema_for!(Platform).to_value(),
+        "experiment" => schema_for!(Experiment).to_value(),
+        "measurement" => schema_for!(Measurement).to_value(),
+        "plan" => schema_for!(Plan).to_value(),
+        _ => return None,
+    })
+}

@@ -1,0 +1,29 @@
+//! The nouns of Crosswind: files that a person can open, and the types behind them.
+//!
+//! A verb turns one noun into the next; verbs meet only here. This crate parses and validates.
+//! It computes nothing, and it never touches a clock, a thread or a socket.
+//!
+//! | noun | file | module |
+//! |---|---|---|
+//! | Platform | `platform.toml` | [`platform`] |
+//! | Experiment | `experiment.toml` | [`experiment`] |
+//! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
+//! | Plan | `plan.json` | [`plan`] |
+
+pub mod error;
+pub mod experiment;
+pub mod json_schema;
+pub mod measurement;
+pub mod plan;
+pub mod platform;
+mod read;
+pub mod units;
+
+pub use error::{DescriptionError, Warning};
+pub use experiment::Experiment;
+pub use measurement::Measurement;
+pub use plan::Plan;
+pub use platform::{Node, Platform, Tree};
+
+/// The version of every file that this build reads and writes.
+pub const SCHEMA_VERSION: u64 = 1;

@@ -1,0 +1,117 @@
+//! Plan: the rates of a schedule and the proof that none is faster.
+//!
+//! Written by the planner as JSON (`plan.json`), read by people and reports.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Warning};
+use crate::read;
+
+/// How many sends a node may have under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ports {
+    /// One send at a time.
+    Single,
+    /// Several at once, up to the send limit.
+    Multi,
+}
+
+/// How the rates were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Method {
+    /// The best rates there are.
+    Exact,
+    /// The paper's greedy rule.
+    Greedy,
+}
+
+/// What keeps a node from doing more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitedBy {
+    /// Its own compute rate, and no child could take more at a gain.
+    Compute,
+    /// The receive limit of its link.
+    ReceiveLimit,
+    /// The send limit to all its children together.
+    SendLimit,
+    /// The time of its single port.
+    Port,
+    /// Sending more would leave less than nothing for its own computation.
+    LocalCompute,
+    /// Its parent gives it less than it could use.
+    Parent,
+    /// It is on the never-send list: what it would compute costs its parent more.
+    NeverSend,
+}
+
+/// The steady state of a platform for one kind of task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Version of this file's schema.
+    pub schema_version: u64,
+    /// Name of the platform.
+    pub platform: String,
+    /// Size of a task's input, MB.
+    pub task_size_mb: f64,
+    /// Work of a task, work units.
+    pub task_work: f64,
+    /// Sends at a time.
+    pub ports: Ports,
+    /// How the rates were chosen.
+    pub method: Method,
+    /// Tasks per second that the whole tree computes.
+    pub throughput_tasks_per_s: f64,
+    /// An upper bound on the throughput of any schedule, from the dual.
+    pub bound_tasks_per_s: f64,
+    /// (bound - throughput) / bound, in 0..1.
+    pub gap_to_exact: f64,
+    /// Throughput of the root alone, without sending anything: the yardstick of the paper.
+    pub root_only_tasks_per_s: f64,
+    /// One entry per node, in the platform's order.
+    pub nodes: Vec<PlannedNode>,
+    /// What to keep in mind when trusting the figures.
+    pub warnings: Vec<Warning>,
+}
+
+/// What the plan asks of one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PlannedNode {
+    /// Name of the node.
+    pub name: String,
+    /// Name of its parent; absent at the root.
+    pub parent: Option<String>,
+    /// Tasks per second computed on the node itself.
+    pub computed_tasks_per_s: f64,
+    /// Tasks per second received from the parent; for the root, the tasks that it takes from its own store.
+    pub received_tasks_per_s: f64,
+    /// Place among its siblings in the order of service, from 1; 0 for the root and for nodes never sent to.
+    pub rank: u32,
+    /// Sending a task to it costs the parent more than the task is worth (IR_s Z C >= 1).
+    pub never_send: bool,
+    /// What keeps it from doing more.
+    pub limited_by: LimitedBy,
+    /// Gain of the whole tree, tasks/s, per further MB/s of this node's receive limit.
+    pub gain_per_receive_mb_per_s: f64,
+    /// Gain of the whole tree, tasks/s, per further MB/s of this node's send limit.
+    pub gain_per_send_mb_per_s: f64,
+    /// Gain of the whole tree, tasks/s, per further work unit/s of this node's compute rate.
+    pub gain_per_work_per_s: f64,
+}
+
+impl Plan {
+    /// Parses and checks a `plan.json`.
+    ///
+    /// # Errors
+    /// What is wrong, with its place.
+    pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let plan: Self = read::json(text, file)?;
+        read::version(plan.schema_version).map_err(|e| e.in_file(file))?;
+        Ok(plan)
+    }
+}

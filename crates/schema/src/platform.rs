@@ -1,0 +1,269 @@
+//! Platform: a tree of nodes, their compute rates, links and interference rates.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Problem, Warning, nearest};
+use crate::read;
+use crate::units::{MegabytesPerSecond, Quantity, Ratio, SecondsPerMegabyte, WorkPerSecond};
+
+/// A tree of nodes; the root holds the input data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Platform {
+    /// Version of this file's schema; this build reads 1.
+    pub schema_version: u64,
+    /// What people call it.
+    pub name: String,
+    /// The nodes, each with the name of its parent; exactly one, the root, has none.
+    #[serde(rename = "node")]
+    #[schemars(length(min = 1))]
+    pub nodes: Vec<Node>,
+}
+
+/// A computing resource of the platform.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Unique in the platform.
+    #[schemars(length(min = 1, max = 255))]
+    pub name: String,
+    /// Name of the node that sends it tasks; absent at the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Work units per second while it neither sends nor receives (C^n of the paper).
+    pub compute_per_s: WorkPerSecond,
+    /// Most MB/s to all children together (B_s Z of the paper); absent: no limit. Used with multi-port sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_limit_mb_per_s: Option<MegabytesPerSecond>,
+    /// Most MB/s from the parent while it sends nothing (MR^n of the paper). Required below the root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_limit_mb_per_s: Option<MegabytesPerSecond>,
+    /// MB/s of receive limit lost per MB/s sent to children; 0: sending does not slow receiving.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub receive_limit_drop: Ratio,
+    /// Fraction of its compute rate lost per MB/s received (IR_r of the paper).
+    #[serde(default)]
+    pub ir_receive_s_per_mb: SecondsPerMegabyte,
+    /// Fraction of the parent's compute rate lost per MB/s that the parent sends to this node (IR_s(i) of the paper).
+    #[serde(default)]
+    pub ir_send_s_per_mb: SecondsPerMegabyte,
+}
+
+fn is_zero(ratio: &Ratio) -> bool {
+    ratio.get() == 0.0
+}
+
+/// The shape of a platform by index: what planners and simulators walk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tree {
+    /// Index of the root.
+    pub root: u32,
+    /// Parent of each node; the root's is itself.
+    pub parent: Vec<u32>,
+    /// Every node after its parent, breadth first; siblings in the order of the file.
+    pub order: Vec<u32>,
+    /// `children[first_child[n]..first_child[n + 1]]` are the children of node n.
+    first_child: Vec<u32>,
+    children: Vec<u32>,
+}
+
+impl Tree {
+    /// The children of `node`, in the order of the file.
+    #[must_use]
+    pub fn children(&self, node: u32) -> &[u32] {
+        let n = node as usize;
+        &self.children[self.first_child[n] as usize..self.first_child[n + 1] as usize]
+    }
+
+    /// Builds the shape from each node's parent (`None` at the root).
+    ///
+    /// # Errors
+    /// The index of an offending node, when the parents are not one tree.
+    pub fn new(parents: &[Option<u32>]) -> Result<Self, Shape> {
+        let count = parents.len();
+        let mut roots = (0..count as u32).filter(|&n| parents[n as usize].is_none());
+        let root = roots.next().ok_or(Shape::NoRoot)?;
+        if let Some(second) = roots.next() {
+            return Err(Shape::TwoRoots(root, second));
+        }
+        let mut first_child = vec![0u32; count + 1];
+        for p in parents.iter().flatten() {
+            first_child[*p as usize + 1] += 1;
+        }
+        for n in 0..count {
+            first_child[n + 1] += first_child[n];
+        }
+        let mut next = first_child.clone();
+        let mut children = vec![0u32; count - 1];
+        for (n, p) in parents.iter().enumerate() {
+            if let Some(p) = p {
+                let place = &mut next[*p as usize];
+                children[*place as usize] = n as u32;
+                *place += 1;
+            }
+        }
+        let parent = parents.iter().map(|p| p.unwrap_or(root)).collect();
+        let mut tree = Self { root, parent, order: Vec::with_capacity(count), first_child, children };
+        tree.order.push(root);
+        let mut at = 0;
+        while at < tree.order.len() {
+            let node = tree.order[at];
+            let (from, to) = (tree.first_child[node as usize], tree.first_child[node as usize + 1]);
+            tree.order.extend_from_slice(&tree.children[from as usize..to as usize]);
+            at += 1;
+        }
+        if tree.order.len() < count {
+            return Err(Shape::Cycle(cycle(parents, &tree.order)));
+        }
+        Ok(tree)
+    }
+}
+
+/// Why a list of parents is not one tree. Numbers are node indices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// Every node has a parent.
+    NoRoot,
+    /// Two nodes have no parent.
+    TwoRoots(u32, u32),
+    /// These nodes are each other's ancestors.
+    Cycle(Vec<u32>),
+}
+
+/// One cycle among the nodes that the root does not reach.
+fn cycle(parents: &[Option<u32>], reached: &[u32]) -> Vec<u32> {
+    let mut seen = vec![false; parents.len()];
+    for &n in reached {
+        seen[n as usize] = true;
+    }
+    let start = seen.iter().position(|s| !s).unwrap_or(0) as u32;
+    let mut at = start;
+    while !seen[at as usize] {
+        seen[at as usize] = true;
+        at = parents[at as usize].unwrap_or(at);
+    }
+    let mut ring = vec![at];
+    let mut next = parents[at as usize].unwrap_or(at);
+    while next != at {
+        ring.push(next);
+        next = parents[next as usize].unwrap_or(next);
+    }
+    ring
+}
+
+impl Platform {
+    /// Parses and checks a `platform.toml`.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line, column, field, value, unit and range.
+    pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let platform: Self = read::toml(text, file)?;
+        platform.check().map_err(|error| error.located(text, file))?;
+        Ok(platform)
+    }
+
+    /// Parses and checks the same description as JSON.
+    ///
+    /// # Errors
+    /// As [`Platform::from_toml`].
+    pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let platform: Self = read::json(text, file)?;
+        platform.check().map_err(|error| error.in_file(file))?;
+        Ok(platform)
+    }
+
+    /// The platform as TOML, with the fields in the order of the documentation.
+    ///
+    /// # Errors
+    /// Never for a platform that passed its checks.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+
+    /// Checks what a single field cannot tell.
+    fn check(&self) -> Result<(), DescriptionError> {
+        read::version(self.schema_version)?;
+        self.tree()?;
+        for (at, node) in self.nodes.iter().enumerate() {
+            let field = |name: &str| format!("node[{at}].{name}");
+            if node.name.is_empty() || node.name.chars().count() > 255 {
+                return Err(Problem::Length { permitted: "1 to 255 characters" }.at(field("name")));
+            }
+            match (&node.parent, node.receive_limit_mb_per_s) {
+                (Some(_), None) => {
+                    return Err(Problem::MissingLimit { node: node.name.clone() }.at(format!("node[{at}]")));
+                }
+                (None, Some(_)) => {
+                    return Err(Problem::RootReceives { node: node.name.clone() }.at(field("receive_limit_mb_per_s")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The platform's shape.
+    ///
+    /// # Errors
+    /// Two roots, no root, a cycle, an unknown parent, a duplicate name.
+    pub fn tree(&self) -> Result<Tree, DescriptionError> {
+        let mut index: HashMap<&str, u32> = HashMap::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            if let Some(first) = index.insert(&node.name, at as u32) {
+                let problem = Problem::DuplicateName { name: node.name.clone(), first: format!("node[{first}]") };
+                return Err(problem.at(format!("node[{at}].name")));
+            }
+        }
+        let mut parents = Vec::with_capacity(self.nodes.len());
+        for (at, node) in self.nodes.iter().enumerate() {
+            parents.push(match &node.parent {
+                None => None,
+                Some(parent) => Some(*index.get(parent.as_str()).ok_or_else(|| {
+                    let nearest = nearest(parent, self.nodes.iter().map(|n| n.name.as_str()));
+                    Problem::UnknownParent { parent: parent.clone(), nearest }.at(format!("node[{at}].parent"))
+                })?),
+            });
+        }
+        let name = |n: u32| self.nodes[n as usize].name.clone();
+        Tree::new(&parents).map_err(|shape| match shape {
+            Shape::NoRoot => Problem::NoRoot.at("node".into()),
+            Shape::TwoRoots(a, b) => {
+                Problem::TwoRoots { first: name(a), second: name(b) }.at(format!("node[{b}]"))
+            }
+            Shape::Cycle(ring) => {
+                let at = ring[0];
+                Problem::Cycle { names: ring.into_iter().map(name).collect() }.at(format!("node[{at}].parent"))
+            }
+        })
+    }
+
+    /// What is allowed but suspicious: an interference rate times its link's rate above 1.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        for node in &self.nodes {
+            let Some(limit) = node.receive_limit_mb_per_s else { continue };
+            for (what, who, rate) in [
+                ("ir_receive_s_per_mb", "its own", node.ir_receive_s_per_mb),
+                ("ir_send_s_per_mb", "its parent's", node.ir_send_s_per_mb),
+            ] {
+                let product = rate.get() * limit.get();
+                if product > 1.0 {
+                    warnings.push(Warning::new(
+                        "interference-exceeds-compute",
+                        format!(
+                            "node {:?}: {what} {} s/MB times the link's {} MB/s is {product:.3}: at full rate it would take \
+                             more than all of {who} computation",
+                            node.name, rate.get(), limit.get()
+                        ),
+                        "the plan never lets local compute fall below 0; check the rate, or measure it nearer to the link's limit",
+                    ));
+                }
+            }
+        }
+        warnings
+    }
+}

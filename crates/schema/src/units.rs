@@ -1,0 +1,122 @@
+//! Quantities with their unit and their permitted range.
+//!
+//! The range stands once, here: parsing, error messages and the JSON Schema all take it from the
+//! macro below. Serialised as a plain number; the field's name carries the unit.
+
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+
+/// A quantity's unit and range, for messages and schemas.
+pub trait Quantity: Copy {
+    /// The unit as people write it, empty for a pure number.
+    const UNIT: &'static str;
+    /// The smallest permitted value.
+    const MINIMUM: f64;
+    /// Whether the minimum itself is refused.
+    const EXCLUSIVE: bool;
+    /// The bare number.
+    fn get(self) -> f64;
+}
+
+/// "must be greater than 0 MB/s (finite)", the sentence of every range error.
+fn permitted<Q: Quantity>() -> String {
+    let relation = if Q::EXCLUSIVE { "greater than" } else { "at least" };
+    let space = if Q::UNIT.is_empty() { "" } else { " " };
+    format!("must be finite and {relation} {}{space}{}", Q::MINIMUM, Q::UNIT)
+}
+
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident, $unit:literal, $minimum:literal, exclusive: $exclusive:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+        #[serde(transparent)]
+        pub struct $name(f64);
+
+        impl $name {
+            /// The quantity, or the sentence that says which values are permitted.
+            ///
+            /// # Errors
+            /// When `value` is not finite or out of range.
+            pub fn new(value: f64) -> Result<Self, String> {
+                let above = if $exclusive { value > $minimum } else { value >= $minimum };
+                if value.is_finite() && above {
+                    Ok(Self(value))
+                } else {
+                    let space = if $unit.is_empty() { "" } else { " " };
+                    Err(format!("is {value}{space}{}; it {}", $unit, permitted::<Self>()))
+                }
+            }
+        }
+
+        impl Quantity for $name {
+            const UNIT: &'static str = $unit;
+            const MINIMUM: f64 = $minimum;
+            const EXCLUSIVE: bool = $exclusive;
+            fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::new(f64::deserialize(deserializer)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn inline_schema() -> bool {
+                true
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                let bound = if $exclusive { "exclusiveMinimum" } else { "minimum" };
+                let mut schema = schemars::json_schema!({ "type": "number", "x-unit": $unit });
+                schema.insert(bound.to_owned(), $minimum.into());
+                schema
+            }
+        }
+    };
+}
+
+quantity!(/// Work units per second.
+    WorkPerSecond, "1/s", 0.0, exclusive: false);
+quantity!(/// A transfer rate. 1 MB is 10^6 bytes.
+    MegabytesPerSecond, "MB/s", 0.0, exclusive: true);
+quantity!(/// An interference rate: fraction of the compute rate lost per MB/s.
+    SecondsPerMegabyte, "s/MB", 0.0, exclusive: false);
+quantity!(/// An amount of data. 1 MB is 10^6 bytes.
+    Megabytes, "MB", 0.0, exclusive: true);
+quantity!(/// An amount of work, in the units that the kernel counts.
+    WorkUnits, "work units", 0.0, exclusive: true);
+quantity!(/// A duration.
+    Seconds, "s", 0.0, exclusive: false);
+quantity!(/// A ratio of two quantities of the same unit.
+    Ratio, "", 0.0, exclusive: false);
+
+impl Default for SecondsPerMegabyte {
+    fn default() -> Self {
+        Self(0.0)
+    }
+}
+
+impl Default for Ratio {
+    fn default() -> Self {
+        Self(0.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_error_names_value_unit_and_range() {
+        assert_eq!(
+            MegabytesPerSecond::new(-1.0).expect_err("negative"),
+            "is -1 MB/s; it must be finite and greater than 0 MB/s"
+        );
+        assert!(SecondsPerMegabyte::new(f64::NAN).is_err());
+        assert!(WorkPerSecond::new(0.0).is_ok());
+    }
+}

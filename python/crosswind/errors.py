@@ -1,0 +1,42 @@
+"""What can go wrong, for people and for scripts: every error has a `code` and, where one is known, a `hint`."""
+
+
+class CrosswindError(Exception):
+    """Base of every error that Crosswind raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, with the field, the value and its unit.
+    code : str
+        Stable word for scripts.
+    hint : str, optional
+        What would mend it.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, code: str = "failed", hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.hint = hint
+
+
+class DescriptionError(CrosswindError, ValueError):
+    """A file or an argument that describes something is wrong."""
+
+    exit_code = 2
+
+
+class InfeasibleError(CrosswindError, ValueError):
+    """What was asked for cannot be had on this platform."""
+
+    exit_code = 2
+
+
+class MeasurementError(CrosswindError, RuntimeError):
+    """A measurement could not be made."""
+
+
+class AgentLost(CrosswindError, RuntimeError):
+    """The other end went away."""

@@ -1,0 +1,107 @@
+"""Measurement: the samples of a probe and how they came about (`measurement.parquet`)."""
+
+from __future__ import annotations
+
+import html
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+_KEY = b"crosswind"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Samples, one row per interval, with the header that says how they came about.
+
+    Attributes
+    ----------
+    samples : pyarrow.Table
+        Columns as in docs/reference/files.md; amounts, not rates: divide by `dt_s`.
+    header : dict
+        The file's header; its JSON Schema is `crosswind schema measurement`.
+    """
+
+    samples: pa.Table
+    header: dict[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Measurement:
+        """Read a `measurement.parquet`.
+
+        Raises
+        ------
+        DescriptionError
+            When the file is no measurement, or one of another schema version.
+        """
+        path = Path(path)
+        try:
+            samples = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            if not path.exists():
+                raise DescriptionError(f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one") from None
+            raise DescriptionError(f"{path}: is no Parquet file: {error}", "no-measurement") from None
+        text = (samples.schema.metadata or {}).get(_KEY)
+        if text is None:
+            raise DescriptionError(
+                f"{path}: is a Parquet file, but no measurement of Crosswind", "no-measurement", "`crosswind measure -o FILE` makes one"
+            )
+        return cls(samples, json.loads(_core.read_measurement_header(text, str(path))))
+
+    def save(self, path: str | Path) -> None:
+        """Write a `measurement.parquet`; an existing file is replaced only once the new one is complete."""
+        text = _core.read_measurement_header(json.dumps(self.header).encode(), str(path))
+        table = self.samples.replace_schema_metadata({_KEY: text.encode()})
+        part = Path(f"{path}.part")
+        pq.write_table(table, part, compression="zstd")
+        part.replace(path)
+
+    @property
+    def partial(self) -> bool:
+        """Whether it ended before its time: interrupted, or the peer was lost."""
+        return self.header["ended"] in ("interrupted", "peer-lost")
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind when trusting the figures."""
+        return list(self.header["warnings"])
+
+    def to_arrow(self) -> pa.Table:
+        """The samples as an Arrow table."""
+        return self.samples
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The samples as a pandas frame."""
+        return self.samples.to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """The samples as a polars frame."""
+        import polars
+
+        frame = polars.from_arrow(self.samples)
+        assert isinstance(frame, polars.DataFrame)  # a table, not a single column
+        return frame
+
+    def _repr_html_(self) -> str:
+        h = self.header
+        rows = {
+            "host": h["host"]["name"],
+            "kernel": h["kernel"]["name"],
+            "peers": ", ".join(p["address"] for p in h["peers"]),
+            "placement": h["placement"]["mode"],
+            "samples": f"{self.samples.num_rows} over {h['elapsed_s']:.1f} s",
+            "ended": h["ended"],
+        }
+        cells = "".join(f"<tr><th>{k}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>{html.escape(h['name'])}</caption>{cells}</table>"
