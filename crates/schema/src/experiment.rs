@@ -157,7 +157,9 @@ impl Experiment {
                 return Err(problem.at(format!("sweep.{path}")));
             }
             if values.is_empty() {
-                return Err(Problem::Value("is empty; a sweep needs at least one value".into()).at(format!("sweep.{path}")));
+                return Err(
+                    Problem::Value("is empty; a sweep needs at least one value".into()).at(format!("sweep.{path}"))
+                );
             }
             for value in values {
                 self.with(path, value, text, file)?;

@@ -230,9 +230,7 @@ impl Platform {
         let name = |n: u32| self.nodes[n as usize].name.clone();
         Tree::new(&parents).map_err(|shape| match shape {
             Shape::NoRoot => Problem::NoRoot.at("node".into()),
-            Shape::TwoRoots(a, b) => {
-                Problem::TwoRoots { first: name(a), second: name(b) }.at(format!("node[{b}]"))
-            }
+            Shape::TwoRoots(a, b) => Problem::TwoRoots { first: name(a), second: name(b) }.at(format!("node[{b}]")),
             Shape::Cycle(ring) => {
                 let at = ring[0];
                 Problem::Cycle { names: ring.into_iter().map(name).collect() }.at(format!("node[{at}].parent"))

@@ -86,7 +86,10 @@ fn explain(message: &str, path: Option<&str>) -> DescriptionError {
             _ => inside(quoted[0]),
         };
         (Some(field), Problem::Unknown { nearest, known })
-    } else if message.starts_with("invalid type") || message.starts_with("unknown variant") || message.starts_with("is ") {
+    } else if message.starts_with("invalid type")
+        || message.starts_with("unknown variant")
+        || message.starts_with("is ")
+    {
         (parent, Problem::Value(message.trim().to_owned()))
     } else {
         (None, Problem::Syntax(message.trim().replace('\n', "; ")))
