@@ -6,12 +6,12 @@ use crate::SCHEMA_VERSION;
 use crate::error::{DescriptionError, Problem, nearest};
 
 /// Larger files are refused unread: a platform of a million nodes takes about 150 MB.
-pub const LARGEST_MB: usize = 256;
+pub const LARGEST_BYTES: usize = 256_000_000;
 
 fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
     let whole = |problem| DescriptionError { file: None, line: None, column: None, field: None, problem };
-    if bytes.len() > LARGEST_MB * 1_000_000 {
-        return Err(whole(Problem::TooLarge { megabytes: bytes.len() as f64 / 1e6, limit: LARGEST_MB }));
+    if bytes.len() > LARGEST_BYTES {
+        return Err(whole(Problem::TooLarge { megabytes: bytes.len() as f64 / 1e6, limit: LARGEST_BYTES / 1_000_000 }));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let mut error = whole(Problem::NotText { at: e.valid_up_to() });
