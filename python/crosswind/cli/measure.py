@@ -75,7 +75,8 @@ def parse_cpus(text: str | None, option: str) -> list[int] | None:
 EXAMPLES = """
 Measure how much communication slows this host's computation down.
 
-Without `--peer` a peer process is started on this machine: good for a first look, but its traffic never meets a network card.
+Without `--peer` a peer process is started on this machine: good for a first look, but its traffic
+never meets a network card.
 
 Examples:
 

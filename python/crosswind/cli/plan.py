@@ -11,7 +11,6 @@ from crosswind.cli.console import print_json, print_table, tell_warnings
 from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 
-
 EXAMPLES = """
 Find the rates at which the tree computes most tasks per second, and what limits each node.
 

@@ -10,7 +10,6 @@ import typer
 from crosswind import _core
 from crosswind.cli.console import print_json
 
-
 Kind = Literal["platform", "experiment", "measurement", "plan"]
 
 EXAMPLES = """
