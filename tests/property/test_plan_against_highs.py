@@ -82,9 +82,10 @@ def test_each_gain_lies_between_what_a_little_more_and_a_little_less_would_chang
                 found = plan[gain][node]
                 assert min(more, less) - slack <= found <= max(more, less) + slack, f"case {case}: {gain} of {node}"
                 seen[gain] += found > slack
-    assert seen["gain_per_work_per_s"] > 8
-    assert seen["gain_per_receive_mb_per_s"] > 8
-    assert (seen["gain_per_send_mb_per_s"] > 8) == (ports == "multi")
+    least = 3 if kind == "starved" else 20  # where computation runs out, links seldom matter
+    assert seen["gain_per_work_per_s"] >= least
+    assert seen["gain_per_receive_mb_per_s"] >= least
+    assert (seen["gain_per_send_mb_per_s"] >= least) == (ports == "multi")
 
 
 def fork(compute: list[float], receive: list[float], ir_send: list[float], **other: float) -> Columns:
