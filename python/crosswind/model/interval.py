@@ -39,7 +39,7 @@ class SlopeInterval:
     at_top, at_top_low, at_top_high : float
         Loss 1 - y / y_idle measured at the largest level, and its interval.
     top_mb_per_s : float
-        That level: the mean over its points.
+        That level: the median over its points.
     cycles : int
         Cycles that carried both idle and traffic.
     """
@@ -114,21 +114,21 @@ def slope_interval(
         raise DescriptionError("no computation without traffic: nothing to normalise by", "no-idle", hint)
 
     # Centred and scaled, so that sums of squares lose no digits at rates of thousands of MB/s.
-    centre = float(xs.mean())
+    centre, at = float(xs.mean()), float(np.median(xs[top]))
     u, v = xs - centre, ys / ys[idle].mean()
-    terms = np.column_stack([np.ones_like(u), u, v, u * u, u * v, idle, idle * v, top, top * v])
+    terms = np.column_stack([np.ones_like(u), u, v, u * u, u * v, idle, idle * v, top, top * v, top * u])
     sums = np.zeros((labels.size, terms.shape[1]))
     np.add.at(sums, member, terms)
 
-    slope, intercept, loss = (float(part[0]) for part in _line(sums.sum(axis=0)[None, :], centre))
+    slope, intercept, loss = (float(part[0]) for part in _line(sums.sum(axis=0)[None, :], centre, at))
     carried = int(np.count_nonzero((sums[:, 5] > 0) & (sums[:, 5] < sums[:, 0])))
     (low, high), (loss_low, loss_high) = (-np.inf, np.inf), (-np.inf, np.inf)
     if carried >= 2:
-        drawn_slope, _, drawn_loss = _line(_draws(labels.size, resamples, seed) @ sums, centre)
-        slope_without, _, loss_without = _line(sums.sum(axis=0) - sums, centre)
+        drawn_slope, _, drawn_loss = _line(_draws(labels.size, resamples, seed) @ sums, centre, at)
+        slope_without, _, loss_without = _line(sums.sum(axis=0) - sums, centre, at)
         low, high = _stretched(slope, drawn_slope, slope_without)
         loss_low, loss_high = _stretched(loss, drawn_loss, loss_without)
-    return SlopeInterval(slope, low, high, intercept, loss, loss_low, loss_high, float(xs[top].mean()), carried)
+    return SlopeInterval(slope, low, high, intercept, loss, loss_low, loss_high, at, carried)
 
 
 def _finite(x: ArrayLike, y: ArrayLike, cycle: ArrayLike) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -158,15 +158,19 @@ def _draws(cycles: int, resamples: int, seed: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=resamples * cycles).reshape(resamples, cycles).astype(float)
 
 
-def _line(sums: Floats, centre: float) -> tuple[Floats, Floats, Floats]:
-    """Return slope, intercept and loss at the top, over the idle mean; NaN where a resample lacks what it takes."""
-    n, su, sv, suu, suv, n_idle, idle, n_top, top = sums.T
+def _line(sums: Floats, centre: float, at: float) -> tuple[Floats, Floats, Floats]:
+    """Return slope, intercept and loss at the rate `at`, over the idle mean; NaN where a resample lacks what it takes.
+
+    The loss is that of the top points, moved along the slope from their mean rate to `at`: how far the top was reached
+    differs from cycle to cycle, and is no uncertainty of the loss.
+    """
+    n, su, sv, suu, suv, n_idle, idle, n_top, top, top_u = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = idle / n_idle
         spread = suu - su * su / n
         slope = np.where(spread > 0, (suv - su * sv / n) / spread, np.nan) / rest
         intercept = sv / n / rest - slope * (su / n + centre)
-        return slope, intercept, 1.0 - top / n_top / rest
+        return slope, intercept, 1.0 - top / n_top / rest - slope * (at - centre - top_u / n_top)
 
 
 def _stretched(estimate: float, drawn: Floats, left_out: Floats) -> tuple[float, float]:
