@@ -182,9 +182,7 @@ def _blocks(law: Law, rng: np.random.Generator, cycles: int, together: int, vari
     return blocks
 
 
-def _sample(
-    law: Law, rng: np.random.Generator, cycles: int, together: int, placement: str, variation: str
-) -> pa.Table:
+def _sample(law: Law, rng: np.random.Generator, cycles: int, together: int, placement: str, variation: str) -> pa.Table:
     rows = Rows()
     n = len(law.ir)
     per_block = round(BLOCK_S / INTERVAL_S)
@@ -192,7 +190,9 @@ def _sample(
     wobble, drift, foreign_left, t = rng.normal(), 0.0, 0.0, 0.0
     for number, (phase, cycle, asked) in enumerate(_blocks(law, rng, cycles, together, variation)):
         top = np.array(law.top_mb_per_s)
-        aim = np.where(np.isnan(asked), top * (1.05 if phase == "calibrate" else rng.choice([1, 0.5, 0.33, 0.25])), asked)
+        aim = np.where(
+            np.isnan(asked), top * (1.05 if phase == "calibrate" else rng.choice([1, 0.5, 0.33, 0.25])), asked
+        )
         for k in range(per_block):
             wobble = step * wobble + np.sqrt(1 - step**2) * rng.normal()
             drift += rng.normal() * law.drift / 30
