@@ -42,6 +42,8 @@ pub enum Problem {
     Missing,
     #[error("is no field of this file{}", nearest.as_ref().map(|n| format!("; the nearest is `{n}`")).unwrap_or_default())]
     Unknown { nearest: Option<String>, known: Vec<String> },
+    #[error("is {found:?}; it must be one of {}{}", known.join(", "), nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    Choice { found: String, nearest: Option<String>, known: Vec<String> },
     #[error("{0}")]
     Value(String),
     #[error("must have {permitted}")]
@@ -93,7 +95,7 @@ impl Problem {
             Self::DuplicateName { .. } => "names must be unique".into(),
             Self::MissingLimit { .. } => "`crosswind measure` finds it".into(),
             Self::RootReceives { .. } => "remove the field, or give the node a `parent`".into(),
-            Self::Value(_) | Self::Length { .. } => return None,
+            Self::Choice { .. } | Self::Value(_) | Self::Length { .. } => return None,
         })
     }
 }
@@ -128,7 +130,9 @@ impl DescriptionError {
     /// Adds the place of the error's field in `text`.
     pub(crate) fn located(mut self, text: &[u8], file: &str) -> Self {
         if let (None, Some(field)) = (self.line, &self.field) {
-            if let Some((line, column)) = crate::read::place_of(text, field) {
+            if let Some((line, column)) =
+                crate::read::place_of(text, field, matches!(self.problem, Problem::Unknown { .. }))
+            {
                 self.line = Some(line);
                 self.column = Some(column);
             }

@@ -23,6 +23,7 @@ pub use error::{DescriptionError, Warning};
 pub use experiment::Experiment;
 pub use measurement::Measurement;
 pub use plan::Plan;
+pub use read::LARGEST_BYTES;
 pub use platform::{Node, Platform, Tree};
 
 /// The version of every file that this build reads and writes.

@@ -6,12 +6,12 @@ use crate::SCHEMA_VERSION;
 use crate::error::{DescriptionError, Problem, nearest};
 
 /// Larger files are refused unread: a platform of a million nodes takes about 150 MB.
-pub const LARGEST_MB: usize = 256;
+pub const LARGEST_BYTES: usize = 256_000_000;
 
 fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
     let whole = |problem| DescriptionError { file: None, line: None, column: None, field: None, problem };
-    if bytes.len() > LARGEST_MB * 1_000_000 {
-        return Err(whole(Problem::TooLarge { megabytes: bytes.len() as f64 / 1e6, limit: LARGEST_MB }));
+    if bytes.len() > LARGEST_BYTES {
+        return Err(whole(Problem::TooLarge { megabytes: bytes.len() as f64 / 1e6, limit: LARGEST_BYTES / 1_000_000 }));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let mut error = whole(Problem::NotText { at: e.valid_up_to() });
@@ -86,15 +86,34 @@ fn explain(message: &str, path: Option<&str>) -> DescriptionError {
             _ => inside(quoted[0]),
         };
         (Some(field), Problem::Unknown { nearest, known })
-    } else if message.starts_with("invalid type")
-        || message.starts_with("unknown variant")
-        || message.starts_with("is ")
+    } else if message.starts_with("unknown variant") && !quoted.is_empty() {
+        let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
+        let nearest = nearest(quoted[0], known.iter().map(String::as_str));
+        (parent, Problem::Choice { found: quoted[0].to_owned(), nearest, known })
+    } else if let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|m| m.split_once(", expected "))
     {
+        (parent, Problem::Value(format!("is {}; it must be {}", in_words(found), in_words(expected))))
+    } else if message.starts_with("invalid value") || message.starts_with("is ") {
         (parent, Problem::Value(message.trim().to_owned()))
     } else {
         (None, Problem::Syntax(message.trim().replace('\n', "; ")))
     };
     DescriptionError { file: None, line: None, column: None, field, problem }
+}
+
+/// Serde's names of types, as people say them.
+fn in_words(type_name: &str) -> String {
+    match type_name.trim() {
+        "f64" => "a number".into(),
+        "u64" | "u32" => "a whole number, at least 0".into(),
+        "a sequence" => "an array".into(),
+        other if other.starts_with("struct ") => "a table".into(),
+        other if other.starts_with("integer") || other.starts_with("map") => {
+            other.replace('`', "").replace("map", "a table")
+        }
+        other => other.replace('`', ""),
+    }
 }
 
 /// Line and column, from 1, of a byte offset.
@@ -105,8 +124,9 @@ fn line_column(bytes: &[u8], at: usize) -> (usize, usize) {
     (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
 }
 
-/// Where a field such as `node[2].name` stands in a TOML text; its nearest existing ancestor otherwise.
-pub fn place_of(bytes: &[u8], field: &str) -> Option<(usize, usize)> {
+/// Where a field such as `node[2].name` stands in a TOML text, its value or (`of_name`) its name; its nearest existing
+/// ancestor otherwise.
+pub fn place_of(bytes: &[u8], field: &str, of_name: bool) -> Option<(usize, usize)> {
     use toml::de::{DeTable, DeValue};
     let text = std::str::from_utf8(bytes).ok()?;
     let document = DeTable::parse(text).ok()?;
@@ -123,7 +143,7 @@ pub fn place_of(bytes: &[u8], field: &str) -> Option<(usize, usize)> {
                 Some(_) => break,
             };
             table.get_key_value(step).map(|(key, value)| {
-                let is_value = !matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
+                let is_value = !of_name && !matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
                 (if is_value { value.span() } else { key.span() }, value.get_ref())
             })
         };
