@@ -47,11 +47,14 @@ class Activity:
         CPU number -> kind (user, nice, system, idle, iowait, irq, softirq, steal) -> share of the time, 0..1.
     processes : tuple of Process
         Those that used any CPU time, the busiest first.
+    present : tuple of Process
+        All that were there at the end, with their CPU time since they began.
     """
 
     seconds: float
     shares: dict[int, dict[str, float]]
     processes: tuple[Process, ...]
+    present: tuple[Process, ...] = ()
 
     def busy(self, cpu: int) -> float:
         """Share of the time in which a CPU was not idle, 0..1, steal not counted."""
@@ -62,10 +65,6 @@ class Activity:
         """Mean share of a kind over some CPUs (default: all), 0..1."""
         taken = [share[kind] for cpu, share in self.shares.items() if cpus is None or cpu in cpus]
         return sum(taken) / len(taken) if taken else 0.0
-
-    def foreign(self, own: Collection[int] = ()) -> float:
-        """CPUs' worth of time that went to processes other than `own` (pids)."""
-        return sum(p.cpu_s for p in self.processes if p.pid not in own) / self.seconds if self.seconds else 0.0
 
 
 @dataclass(frozen=True)
@@ -123,4 +122,4 @@ class Snapshot:
             if cpu_s > 0:
                 used.append(Process(process.pid, process.name, cpu_s, process.cpu))
         used.sort(key=lambda process: (-process.cpu_s, process.pid))
-        return Activity(self.at_s - earlier.at_s, shares, tuple(used))
+        return Activity(self.at_s - earlier.at_s, shares, tuple(used), tuple(self.processes.values()))

@@ -6,6 +6,7 @@ A quota makes two cores one: computing slows while receiving on another core, wi
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from crosswind.host.tree import ROOT, text
@@ -51,29 +52,43 @@ def groups(controller: str, root: Path = ROOT) -> list[Path]:
     return found
 
 
-def cpu_quota(root: Path = ROOT) -> float | None:
-    """CPUs that this process may use at most by quota: the tightest of its group and all ancestors.
+@dataclass(frozen=True)
+class Quota:
+    """A CPU quota: `cpus` (greater than 0; infinity: none) and the directory of the `group` that sets it."""
+
+    cpus: float
+    group: Path
+
+
+def cpu_quota(root: Path = ROOT) -> Quota | None:
+    """CPUs that this process may use at most: the tightest quota of its group and all its ancestors.
 
     Returns
     -------
-    float or None
-        CPUs, greater than 0; infinity: no quota; None: it cannot be told.
+    Quota or None
+        None where it cannot be told, because no hierarchy with CPU quotas is mounted.
     """
-    quotas: list[float] = []
+    tightest: Quota | None = None
     for group in groups("cpu", root):
-        whole = text(group, "cpu.max")
-        if whole is not None:  # version 2: "max 100000" or "150000 100000"
-            quota, _, period = whole.partition(" ")
-        else:
-            quota, period = text(group, "cpu.cfs_quota_us") or "", text(group, "cpu.cfs_period_us") or ""
-        try:
-            quotas.append(math.inf if quota in ("max", "-1") else int(quota) / int(period or "100000"))
-        except (ValueError, ZeroDivisionError):
-            continue
-    if quotas:
-        return min(quotas)
-    # A root group has no quota file: where the hierarchy is there at all, there is no quota.
-    return math.inf if any((group / "cgroup.procs").exists() for group in groups("cpu", root)) else None
+        found = _quota(group)
+        if found is not None and (tightest is None or found < tightest.cpus):
+            tightest = Quota(found, group)
+    return tightest
+
+
+def _quota(group: Path) -> float | None:
+    """CPUs that one group allows, None where it is no group that could tell."""
+    whole = text(group, "cpu.max")
+    if whole is not None:  # version 2: "max 100000" or "150000 100000"
+        quota, _, period = whole.partition(" ")
+    elif (group / "cpu.cfs_quota_us").exists():
+        quota, period = text(group, "cpu.cfs_quota_us") or "", text(group, "cpu.cfs_period_us") or ""
+    else:  # a root group has no quota file: where the hierarchy is there at all, it sets none
+        return math.inf if (group / "cgroup.procs").exists() else None
+    try:
+        return math.inf if quota in ("max", "-1") else int(quota) / int(period or "100000")
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def throttled(root: Path = ROOT) -> int | None:

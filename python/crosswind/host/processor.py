@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -191,7 +192,7 @@ def settings(compute_cpus: Sequence[int] = (), root: Path = ROOT) -> dict[str, s
     return {
         "cpus_allowed": list_cpus(allowed) or UNKNOWN,
         "cpus_isolated": text(root, f"{_CPU}/isolated") or "none",
-        "cpu_quota": UNKNOWN if quota is None else "none" if quota == float("inf") else f"{quota:g} CPUs",
+        "cpu_quota": UNKNOWN if quota is None else "none" if math.isinf(quota.cpus) else f"{quota.cpus:g} CPUs",
         "governor": governor(cpus, root),
         "frequency_driver": frequency_driver(cpus, root),
         "smt": smt(cpus, root),
