@@ -9,8 +9,8 @@ from crosswind.doctor.finding import Finding
 from crosswind.host import network, processor
 from crosswind.host.tree import ROOT, UNKNOWN, number, told
 
-# A smaller rmem_max or wmem_max caps --socket-buffer below what one fast stream needs (docs/concepts/measuring.md: 256 KB cost
-# twice as much per MB as 4 MB).
+# A smaller rmem_max or wmem_max caps --socket-buffer below what one fast stream needs: a prototype paid twice as much
+# per MB with 256 KB as with 4 MB (docs/concepts/measuring.md).
 SMALL_BUFFER_BYTES = 1_000_000
 
 
@@ -33,7 +33,7 @@ def softirq_placement(interface: str, root: Path = ROOT) -> Finding:
 
 
 def offloads(interface: str, states: Mapping[str, str]) -> Finding:
-    """Whether segmentation offloads are on: without them each MB costs several times more (docs/concepts/measuring.md)."""
+    """Whether segmentation offloads are on: without them each MB costs several times more."""
     off = [name for name in ("tso", "gso", "gro") if states.get(name) == "off"]
     if off:
         seen = f"{interface}: {', '.join(off)} off: each MB costs several times more than usual"
