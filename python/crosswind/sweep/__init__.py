@@ -9,7 +9,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +84,8 @@ def run_sweep(
             _forget(directory)
         index = _taken_up(asked, directory, values is None) if (directory / NAME).exists() else asked
         index.save(directory)
-        try:
+        with suppress(KeyboardInterrupt):  # what is complete is on disk, and `Sweep.complete` tells
             _measure_missing(index, directory, measure or _probe(), measure_arguments, progress)
-        except KeyboardInterrupt:
-            pass  # what is complete is on disk; `Sweep.complete` tells
     return Sweep.load(directory)
 
 
@@ -99,13 +97,11 @@ def _probe() -> Callable[..., Measurement]:
 
 def _forget(directory: Path) -> None:
     """Remove a sweep's index and points, and nothing else."""
-    try:
+    with suppress(DescriptionError):  # without a readable index nothing says which points are its own
         there = Index.load(directory)
-    except DescriptionError:
-        return  # none, or damaged: a new index replaces it
-    for value in there.values:
-        there.file(directory, value).unlink(missing_ok=True)
-    (directory / NAME).unlink()
+        for value in there.values:
+            there.file(directory, value).unlink(missing_ok=True)
+    (directory / NAME).unlink(missing_ok=True)
 
 
 def _taken_up(asked: Index, directory: Path, usual: bool) -> Index:
