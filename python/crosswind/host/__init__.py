@@ -76,7 +76,7 @@ def versions() -> dict[str, str]:
 
 
 def machine(root: Path = ROOT) -> str:
-    """A word that two processes have in common when they run on the same booted kernel, containers included.
+    """Return a word that two processes have in common when they run on the same booted kernel, containers included.
 
     The kernel's boot id, so that two ends of a veth pair or two containers can tell that they share a machine.
     """

@@ -107,7 +107,7 @@ class Snapshot:
         return cls(time.monotonic(), ticks, processes)
 
     def since(self, earlier: Snapshot) -> Activity:
-        """What happened from `earlier` to this snapshot; processes that ended in between are not seen."""
+        """Return what happened from `earlier` to this snapshot; processes that ended in between are not seen."""
         shares = {}
         for cpu, now in self.ticks.items():
             spent = [b - a for a, b in zip(earlier.ticks.get(cpu, (0,) * len(now)), now, strict=True)]

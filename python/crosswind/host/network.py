@@ -21,7 +21,7 @@ _COALESCE, _COALESCE_WORDS = 0x0E, 23  # ETHTOOL_GCOALESCE: command, rx_coalesce
 
 
 def kind(interface: str, root: Path = ROOT) -> str:
-    """What an interface is: "loopback", "veth", "bridge", "bond", "tun", "vlan", ..., "virtual" or "device".
+    """Return what an interface is: "loopback", "veth", "bridge", "bond", "tun", "vlan", ..., "virtual" or "device".
 
     On loopback and veth the bytes never meet a network card: the receive softirq runs on the sender's core.
     """
@@ -47,7 +47,7 @@ def driver(interface: str, root: Path = ROOT) -> str:
     """Name of an interface's driver; "none" for one without a device."""
     device = root / _NET / interface / "device"
     if not device.exists():
-        return "none"
+        return "none" if (root / _NET / interface).exists() else UNKNOWN
     try:
         return (device / "driver").resolve(strict=True).name
     except OSError:
@@ -114,7 +114,7 @@ def irq_affinity(interface: str, root: Path = ROOT) -> str:
         taken.append(f"{irq}: {text(root, f'{at}/effective_affinity_list') or told(root, f'{at}/smp_affinity_list')}")
     if taken:
         return ", ".join(taken)
-    return UNKNOWN if (root / _NET / interface / "device").exists() else "none"
+    return "none" if driver(interface, root) == "none" else UNKNOWN
 
 
 def steering(interface: str, which: str, root: Path = ROOT) -> str:

@@ -33,7 +33,7 @@ def allowed_cpus(root: Path = ROOT) -> list[int]:
 
 
 def model(root: Path = ROOT) -> str:
-    """The processor's model, e.g. "AMD EPYC"; on ARM implementer and part, where the kernel gives no name."""
+    """Return the processor's model, e.g. "AMD EPYC"; on ARM implementer and part, where the kernel gives no name."""
     facts: dict[str, str] = {}
     for line in (text(root, "proc/cpuinfo") or "").splitlines():
         key, _, value = line.partition(":")
@@ -50,7 +50,7 @@ def is_virtual(root: Path = ROOT) -> bool:
 
 
 def virtualisation(root: Path = ROOT) -> str:
-    """The hypervisor ("kvm", "xen", ..., "yes" when only its presence is known) or "none"; ", container" inside one."""
+    """Return the hypervisor ("kvm", ...; "yes" when only its presence is known) or "none"; ", container" inside one."""
     flags = next((line for line in (text(root, "proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     clocks = (text(root, "sys/devices/system/clocksource/clocksource0/available_clocksource") or "").split()
     vendor = f"{told(root, 'sys/class/dmi/id/sys_vendor')} {told(root, 'sys/class/dmi/id/product_name')}".lower()
@@ -75,7 +75,7 @@ def _of_all(found: Sequence[str]) -> str:
 
 
 def governor(cpus: Sequence[int], root: Path = ROOT) -> str:
-    """The frequency governor of `cpus`; "none" where no frequency is scaled (most virtual machines)."""
+    """Return the frequency governor of `cpus`; "none" where no frequency is scaled (most virtual machines)."""
     policies = [text(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus]
     if not any(policies) and (root / _CPU).is_dir():
         return "none (frequency is not visible)"
@@ -83,13 +83,15 @@ def governor(cpus: Sequence[int], root: Path = ROOT) -> str:
 
 
 def frequency_driver(cpus: Sequence[int], root: Path = ROOT) -> str:
-    """The frequency driver of `cpus`, "none" as for the governor."""
+    """Return the frequency driver of `cpus`, "none" as for the governor."""
     drivers = [text(root, f"{_CPU}/cpu{cpu}/cpufreq/scaling_driver") for cpu in cpus]
-    return _of_all([driver for driver in drivers if driver]) if any(drivers) else "none"
+    if not any(drivers):
+        return "none" if (root / _CPU).is_dir() else UNKNOWN
+    return _of_all([driver or UNKNOWN for driver in drivers])
 
 
 def siblings(cpu: int, root: Path = ROOT) -> list[int]:
-    """The CPUs that share a core with `cpu`, itself included, as far as the kernel knows."""
+    """Return the CPUs that share a core with `cpu`, itself included, as far as the kernel knows."""
     listed = text(root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list")
     return parse_cpus(listed) if listed else [cpu]
 
@@ -129,7 +131,7 @@ def kernel_config(root: Path = ROOT) -> Mapping[str, str]:
 
 
 def preemption(root: Path = ROOT) -> str:
-    """The kernel's preemption model: "none", "voluntary", "lazy", "full" or "rt".
+    """Return the kernel's preemption model: "none", "voluntary", "lazy", "full" or "rt".
 
     What was set since the boot counts first (debugfs, root only), then the boot's command line, then the build.
     "dynamic" is said where the build's choice can be changed but no change could be seen.
@@ -160,7 +162,7 @@ def accounting(root: Path = ROOT) -> str:
 
 
 def _chosen(bracketed: str) -> str:
-    """The bracketed word of a list such as `always [madvise] never`."""
+    """Return the bracketed word of a list such as `always [madvise] never`."""
     return bracketed.partition("[")[2].partition("]")[0] or bracketed
 
 
@@ -168,6 +170,11 @@ def autogroup(root: Path = ROOT) -> str:
     """Whether autogroup is "on": nice levels then count only inside a session."""
     enabled = number(root, "proc/sys/kernel/sched_autogroup_enabled")
     return UNKNOWN if enabled is None else "on" if enabled else "off"
+
+
+def _empty_is_none(listed: str | None) -> str:
+    """Return "none" for an empty list of the kernel."""
+    return UNKNOWN if listed is None else listed or "none"
 
 
 def steal_share(cpus: Sequence[int] = (), root: Path = ROOT) -> float | None:
@@ -191,7 +198,7 @@ def settings(compute_cpus: Sequence[int] = (), root: Path = ROOT) -> dict[str, s
     config = kernel_config(root)
     return {
         "cpus_allowed": list_cpus(allowed) or UNKNOWN,
-        "cpus_isolated": text(root, f"{_CPU}/isolated") or "none",
+        "cpus_isolated": _empty_is_none(text(root, f"{_CPU}/isolated")),
         "cpu_quota": UNKNOWN if quota is None else "none" if math.isinf(quota.cpus) else f"{quota.cpus:g} CPUs",
         "governor": governor(cpus, root),
         "frequency_driver": frequency_driver(cpus, root),

@@ -46,7 +46,7 @@ def split_address(address: str, default_port: int | None = None) -> tuple[str, i
 
 
 def resolve(host: str) -> list[str]:
-    """The addresses of a host, in the order in which they would be tried.
+    """Return the addresses of a host, in the order in which they would be tried.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def _is_local(address: str) -> bool:
 
 
 def _connected(address: str) -> socket.socket:
-    """A datagram socket with its route chosen; nothing is sent."""
+    """Return a datagram socket with its route chosen; nothing is sent."""
     family, kind, protocol, _, place = socket.getaddrinfo(address, 9, type=socket.SOCK_DGRAM)[0]
     probe = socket.socket(family, kind, protocol)
     try:

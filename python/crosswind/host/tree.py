@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 def text(root: Path, path: str) -> str | None:
-    """The stripped content of a small file below `root`, or None where it cannot be read."""
+    """Return the stripped content of a small file below `root`, or None where it cannot be read."""
     try:
         return (root / path).read_text(errors="replace").strip()
     except OSError:  # gone, forbidden, or a driver that answers with an error
@@ -22,13 +22,13 @@ def text(root: Path, path: str) -> str | None:
 
 
 def told(root: Path, path: str) -> str:
-    """The content of a one-line file with its white space made single, or "unknown"."""
+    """Return the content of a one-line file with its white space made single, or "unknown"."""
     found = text(root, path)
     return " ".join(found.split()) if found else UNKNOWN
 
 
 def number(root: Path, path: str) -> int | None:
-    """The whole number in a file, or None."""
+    """Return the whole number in a file, or None."""
     found = text(root, path)
     try:
         return int(found) if found is not None else None
@@ -37,7 +37,7 @@ def number(root: Path, path: str) -> int | None:
 
 
 def names(root: Path, path: str) -> list[str]:
-    """The names in a directory, sorted; none where it cannot be listed."""
+    """Return the names in a directory, sorted; none where it cannot be listed."""
     try:
         return sorted(entry.name for entry in (root / path).iterdir())
     except OSError:
@@ -45,7 +45,7 @@ def names(root: Path, path: str) -> list[str]:
 
 
 def parse_cpus(listed: str) -> list[int]:
-    """The CPUs of a kernel list such as `0-3,8`.
+    """Return the CPUs of a kernel list such as `0-3,8`.
 
     Examples
     --------
