@@ -13,7 +13,7 @@ from crosswind.doctor.finding import Finding
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.host import network
 from crosswind.host.route import interface_to, is_same_machine, split_address
-from crosswind.host.tree import ROOT, UNKNOWN
+from crosswind.host.tree import ROOT
 
 DEFAULT_PORT = 7117
 _TRIES = 5
