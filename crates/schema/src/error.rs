@@ -76,7 +76,7 @@ impl Problem {
     /// The problem at a field's path, such as `node[2].name`.
     #[must_use]
     pub fn at(self, field: String) -> DescriptionError {
-        DescriptionError { file: None, line: None, column: None, field: Some(field), problem: self }
+        DescriptionError { file: None, line: None, column: None, field: Some(field), problem: Box::new(self) }
     }
 
     fn hint(&self) -> Option<String> {
@@ -116,7 +116,7 @@ pub struct DescriptionError {
     /// The field's path, such as `node[2].receive_limit_mb_per_s`.
     pub field: Option<String>,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 impl DescriptionError {
@@ -134,7 +134,7 @@ impl DescriptionError {
     /// Adds the place of the error's field in `text`.
     pub(crate) fn located(mut self, text: &str) -> Self {
         if let (None, Some(field)) = (self.line, &self.field) {
-            if let Some((line, column)) = place_of(text, field, matches!(self.problem, Problem::Unknown { .. })) {
+            if let Some((line, column)) = place_of(text, field, matches!(*self.problem, Problem::Unknown { .. })) {
                 self.line = Some(line);
                 self.column = Some(column);
             }
@@ -152,7 +152,7 @@ impl fmt::Display for DescriptionError {
             }
             write!(f, ": ")?;
         }
-        match (&self.field, &self.problem) {
+        match (&self.field, &*self.problem) {
             (_, Problem::NoRoot | Problem::TwoRoots { .. } | Problem::Cycle { .. } | Problem::MissingLimit { .. }) => {}
             (Some(field), _) => write!(f, "{field} ")?,
             (None, Problem::Empty | Problem::TooLarge { .. } | Problem::NotText { .. }) => write!(f, "the file ")?,

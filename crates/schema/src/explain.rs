@@ -34,7 +34,7 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
     } else {
         (None, Problem::Syntax(message.trim().replace('\n', "; ")))
     };
-    DescriptionError { file: None, line: None, column: None, field, problem }
+    DescriptionError { file: None, line: None, column: None, field, problem: Box::new(problem) }
 }
 
 /// Serde's names of types, as people say them.

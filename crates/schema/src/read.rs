@@ -16,7 +16,7 @@ pub const LARGEST_BYTES: usize = 1_000_000_000;
 const LARGEST_PIECE_BYTES: usize = 4_000_000;
 
 fn whole(problem: Problem) -> DescriptionError {
-    DescriptionError { file: None, line: None, column: None, field: None, problem }
+    DescriptionError { file: None, line: None, column: None, field: None, problem: Box::new(problem) }
 }
 
 fn too_large(bytes: usize, limit: usize) -> DescriptionError {
@@ -60,7 +60,7 @@ fn in_pieces(text: &str) -> Result<Platform, DescriptionError> {
         return piece(text); // no `[[node]]` at all: an inline array, or an error to explain
     }
     let Head { schema_version, name } = piece(head).map_err(|mut error| {
-        if let Problem::Unknown { known, .. } = &mut error.problem {
+        if let Problem::Unknown { known, .. } = &mut *error.problem {
             known.push("node".into());
         }
         error

@@ -97,7 +97,9 @@ def print_fit(fit: Any) -> None:
             ]
         )
     header = fit.measurement.header
-    print_table(columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}")
+    print_table(
+        columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}"
+    )
 
 
 def add_to(app: typer.Typer) -> None:

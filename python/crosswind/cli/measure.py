@@ -47,7 +47,9 @@ def parse_bytes(text: str, option: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
     if not match or match[2].lower() not in _UNITS:
-        raise DescriptionError(f"{option} is {text!r}; it must be a number of bytes", "size", "such as 65536, 64KiB, 1MB")
+        raise DescriptionError(
+            f"{option} is {text!r}; it must be a number of bytes", "size", "such as 65536, 64KiB, 1MB"
+        )
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
@@ -196,9 +198,7 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
     return 0 if result.trustworthy else UNTRUSTED
 
 
-def _sweep(
-    kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool
-) -> int:
+def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.sweep import parse_values, run_sweep
 
     directory = out or Path(f"sweep-{kind}")
@@ -233,7 +233,9 @@ def writable(path: Path) -> None:
         When the file could not be written.
     """
     if path.is_dir():
-        raise DescriptionError(f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet")
+        raise DescriptionError(
+            f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet"
+        )
     if not path.absolute().parent.is_dir():
         raise DescriptionError(f"--out is {str(path)!r}, in a directory that does not exist", "out", "make it first")
 

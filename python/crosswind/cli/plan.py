@@ -49,9 +49,7 @@ def plan(
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
 ) -> None:
     """Find the best steady rates of a platform."""
-    result = find_plan(
-        platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports.value, method=method.value
-    )
+    result = find_plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports.value, method=method.value)
     if out:
         result.save(out)
     tell_warnings(result.warnings)
@@ -74,7 +72,9 @@ def _print(plan: Plan, most: int) -> None:
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
         f"{d['ports']} port, {d['method']}",
     )
-    shown = sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
+    shown = (
+        sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
+    )
     columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
     columns += [("rank", "right"), ("limited by", "left")]
     columns += [("+1 MB/s in", "right"), ("+1 MB/s out", "right"), ("+1 work/s", "right")]

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 from crosswind.errors import DescriptionError
 
@@ -39,7 +39,7 @@ class SlopeInterval:
     at_top, at_top_low, at_top_high : float
         Loss 1 - y / y_idle measured at the largest level, and its interval.
     top_mb_per_s : float
-        That level: the mean over its points.
+        That level: the median over its points.
     cycles : int
         Cycles that carried both idle and traffic.
     """
@@ -67,7 +67,11 @@ def slope_interval(
     Percentile intervals are too narrow when there are few cycles: their spread misses a factor sqrt(C / (C - 1)), and
     2.5 % of a normal is not 2.5 % of Student's t with C - 1 degrees of freedom. The distance from the estimate to each
     percentile is stretched by both (after Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-    Statistician 69(4), 2015, who moves the percentile instead, which needs far more resamples).
+    Statistician 69(4), 2015, who moves the percentile instead, which needs far more resamples). Where neighbouring
+    cycles still push the estimate the same way, with lag-1 correlation r > 0 among the cycles' influences (leave one
+    out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too. With noise whose
+    correlation from one 0.1 s block to the next is 0 to 0.7, 95 % intervals cover in 92 to 97 of 100 simulated
+    measurements from 4 cycles up; at 0.9 in 85 to 90 (tests/unit/test_interval.py).
 
     Parameters
     ----------
@@ -110,20 +114,21 @@ def slope_interval(
         raise DescriptionError("no computation without traffic: nothing to normalise by", "no-idle", hint)
 
     # Centred and scaled, so that sums of squares lose no digits at rates of thousands of MB/s.
-    centre = float(xs.mean())
+    centre, at = float(xs.mean()), float(np.median(xs[top]))
     u, v = xs - centre, ys / ys[idle].mean()
-    terms = np.column_stack([np.ones_like(u), u, v, u * u, u * v, idle, idle * v, top, top * v])
+    terms = np.column_stack([np.ones_like(u), u, v, u * u, u * v, idle, idle * v, top, top * v, top * u])
     sums = np.zeros((labels.size, terms.shape[1]))
     np.add.at(sums, member, terms)
 
-    slope, intercept, loss = (float(part[0]) for part in _line(sums.sum(axis=0)[None, :], centre))
+    slope, intercept, loss = (float(part[0]) for part in _line(sums.sum(axis=0)[None, :], centre, at))
     carried = int(np.count_nonzero((sums[:, 5] > 0) & (sums[:, 5] < sums[:, 0])))
     (low, high), (loss_low, loss_high) = (-np.inf, np.inf), (-np.inf, np.inf)
     if carried >= 2:
-        drawn_slope, _, drawn_loss = _line(_draws(labels.size, resamples, seed) @ sums, centre)
-        low, high = _stretched(slope, drawn_slope, carried)
-        loss_low, loss_high = _stretched(loss, drawn_loss, carried)
-    return SlopeInterval(slope, low, high, intercept, loss, loss_low, loss_high, float(xs[top].mean()), carried)
+        drawn_slope, _, drawn_loss = _line(_draws(labels.size, resamples, seed) @ sums, centre, at)
+        slope_without, _, loss_without = _line(sums.sum(axis=0) - sums, centre, at)
+        low, high = _stretched(slope, drawn_slope, slope_without)
+        loss_low, loss_high = _stretched(loss, drawn_loss, loss_without)
+    return SlopeInterval(slope, low, high, intercept, loss, loss_low, loss_high, at, carried)
 
 
 def _finite(x: ArrayLike, y: ArrayLike, cycle: ArrayLike) -> tuple[Floats, Floats, NDArray[np.int64]]:
@@ -153,29 +158,46 @@ def _draws(cycles: int, resamples: int, seed: int) -> Floats:
     return np.bincount(drawn.ravel(), minlength=resamples * cycles).reshape(resamples, cycles).astype(float)
 
 
-def _line(sums: Floats, centre: float) -> tuple[Floats, Floats, Floats]:
-    """Return slope, intercept and loss at the top, over the idle mean; NaN where a resample lacks what it takes."""
-    n, su, sv, suu, suv, n_idle, idle, n_top, top = sums.T
+def _line(sums: Floats, centre: float, at: float) -> tuple[Floats, Floats, Floats]:
+    """Return slope, intercept and loss at the rate `at`, over the idle mean; NaN where a resample lacks what it takes.
+
+    The loss is that of the top points, moved along the slope from their mean rate to `at`: how far the top was reached
+    differs from cycle to cycle, and is no uncertainty of the loss.
+    """
+    n, su, sv, suu, suv, n_idle, idle, n_top, top, top_u = sums.T
     with np.errstate(divide="ignore", invalid="ignore"):
         rest = idle / n_idle
         spread = suu - su * su / n
         slope = np.where(spread > 0, (suv - su * sv / n) / spread, np.nan) / rest
         intercept = sv / n / rest - slope * (su / n + centre)
-        return slope, intercept, 1.0 - top / n_top / rest
+        return slope, intercept, 1.0 - top / n_top / rest - slope * (at - centre - top_u / n_top)
 
 
-def _stretched(estimate: float, drawn: Floats, cycles: int) -> tuple[float, float]:
+def _stretched(estimate: float, drawn: Floats, left_out: Floats) -> tuple[float, float]:
     drawn = drawn[np.isfinite(drawn)]
     if drawn.size < 2:
         return -np.inf, np.inf
     tail = (1.0 - CONFIDENCE) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
-    stretch = _stretch(cycles)
+    stretch = _stretch(left_out[np.isfinite(left_out)])
     return float(estimate + stretch * min(low - estimate, 0.0)), float(estimate + stretch * max(high - estimate, 0.0))
 
 
-@lru_cache(maxsize=1024)
-def _stretch(cycles: int) -> float:
+def _stretch(left_out: Floats) -> float:
+    """Return how much wider than its percentiles an interval must be, from the estimates without each cycle."""
+    cycles = max(left_out.size, 2)
+    influence = left_out.mean() - left_out
+    power = float(influence @ influence)
+    # The lag-1 correlation of n independent values is -1/n on average, not 0.
+    lag = float(influence[1:] @ influence[:-1]) / power + 1.0 / cycles if power > 0 else 0.0
+    lag = min(max(lag, 0.0), 0.9)
+    longer = (1.0 + lag) / (1.0 - lag)
+    student = _student(max(cycles / longer - 1.0, min(cycles - 1.0, 2.0)))
+    return float(np.sqrt(cycles / (cycles - 1.0) * longer) * student)
+
+
+@lru_cache(maxsize=4096)
+def _student(freedom: float) -> float:
+    """Return how much further out Student's t leaves its tails than the normal distribution."""
     tail = (1.0 - CONFIDENCE) / 2.0
-    student, normal = stats.t.ppf(1.0 - tail, cycles - 1), stats.norm.ppf(1.0 - tail)
-    return float(np.sqrt(cycles / (cycles - 1.0)) * student / normal)
+    return float(special.stdtrit(freedom, 1.0 - tail) / special.ndtri(1.0 - tail))
