@@ -5,9 +5,9 @@ from __future__ import annotations
 import altair as alt
 import numpy as np
 
-from crosswind.model.fit import ChannelFit
+from crosswind.model.channel import ChannelFit
 from crosswind.report.figures.look import CRIMSON, GREY, records
-from crosswind.report.figures.scatter import KINDS, MOST_POINTS, kinds_of, reference_of
+from crosswind.report.figures.scatter import KINDS, MOST_POINTS, kinds_of
 
 HEIGHT = 330
 
@@ -24,8 +24,8 @@ def residuals(channel: ChannelFit) -> alt.LayerChart:
     -------
     altair.LayerChart
     """
-    points, line = channel.points[channel.estimator], channel.lines[channel.estimator]
-    x, y = points.x_mb_per_s, points.y_work_per_s / reference_of(channel)
+    points, line = channel.points[channel.estimator], channel.line
+    x, y = points.x_mb_per_s, points.y_work_per_s / channel.compute_per_s
     left = y - (line.intercept - line.ir_s_per_mb * x)
     kinds = kinds_of(points)
     keep = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(int))

@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 from numpy.typing import NDArray
 
-from crosswind.model.fit import ChannelFit
+from crosswind.model.channel import ChannelFit
 from crosswind.model.points import Points
 from crosswind.report.figures.band import line_band
 from crosswind.report.figures.look import BLUE, GREY, OCHRE, ORANGE, records
@@ -33,9 +33,8 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
     altair.LayerChart
         At most 1,500 points, evenly chosen along the run; line, band and quadratic use all.
     """
-    points, line = channel.points[channel.estimator], channel.lines[channel.estimator]
-    reference = reference_of(channel)
-    x, y = points.x_mb_per_s, points.y_work_per_s / reference
+    points, line = channel.points[channel.estimator], channel.line
+    x, y = points.x_mb_per_s, points.y_work_per_s / channel.compute_per_s
     dots = _dots(points, x, y)
     grid = np.linspace(0.0, float(x.max(initial=0.0)), GRID)
     on_line = line.intercept - line.ir_s_per_mb * grid
@@ -45,7 +44,8 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
     colours = KINDS | {LINE: ORANGE} | ({QUADRATIC: ORANGE} if channel.quadratic else {})
     present = [kind for kind in KINDS if kind in set(kinds_of(points))]
 
-    band = line_band(x, y, points.idle, points.cycle, grid)
+    ladder = ~points.check  # the line does not see the points that check it
+    band = line_band(x[ladder], y[ladder], points.idle[ladder], points.cycle[ladder], grid)
     if band is not None:
         rows = records({"x": grid, "y": on_line + band[0], "high": on_line + band[1]})
         layers.append(alt.Chart(rows).mark_area(color=ORANGE, opacity=0.22).encode(x=x_axis, y=y_axis, y2="high:Q"))
@@ -96,18 +96,11 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
     return alt.layer(*layers).properties(width="container", height=HEIGHT)
 
 
-def reference_of(channel: ChannelFit) -> float:
-    """Return the compute rate that is called 1 in this channel's fit, work units/s."""
-    return float(channel.reference_work_per_s)
-
-
 def kinds_of(points: Points) -> list[str]:
     """Return what kind of block each point is: without traffic, a level of the ladder, or one to check the line."""
-    level = points.level
-    # The ladder holds 0, 1/2 and 1 of the top rate; 1/4 and 3/4 are there for lack of fit only.
-    check = (np.abs(level - 0.25) < 0.05) | (np.abs(level - 0.75) < 0.05)
     names = list(KINDS)
-    return [names[0] if idle else names[2] if odd else names[1] for idle, odd in zip(points.idle, check, strict=True)]
+    pairs = zip(points.idle, points.check, strict=True)
+    return [names[0] if idle else names[2] if check else names[1] for idle, check in pairs]
 
 
 def _dots(points: Points, x: Floats, y: Floats) -> alt.Data:
