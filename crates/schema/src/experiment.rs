@@ -158,7 +158,9 @@ impl Experiment {
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         let experiment: Self = read::toml(text, file)?;
-        experiment.check(file).map_err(|error| error.located(text, file))?;
+        experiment
+            .check(file)
+            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
         Ok(experiment)
     }
 
