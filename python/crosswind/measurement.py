@@ -47,12 +47,16 @@ class Measurement(Tabular):
             samples = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
-                raise DescriptionError(f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one") from None
+                raise DescriptionError(
+                    f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one"
+                ) from None
             raise DescriptionError(f"{path}: is no Parquet file: {error}", "no-measurement") from None
         text = (samples.schema.metadata or {}).get(_KEY)
         if text is None:
             raise DescriptionError(
-                f"{path}: is a Parquet file, but no measurement of Crosswind", "no-measurement", "`crosswind measure -o FILE` makes one"
+                f"{path}: is a Parquet file, but no measurement of Crosswind",
+                "no-measurement",
+                "`crosswind measure -o FILE` makes one",
             )
         return cls(samples, json.loads(_core.read_measurement_header(text, str(path))))
 

@@ -80,7 +80,8 @@ class Plan(Tabular):
 
     def __repr__(self) -> str:
         d = self.data
-        return f"Plan({d['platform']!r}, {d['ports']}-port, {self.throughput_tasks_per_s:.6g} tasks/s, {len(self.nodes)} nodes)"
+        rate = f"{self.throughput_tasks_per_s:.6g} tasks/s"
+        return f"Plan({d['platform']!r}, {d['ports']}-port, {rate}, {len(self.nodes)} nodes)"
 
     def _repr_html_(self) -> str:
         d = self.data

@@ -117,7 +117,9 @@ def read_bytes(path: str | Path) -> bytes:
         if size > _core.LARGEST_DESCRIPTION_BYTES:
             limit = _core.LARGEST_DESCRIPTION_BYTES / 1e6
             raise DescriptionError(
-                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read", "too-large", "is this the right file?"
+                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read",
+                "too-large",
+                "is this the right file?",
             )
         return path.read_bytes()
     except OSError as error:

@@ -62,7 +62,7 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
     environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "crosswind.cli", *arguments]
     return subprocess.run(  # type: ignore[call-overload]
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options
+        command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options
     )
 
 

@@ -1,1 +1,21 @@
-//! To come.
+//! What should happen, in closed form: the interference law, the steady state of trees, independent tasks.
+//!
+//! No I/O, no clock, no thread, no randomness: the same input gives the same answer (`clippy.toml` forbids the calls).
+//! It measures nothing and runs nothing; simulators and live runs are tested against it.
+//!
+//! | question | module | source |
+//! |---|---|---|
+//! | how fast does a node compute while it receives and sends? | [`law`] | interference-aware-scheduling, section 3.1 |
+//! | who should get how many tasks per second? | [`steady`] | the same, section 3.2 |
+//! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
+//! | how good is "longest task first"? | [`independent`] | the homework sheet |
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod error;
+pub mod fork;
+pub mod independent;
+pub mod law;
+pub mod steady;
+
+pub use error::ModelError;
+pub use steady::{Columns, Rates, Task, plan, plan_columns};

@@ -1,7 +1,246 @@
 //! `crosswind-model` for Python.
 
+use crosswind_model::law::{Formula, Law, Receiving, Sending};
+use crosswind_model::{Columns, ModelError, Task, fork, independent, plan_columns};
+use crosswind_schema::experiment::Order;
+use crosswind_schema::plan::{LimitedBy, Method, Ports};
+use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::de::DeserializeOwned;
 
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+use crate::errors;
+use crate::schema::{PyPlatform, json};
+
+/// A wrong argument: `DescriptionError`, exit code 2.
+fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
+    let code = match error {
+        ModelError::NoClosedForm { .. } => "no-closed-form",
+        ModelError::TooHard { .. } => "too-hard",
+        ModelError::Platform(_) => "description",
+        _ => "argument",
+    };
+    let class = if code == "too-hard" { "InfeasibleError" } else { "DescriptionError" };
+    errors::raise(py, class, &error.to_string(), code, error.hint().as_deref())
+}
+
+/// One of a few words, as it stands in the files.
+fn word<T: DeserializeOwned>(py: Python<'_>, field: &str, value: &str, permitted: &str) -> PyResult<T> {
+    serde_json::from_value(value.into()).map_err(|_| {
+        let message = format!("{field} is {value:?}; it must be one of: {permitted}");
+        errors::raise(py, "DescriptionError", &message, "argument", None)
+    })
+}
+
+fn words(py: Python<'_>, ports: &str, method: &str) -> PyResult<(Ports, Method)> {
+    Ok((word(py, "ports", ports, "single, multi")?, word(py, "method", method, "exact, greedy")?))
+}
+
+/// The plan of a platform, as JSON text of `plan.json`.
+#[pyfunction]
+#[pyo3(signature = (platform, task_size_mb, task_work, ports = "single", method = "exact"))]
+fn plan(
+    py: Python<'_>,
+    platform: &Bound<'_, PyPlatform>,
+    task_size_mb: f64,
+    task_work: f64,
+    ports: &str,
+    method: &str,
+) -> PyResult<String> {
+    let (ports, method) = words(py, ports, method)?;
+    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let platform = &platform.get().0;
+    json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
+}
+
+/// Tasks per second of a fork graph whose single port serves in an order of the paper.
+#[pyfunction]
+fn fork_throughput(
+    py: Python<'_>,
+    platform: &Bound<'_, PyPlatform>,
+    task_size_mb: f64,
+    task_work: f64,
+    order: &str,
+) -> PyResult<f64> {
+    let permitted = "interference, interference-rate, bandwidth, compute, root-only";
+    let order: Order = word(py, "order", order, permitted)?;
+    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let platform = &platform.get().0;
+    py.detach(|| fork::fork_throughput(platform, task, order)).map_err(|e| raise(py, &e))
+}
+
+/// A column: any buffer of float64, or a sequence of numbers.
+struct Numbers(Vec<f64>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Numbers {
+    type Error = PyErr;
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match PyBuffer::<f64>::get(&value) {
+            Ok(buffer) => buffer.to_vec(value.py()).map(Self),
+            Err(_) => value.extract().map(Self),
+        }
+    }
+}
+
+/// A column of indices: any buffer of int32, or a sequence of integers.
+struct Indices(Vec<i32>);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Indices {
+    type Error = PyErr;
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        match PyBuffer::<i32>::get(&value) {
+            Ok(buffer) => buffer.to_vec(value.py()).map(Self),
+            Err(_) => value.extract().map(Self),
+        }
+    }
+}
+
+/// What limits a node, as the codes of `plan_rates` number it.
+const LIMITS: [(LimitedBy, &str); 7] = [
+    (LimitedBy::Compute, "compute"),
+    (LimitedBy::ReceiveLimit, "receive-limit"),
+    (LimitedBy::SendLimit, "send-limit"),
+    (LimitedBy::Port, "port"),
+    (LimitedBy::LocalCompute, "local-compute"),
+    (LimitedBy::Parent, "parent"),
+    (LimitedBy::NeverSend, "never-send"),
+];
+
+fn floats<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, size_of_val(values), |bytes| {
+        for (to, value) in bytes.chunks_exact_mut(8).zip(values) {
+            to.copy_from_slice(&value.to_ne_bytes());
+        }
+        Ok(())
+    })
+}
+
+/// The plan of a platform given as columns; columns come back as bytes in native order.
+#[pyfunction]
+#[pyo3(signature = (parent, compute_per_s, send_limit_mb_per_s, receive_limit_mb_per_s, receive_limit_drop,
+    ir_receive_s_per_mb, ir_send_s_per_mb, task_size_mb, task_work, ports = "single", method = "exact"))]
+#[allow(clippy::too_many_arguments)] // the columns of a platform
+fn plan_rates<'py>(
+    py: Python<'py>,
+    parent: Indices,
+    compute_per_s: Numbers,
+    send_limit_mb_per_s: Numbers,
+    receive_limit_mb_per_s: Numbers,
+    receive_limit_drop: Numbers,
+    ir_receive_s_per_mb: Numbers,
+    ir_send_s_per_mb: Numbers,
+    task_size_mb: f64,
+    task_work: f64,
+    ports: &str,
+    method: &str,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (ports, method) = words(py, ports, method)?;
+    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let columns = Columns {
+        parent: &parent.0,
+        compute_per_s: &compute_per_s.0,
+        send_limit_mb_per_s: &send_limit_mb_per_s.0,
+        receive_limit_mb_per_s: &receive_limit_mb_per_s.0,
+        receive_limit_drop: &receive_limit_drop.0,
+        ir_receive_s_per_mb: &ir_receive_s_per_mb.0,
+        ir_send_s_per_mb: &ir_send_s_per_mb.0,
+    };
+    let rates = py.detach(|| plan_columns(&columns, task, ports, method)).map_err(|e| raise(py, &e))?;
+    let result = PyDict::new(py);
+    result.set_item("throughput_tasks_per_s", rates.throughput_tasks_per_s)?;
+    result.set_item("bound_tasks_per_s", rates.bound_tasks_per_s)?;
+    result.set_item("gap_to_exact", rates.gap_to_exact())?;
+    result.set_item("root_only_tasks_per_s", rates.root_only_tasks_per_s)?;
+    for (name, values) in [
+        ("computed_tasks_per_s", &rates.computed_tasks_per_s),
+        ("received_tasks_per_s", &rates.received_tasks_per_s),
+        ("gain_per_receive_mb_per_s", &rates.gain_per_receive_mb_per_s),
+        ("gain_per_send_mb_per_s", &rates.gain_per_send_mb_per_s),
+        ("gain_per_work_per_s", &rates.gain_per_work_per_s),
+    ] {
+        result.set_item(name, floats(py, values)?)?;
+    }
+    let rank: Vec<u8> = rates.rank.iter().flat_map(|r| r.to_ne_bytes()).collect();
+    result.set_item("rank", PyBytes::new(py, &rank))?;
+    let never: Vec<u8> = rates.never_send.iter().map(|&n| u8::from(n)).collect();
+    result.set_item("never_send", PyBytes::new(py, &never))?;
+    let code = |limit: &LimitedBy| LIMITS.iter().position(|(known, _)| known == limit).unwrap_or(0) as u8;
+    let limited: Vec<u8> = rates.limited_by.iter().map(code).collect();
+    result.set_item("limited_by", PyBytes::new(py, &limited))?;
+    result.set_item("limits", LIMITS.map(|(_, name)| name))?;
+    Ok(result)
+}
+
+/// The law through k + 2 measured points: `(ir_receive_s_per_mb, [ir_send_s_per_mb])`.
+#[pyfunction]
+#[pyo3(signature = (compute_per_s, receiving, sending, formula = "corrected"))]
+fn three_point(
+    py: Python<'_>,
+    compute_per_s: f64,
+    receiving: Option<(f64, f64)>,
+    sending: Vec<(f64, f64, f64)>,
+    formula: &str,
+) -> PyResult<(f64, Vec<f64>)> {
+    let formula = match formula {
+        "corrected" => Formula::Corrected,
+        "literal" => Formula::Literal,
+        other => {
+            let message = format!("formula is {other:?}; it must be one of: corrected, literal");
+            return Err(errors::raise(py, "DescriptionError", &message, "argument", None));
+        }
+    };
+    let receiving = receiving.map(|(receive_mb_per_s, compute_per_s)| Receiving { receive_mb_per_s, compute_per_s });
+    let sending: Vec<Sending> = sending
+        .into_iter()
+        .map(|(send_mb_per_s, receive_mb_per_s, compute_per_s)| Sending {
+            send_mb_per_s,
+            receive_mb_per_s,
+            compute_per_s,
+        })
+        .collect();
+    let law = Law::through(compute_per_s, receiving, &sending, formula).map_err(|e| raise(py, &e))?;
+    Ok((law.ir_receive_s_per_mb, law.ir_send_s_per_mb))
+}
+
+/// Longest task first: `(makespan, machine of each job)`.
+#[pyfunction]
+fn lpt(py: Python<'_>, times: Vec<f64>, machines: usize) -> PyResult<(f64, Vec<u32>)> {
+    let done = py.detach(|| independent::lpt(&times, machines)).map_err(|e| raise(py, &e))?;
+    Ok((done.makespan, done.machine))
+}
+
+/// The smallest makespan there is: `(makespan, machine of each job)`.
+#[pyfunction]
+#[pyo3(signature = (times, machines, budget = independent::EXACT_BUDGET))]
+fn exact_makespan(py: Python<'_>, times: Vec<f64>, machines: usize, budget: u64) -> PyResult<(f64, Vec<u32>)> {
+    let done = py.detach(|| independent::exact_makespan(&times, machines, budget)).map_err(|e| raise(py, &e))?;
+    Ok((done.makespan, done.machine))
+}
+
+/// The most that longest-first can exceed the optimum.
+#[pyfunction]
+fn lpt_ratio_bound(machines: usize) -> f64 {
+    independent::lpt_ratio_bound(machines)
+}
+
+/// Jobs on which longest-first is as bad as it gets.
+#[pyfunction]
+fn tight_family(machines: u32) -> Vec<f64> {
+    independent::tight_family(machines)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    for function in [
+        wrap_pyfunction!(plan, module)?,
+        wrap_pyfunction!(plan_rates, module)?,
+        wrap_pyfunction!(fork_throughput, module)?,
+        wrap_pyfunction!(three_point, module)?,
+        wrap_pyfunction!(lpt, module)?,
+        wrap_pyfunction!(exact_makespan, module)?,
+        wrap_pyfunction!(lpt_ratio_bound, module)?,
+        wrap_pyfunction!(tight_family, module)?,
+    ] {
+        module.add_function(function)?;
+    }
     Ok(())
 }

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
+from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
 from crosswind.cli import doctor, fit, measure, plan, report, schema, serve
@@ -20,10 +20,9 @@ app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
     "measure -> fit -> plan -> report; `crosswind VERB --help` shows examples.",
-    no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -49,19 +48,16 @@ for verb in (doctor, serve, measure, fit, plan, report, schema):
 def main() -> None:
     """Run the command line and exit with its code."""
     try:
-        code = app(standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:
         tell_error(str(error), error.hint)
         code = error.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        click.echo(error.format_message(), err=True)
-        code = 2
-    except click.ClickException as error:
+    except TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "crosswind"
         tell_error(error.format_message(), f"`{path} --help` shows what it takes")
         code = 2
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
     except BrokenPipeError:

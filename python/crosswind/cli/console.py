@@ -60,7 +60,9 @@ def print_json(document: Any) -> None:
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """Print a table as data on stdout; columns are (name, "left" or "right")."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    if title:
+        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+    table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
     for name, side in columns:
         table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
     for row in rows:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -12,14 +11,7 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.measurement import Measurement
 from crosswind.platform import Platform
 
-UNTRUSTED = 3
-
-
-class Normalise(StrEnum):
-    """What a compute rate of 1 means."""
-
-    IDLE = "idle"
-    MAX = "max"
+Normalise = Literal["idle", "max"]
 
 
 EXAMPLES = """
@@ -43,7 +35,7 @@ def fit(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
     normalise: Annotated[
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
-    ] = Normalise.IDLE,
+    ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -51,7 +43,7 @@ def fit(
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
 
-    fits = [fit_one(Measurement.load(path), normalise=normalise.value, seed=seed) for path in measurements]
+    fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
     for one in fits:
         tell_warnings(one.warnings)
     if out or platform:
@@ -97,7 +89,9 @@ def print_fit(fit: Any) -> None:
             ]
         )
     header = fit.measurement.header
-    print_table(columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}")
+    print_table(
+        columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}"
+    )
 
 
 def add_to(app: typer.Typer) -> None:

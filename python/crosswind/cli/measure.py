@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,17 +16,13 @@ UNTRUSTED = 3
 INTERRUPTED = 130
 
 
-def _choices(name: str, *values: str) -> Any:
-    return StrEnum(name, {value.upper().replace("-", "_"): value for value in values})
-
-
-Kernel = _choices("Kernel", "diagonals", "burn", "triad")
-Direction = _choices("Direction", "each", "receive", "send", "both")
-Wait = _choices("Wait", "event", "poll")
-PacedBy = _choices("PacedBy", "peer", "sender", "receiver")
-Variation = _choices("Variation", "paced", "contention")
-Placement = _choices("Placement", "same-core", "other-core", "free", "explicit")
-SweepKind = _choices("SweepKind", "footprint", "message-size", "streams", "wait", "placement")
+Kernel = Literal["diagonals", "burn", "triad"]
+Direction = Literal["each", "receive", "send", "both"]
+Wait = Literal["event", "poll"]
+PacedBy = Literal["peer", "sender", "receiver"]
+Variation = Literal["paced", "contention"]
+Placement = Literal["same-core", "other-core", "free", "explicit"]
+SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
 
 _UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 
@@ -47,7 +42,9 @@ def parse_bytes(text: str, option: str) -> int:
     """
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
     if not match or match[2].lower() not in _UNITS:
-        raise DescriptionError(f"{option} is {text!r}; it must be a number of bytes", "size", "such as 65536, 64KiB, 1MB")
+        raise DescriptionError(
+            f"{option} is {text!r}; it must be a number of bytes", "size", "such as 65536, 64KiB, 1MB"
+        )
     return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
@@ -78,7 +75,8 @@ def parse_cpus(text: str | None, option: str) -> list[int] | None:
 EXAMPLES = """
 Measure how much communication slows this host's computation down.
 
-Without `--peer` a peer process is started on this machine: good for a first look, but its traffic never meets a network card.
+Without `--peer` a peer process is started on this machine: good for a first look, but its traffic
+never meets a network card.
 
 Examples:
 
@@ -98,23 +96,21 @@ def measure(
     peer: Annotated[list[str] | None, typer.Option(help="HOST:PORT of a `crosswind serve`; again for more.")] = None,
     direction: Annotated[
         Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
-    ] = Direction("each"),
-    kernel: Annotated[Kernel, typer.Option(help="What computes.")] = Kernel("diagonals"),
+    ] = "each",
+    kernel: Annotated[Kernel, typer.Option(help="What computes.")] = "diagonals",
     matrix: Annotated[int, typer.Option(help="Side of the matrix of `diagonals`, 8..4096.")] = 1024,
     diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.")] = 1,
     task: Annotated[str | None, typer.Option(help="Your own work: a command, run again and again.")] = None,
     message_size: Annotated[str, typer.Option(help="Bytes per message, 1KB..64MB.")] = "1MB",
     streams: Annotated[int, typer.Option(help="Connections per direction and peer.")] = 1,
-    wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = Wait("event"),
-    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = PacedBy("peer"),
+    wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = "event",
+    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "peer",
     pacing_chunk: Annotated[str, typer.Option(help="Granularity of the pacing, bytes.")] = "64KiB",
-    variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = Variation("paced"),
+    variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = "paced",
     loader: Annotated[
         list[str] | None, typer.Option(help="contention: a `crosswind serve` that loads the peer; again for more.")
     ] = None,
-    placement: Annotated[Placement, typer.Option(help="Where the threads go: it decides the answer.")] = Placement(
-        "same-core"
-    ),
+    placement: Annotated[Placement, typer.Option(help="Where the threads go: it decides the answer.")] = "same-core",
     compute_cpus: Annotated[str | None, typer.Option(help="explicit: CPUs of the computation, such as 0,2-5.")] = None,
     traffic_cpus: Annotated[str | None, typer.Option(help="explicit: CPUs of the traffic.")] = None,
     nice: Annotated[int, typer.Option(help="Nice level of the computation.", min=-20, max=19)] = 0,
@@ -137,19 +133,19 @@ def measure(
     """Measure interference."""
     arguments: dict[str, Any] = {
         "peer": peer or None,
-        "kernel": str(kernel),
+        "kernel": kernel,
         "matrix": matrix,
         "diagonals": diagonals,
         "task": task,
-        "direction": str(direction),
+        "direction": direction,
         "message_bytes": parse_bytes(message_size, "--message-size"),
         "streams": streams,
-        "wait": str(wait),
-        "paced_by": str(paced_by),
+        "wait": wait,
+        "paced_by": paced_by,
         "pacing_chunk_bytes": parse_bytes(pacing_chunk, "--pacing-chunk"),
-        "variation": str(variation),
+        "variation": variation,
         "loaders": tuple(loader or ()),
-        "placement": str(placement),
+        "placement": placement,
         "compute_cpus": parse_cpus(compute_cpus, "--compute-cpus"),
         "traffic_cpus": parse_cpus(traffic_cpus, "--traffic-cpus"),
         "nice": nice,
@@ -164,7 +160,7 @@ def measure(
     if name:
         arguments["name"] = name
     if sweep:
-        raise typer.Exit(_sweep(str(sweep), values, resume, out, arguments, json))
+        raise typer.Exit(_sweep(sweep, values, resume, out, arguments, json))
     if values:
         raise DescriptionError("--values is given without --sweep", "values", "say which sweep: --sweep message-size")
     raise typer.Exit(_once(out or Path("measurement.parquet"), arguments, json))
@@ -196,9 +192,7 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
     return 0 if result.trustworthy else UNTRUSTED
 
 
-def _sweep(
-    kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool
-) -> int:
+def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.sweep import parse_values, run_sweep
 
     directory = out or Path(f"sweep-{kind}")
@@ -233,7 +227,9 @@ def writable(path: Path) -> None:
         When the file could not be written.
     """
     if path.is_dir():
-        raise DescriptionError(f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet")
+        raise DescriptionError(
+            f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet"
+        )
     if not path.absolute().parent.is_dir():
         raise DescriptionError(f"--out is {str(path)!r}, in a directory that does not exist", "out", "make it first")
 

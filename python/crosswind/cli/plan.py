@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell_warnings
-from crosswind.plan import Plan
+from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan
-
-
-class Ports(StrEnum):
-    """Sends that a node may have under way."""
-
-    SINGLE = "single"
-    MULTI = "multi"
-
-
-class Method(StrEnum):
-    """How the rates are chosen."""
-
-    EXACT = "exact"
-    GREEDY = "greedy"
-
 
 EXAMPLES = """
 Find the rates at which the tree computes most tasks per second, and what limits each node.
@@ -42,16 +26,14 @@ def plan(
     platform: Annotated[Path, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")],
     task_size_mb: Annotated[float, typer.Option(help="Input of a task, MB (greater than 0).")],
     task_work: Annotated[float, typer.Option(help="Work of a task, work units (greater than 0).")],
-    ports: Annotated[Ports, typer.Option(help="Sends that a node may have under way.")] = Ports.MULTI,
-    method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = Method.EXACT,
+    ports: Annotated[Ports, typer.Option(help="Sends that a node may have under way.")] = "multi",
+    method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
 ) -> None:
     """Find the best steady rates of a platform."""
-    result = find_plan(
-        platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports.value, method=method.value
-    )
+    result = find_plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports, method=method)
     if out:
         result.save(out)
     tell_warnings(result.warnings)
@@ -74,7 +56,9 @@ def _print(plan: Plan, most: int) -> None:
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
         f"{d['ports']} port, {d['method']}",
     )
-    shown = sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
+    shown = (
+        sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
+    )
     columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
     columns += [("rank", "right"), ("limited by", "left")]
     columns += [("+1 MB/s in", "right"), ("+1 MB/s out", "right"), ("+1 work/s", "right")]

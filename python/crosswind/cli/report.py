@@ -22,7 +22,8 @@ Examples:
 
 def report(
     files: Annotated[
-        list[Path], typer.Argument(help="measurement.parquet, plan.json, platform.toml, sweep directories.", metavar="FILE...")
+        list[Path],
+        typer.Argument(help="measurement.parquet, plan.json, platform.toml, sweep directories.", metavar="FILE..."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from crosswind import _core
 from crosswind.cli.console import print_json
 
-
-class Kind(StrEnum):
-    """The kinds of file."""
-
-    PLATFORM = "platform"
-    EXPERIMENT = "experiment"
-    MEASUREMENT = "measurement"
-    PLAN = "plan"
-
+Kind = Literal["platform", "experiment", "measurement", "plan"]
 
 EXAMPLES = """
 Print the JSON Schema of a file kind: editors complete and check with it.
@@ -32,7 +23,7 @@ Example:
 
 def schema(kind: Annotated[Kind, typer.Argument(help="Which file.")]) -> None:
     """Print the JSON Schema of a file kind."""
-    print_json(json.loads(_core.schema_of(kind.value)))
+    print_json(json.loads(_core.schema_of(kind)))
 
 
 def add_to(app: typer.Typer) -> None:

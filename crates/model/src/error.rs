@@ -1,0 +1,80 @@
+//! What can be wrong with a question to the model, and what would mend it.
+
+use crosswind_schema::DescriptionError;
+
+/// What is wrong. Each variant is something the caller can act on.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// An argument out of its range; the sentence names value, unit and range.
+    #[error("{field} {sentence}")]
+    Argument {
+        /// Path of the argument.
+        field: String,
+        /// "is -1 MB; it must be ...".
+        sentence: String,
+    },
+    /// The parents are not one tree, or the platform was changed after its checks.
+    #[error("{0}")]
+    Platform(Box<DescriptionError>),
+    /// A rate in tasks per second that arithmetic cannot carry.
+    #[error("{what} of node {node} is {value:e} tasks/s for this task; it must be 0 or within 1e-100 to 1e100")]
+    Extreme {
+        /// Index of the node.
+        node: usize,
+        /// Which rate.
+        what: &'static str,
+        /// Its value.
+        value: f64,
+    },
+    /// A policy whose outcome has no closed form here.
+    #[error("order {order:?} has no closed form {where_}")]
+    NoClosedForm {
+        /// The order, as written in an experiment.
+        order: &'static str,
+        /// On what it has none.
+        where_: &'static str,
+    },
+    /// The exact search was given up.
+    #[error("{jobs} jobs on {machines} machines: no proof of the optimum within {budget} steps")]
+    TooHard {
+        /// Number of jobs.
+        jobs: usize,
+        /// Number of machines.
+        machines: usize,
+        /// Steps allowed.
+        budget: u64,
+    },
+}
+
+impl ModelError {
+    pub(crate) fn argument(field: impl Into<String>, sentence: impl Into<String>) -> Self {
+        Self::Argument { field: field.into(), sentence: sentence.into() }
+    }
+
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Argument { .. } => None,
+            Self::Platform(error) => error.hint(),
+            Self::Extreme { .. } => Some("check the units: MB, MB/s, work units, work units/s".into()),
+            Self::NoClosedForm { .. } => Some("a simulation can tell what it reaches".into()),
+            Self::TooHard { .. } => Some("ask for fewer jobs, or take the bound of longest-task-first".into()),
+        }
+    }
+}
+
+/// The value when it is finite and at least (or, `exclusive`, above) 0; the error that names it otherwise.
+pub(crate) fn at_least_zero(
+    field: impl FnOnce() -> String,
+    value: f64,
+    unit: &str,
+    exclusive: bool,
+) -> Result<f64, ModelError> {
+    if value.is_finite() && (value > 0.0 || (value == 0.0 && !exclusive)) {
+        return Ok(value);
+    }
+    let relation = if exclusive { "greater than" } else { "at least" };
+    Err(ModelError::argument(field(), format!("is {value} {unit}; it must be finite and {relation} 0 {unit}")))
+}

@@ -1,0 +1,60 @@
+//! What a fork graph would reach under the orders of service that the paper tried.
+//!
+//! Closed form for a root with leaves only and a single port (interference-aware-scheduling, section 4.1): the port serves
+//! the children in the order, each as much as it can take, until the port is full or the root has nothing left for itself.
+//! Unlike a plan, these orders do not ask whether a child is worth it (IR_s Z C >= 1, E0-8). Arrival order, several ports
+//! and deeper trees depend on time: they need a simulation.
+
+use crosswind_schema::Platform;
+use crosswind_schema::experiment::Order;
+use crosswind_schema::plan::{Method, Ports};
+use crosswind_schema::units::Quantity;
+
+use crate::error::ModelError;
+use crate::steady::{Task, plan};
+
+/// Tasks per second that a fork graph reaches when its single port serves the children in `order`.
+///
+/// # Errors
+/// [`ModelError::NoClosedForm`] for arrival order and for a platform with children of children; otherwise as [`plan`].
+pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<f64, ModelError> {
+    let greedy = plan(platform, task, Ports::Single, Method::Greedy)?;
+    let name = match order {
+        Order::RootOnly => return Ok(greedy.root_only_tasks_per_s),
+        Order::Interference => return Ok(greedy.throughput_tasks_per_s),
+        Order::InterferenceRate => "interference-rate",
+        Order::Bandwidth => "bandwidth",
+        Order::Compute => "compute",
+        Order::Arrival => {
+            return Err(ModelError::NoClosedForm { order: "arrival", where_: "on any platform" });
+        }
+    };
+    let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
+    let mut children = shape.children(shape.root).to_vec();
+    if children.len() + 1 < platform.nodes.len() {
+        return Err(ModelError::NoClosedForm { order: name, where_: "where children have children" });
+    }
+    let node = |n: u32| &platform.nodes[n as usize];
+    let receive = |n: u32| node(n).receive_limit_mb_per_s.map_or(0.0, Quantity::get);
+    let key = |n: u32| match order {
+        Order::Bandwidth => -receive(n),
+        Order::Compute => -node(n).compute_per_s.get(),
+        _ => node(n).ir_send_s_per_mb.get(),
+    };
+    children.sort_by(|&a, &b| key(a).total_cmp(&key(b))); // stable: equal ones in the order of the file
+    let (size, work) = (task.size_mb(), task.work_units());
+    let compute = node(shape.root).compute_per_s.get() / work;
+    let (mut port_room, mut local_room, mut throughput) = (1.0f64, compute, compute);
+    for child in children {
+        let link = receive(child) / size;
+        let own = node(child).compute_per_s.get() / work;
+        let takes = link.min(own / (1.0 + node(child).ir_receive_s_per_mb.get() * size * own));
+        let cost = node(child).ir_send_s_per_mb.get() * size * compute;
+        let most = if cost > 0.0 { local_room / cost } else { f64::INFINITY };
+        let amount = takes.min(port_room * link).min(most);
+        port_room = (port_room - amount / link).max(0.0);
+        local_room = (local_room - amount * cost).max(0.0);
+        throughput += amount * (1.0 - cost);
+    }
+    Ok(throughput)
+}

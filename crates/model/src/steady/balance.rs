@@ -1,0 +1,146 @@
+//! Two constraints at once: the best flows under the port and one other constraint.
+//!
+//! A fractional knapsack with two constraints (E0-4: the paper's single-port rule sees only one). The other constraint
+//! gets a price; at a given price the best flows are those of a greedy rule, and the best price is where the dual,
+//! a convex function of the price alone, is least. Cutting planes find it: of two prices, one too low and one too high,
+//! the lines that touch the dual there meet at the next price to try. It ends when the dual lies on both lines; then a
+//! mixture of the two flows meets the constraint exactly and is optimal.
+
+use super::station::{Offer, Side};
+
+/// Beyond this many children the greedy rule selects instead of sorting.
+const SORTED_BELOW: usize = 48;
+
+/// Prices tried before the search settles for what it has, with the bound that it proved. Ordinary searches need
+/// fewer than 12.
+const MOST_PRICES: usize = 200;
+
+/// Working memory, kept from node to node.
+#[derive(Default)]
+pub(crate) struct Balance {
+    keyed: Vec<(f64, u32)>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    tried: Vec<f64>,
+}
+
+/// The outcome of a search.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Balanced {
+    /// `sum gain_i x_i`.
+    pub won: f64,
+    /// `sum x_i`.
+    pub sent: f64,
+    /// Of the other constraint, per unit of its room, in units of `won`.
+    pub side_price: f64,
+    /// Of the port, the same.
+    pub port_price: f64,
+}
+
+/// What the greedy rule reaches at one price.
+#[derive(Clone, Copy)]
+struct Touch {
+    won: f64,
+    used: f64,
+    port_price: f64,
+}
+
+impl Balance {
+    /// Maximises `sum gain_i x_i` with `sum port_i x_i <= port_room`, `sum weight_i x_i <= side.room` and
+    /// `0 <= x_i <= limit_i`; writes the flows.
+    pub fn solve(&mut self, offers: &[Offer], port_room: f64, side: &Side, flows: &mut [f64]) -> Balanced {
+        let count = offers.len();
+        for buffer in [&mut self.low, &mut self.high, &mut self.tried] {
+            buffer.clear();
+            buffer.resize(count, 0.0);
+        }
+        let mut low = self.greedy(offers, port_room, side, 0.0);
+        std::mem::swap(&mut self.low, &mut self.tried);
+        let sum = |flows: &[f64]| flows.iter().sum::<f64>();
+        if low.used <= side.room {
+            flows.copy_from_slice(&self.low);
+            return Balanced { won: low.won, sent: sum(flows), side_price: 0.0, port_price: low.port_price };
+        }
+        let mut high = Touch { won: 0.0, used: 0.0, port_price: 0.0 };
+        let (mut price_low, mut price_high) = (0.0, f64::INFINITY);
+        let (mut price, mut port_price) = (0.0, 0.0);
+        let mut least = f64::INFINITY;
+        for step in 0..MOST_PRICES {
+            let meeting = (low.won - high.won) / (low.used - high.used);
+            let on_line = low.won + meeting * (side.room - low.used);
+            // Far from the usual case, halving the bracket now and then bounds the number of steps.
+            let halve = step > 24 && step % 2 == 1 && price_high.is_finite();
+            let next = if halve { 0.5 * (price_low + price_high) } else { meeting.max(price_low).min(price_high) };
+            let touch = self.greedy(offers, port_room, side, next);
+            let dual = touch.won + next * (side.room - touch.used);
+            if dual < least {
+                (least, price, port_price) = (dual, next, touch.port_price);
+            }
+            let rounding = 1e-15 * (low.won.abs() + meeting.abs() * (side.room + low.used));
+            if !halve && dual <= on_line + rounding {
+                (price, port_price) = (next, touch.port_price);
+                break;
+            }
+            if touch.used > side.room {
+                (low, price_low) = (touch, next);
+                std::mem::swap(&mut self.low, &mut self.tried);
+            } else {
+                (high, price_high) = (touch, next);
+                std::mem::swap(&mut self.high, &mut self.tried);
+            }
+        }
+        let share = (side.room - high.used) / (low.used - high.used);
+        for ((flow, &more), &less) in flows.iter_mut().zip(&self.low).zip(&self.high) {
+            *flow = less + share * (more - less); // exact where both are equal
+        }
+        let won = high.won + share * (low.won - high.won);
+        Balanced { won, sent: sum(flows), side_price: price, port_price }
+    }
+
+    /// The best flows for `gain_i - price weight_i` under the port alone, into `tried`.
+    fn greedy(&mut self, offers: &[Offer], port_room: f64, side: &Side, price: f64) -> Touch {
+        self.tried.fill(0.0);
+        self.keyed.clear();
+        self.keyed.extend(offers.iter().enumerate().filter_map(|(at, offer)| {
+            let key = (offer.gain() - price * side.weight(offer)) / offer.port;
+            (key > 0.0).then_some((key, at as u32))
+        }));
+        let mut touch = Touch { won: 0.0, used: 0.0, port_price: 0.0 };
+        let mut room = port_room;
+        let flows = &mut self.tried;
+        let mut take = |at: u32, amount: f64| {
+            let offer = &offers[at as usize];
+            flows[at as usize] = amount;
+            touch.won += offer.gain() * amount;
+            touch.used += side.weight(offer) * amount;
+        };
+        let descending = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
+        let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
+        let mut rest = &mut self.keyed[..];
+        while rest.len() > SORTED_BELOW {
+            let middle = rest.len() / 2;
+            rest.select_nth_unstable_by(middle, descending);
+            let (first, second) = rest.split_at_mut(middle);
+            let needed: f64 = first.iter().map(|&(_, at)| full(at)).sum();
+            if needed <= room {
+                first.iter().for_each(|&(_, at)| take(at, offers[at as usize].limit));
+                room -= needed;
+                rest = second;
+            } else {
+                rest = first;
+            }
+        }
+        rest.sort_unstable_by(descending);
+        for &(key, at) in rest.iter() {
+            let needed = full(at);
+            if needed > room {
+                take(at, room / offers[at as usize].port);
+                touch.port_price = key;
+                break;
+            }
+            take(at, offers[at as usize].limit);
+            room -= needed;
+        }
+        touch
+    }
+}

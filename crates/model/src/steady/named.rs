@@ -1,0 +1,88 @@
+//! The plan of a platform, with names, as it stands in `plan.json`.
+
+use crosswind_schema::plan::{Method, Plan, PlannedNode, Ports};
+use crosswind_schema::units::Quantity;
+use crosswind_schema::{Platform, SCHEMA_VERSION};
+
+use super::{Columns, Task, tree};
+use crate::error::ModelError;
+
+/// The steady state of a platform for one kind of task, with the bound that proves it.
+///
+/// # Errors
+/// [`ModelError::Extreme`] where a rate in tasks/s is beyond what arithmetic carries; [`ModelError::Platform`] where the
+/// platform was changed into no tree after its checks.
+///
+/// # Examples
+/// ```
+/// use crosswind_model::{Task, plan};
+/// use crosswind_schema::Platform;
+/// use crosswind_schema::plan::{LimitedBy, Method, Ports};
+/// let text = r#"
+///     schema_version = 1
+///     name = "a pair"
+///     [[node]]
+///     name = "root"
+///     compute_per_s = 10.0
+///     [[node]]
+///     name = "leaf"
+///     parent = "root"
+///     compute_per_s = 20.0
+///     receive_limit_mb_per_s = 8.0
+///     ir_send_s_per_mb = 0.05
+/// "#;
+/// let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
+/// let plan = plan(&platform, Task::new(1.0, 1.0)?, Ports::Single, Method::Exact)?;
+/// // The leaf takes 8 tasks/s; sending them costs the root 0.05 * 8 of its 10 tasks/s.
+/// assert!((plan.throughput_tasks_per_s - 14.0).abs() < 1e-12);
+/// assert_eq!(plan.nodes[1].limited_by, LimitedBy::ReceiveLimit);
+/// # Ok::<(), crosswind_model::ModelError>(())
+/// ```
+pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Plan, ModelError> {
+    let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
+    let nodes = &platform.nodes;
+    let parent: Vec<i32> =
+        (0..nodes.len() as u32).map(|n| if n == shape.root { -1 } else { shape.parent[n as usize] as i32 }).collect();
+    let send: Vec<f64> = nodes.iter().map(|n| n.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get)).collect();
+    let receive: Vec<f64> = nodes.iter().map(|n| n.receive_limit_mb_per_s.map_or(0.0, Quantity::get)).collect();
+    let compute: Vec<f64> = nodes.iter().map(|n| n.compute_per_s.get()).collect();
+    let drop: Vec<f64> = nodes.iter().map(|n| n.receive_limit_drop.get()).collect();
+    let ir_receive: Vec<f64> = nodes.iter().map(|n| n.ir_receive_s_per_mb.get()).collect();
+    let ir_send: Vec<f64> = nodes.iter().map(|n| n.ir_send_s_per_mb.get()).collect();
+    let columns = Columns {
+        parent: &parent,
+        compute_per_s: &compute,
+        send_limit_mb_per_s: &send,
+        receive_limit_mb_per_s: &receive,
+        receive_limit_drop: &drop,
+        ir_receive_s_per_mb: &ir_receive,
+        ir_send_s_per_mb: &ir_send,
+    };
+    let rates = tree::Walk::new(&columns, &shape, task, ports)?.rates(&shape, method)?;
+    let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
+        name: node.name.clone(),
+        parent: node.parent.clone(),
+        computed_tasks_per_s: rates.computed_tasks_per_s[n],
+        received_tasks_per_s: rates.received_tasks_per_s[n],
+        rank: rates.rank[n],
+        never_send: rates.never_send[n],
+        limited_by: rates.limited_by[n],
+        gain_per_receive_mb_per_s: rates.gain_per_receive_mb_per_s[n],
+        gain_per_send_mb_per_s: rates.gain_per_send_mb_per_s[n],
+        gain_per_work_per_s: rates.gain_per_work_per_s[n],
+    });
+    Ok(Plan {
+        schema_version: SCHEMA_VERSION,
+        platform: platform.name.clone(),
+        task_size_mb: task.size_mb(),
+        task_work: task.work_units(),
+        ports,
+        method,
+        throughput_tasks_per_s: rates.throughput_tasks_per_s,
+        bound_tasks_per_s: rates.bound_tasks_per_s,
+        gap_to_exact: rates.gap_to_exact(),
+        root_only_tasks_per_s: rates.root_only_tasks_per_s,
+        nodes: planned.collect(),
+        warnings: platform.warnings(),
+    })
+}

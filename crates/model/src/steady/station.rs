@@ -1,0 +1,187 @@
+//! One node and what its children can take: the terms in which a node's optimum is computed.
+//!
+//! In tasks per second. With C the node's compute rate, `rho = IR_r Z C` and `cost_i = IR_i Z C`, a node that takes T
+//! and sends x_i to child i computes `S = T - sum x`, and must hold (interference-aware-scheduling, section 3.2):
+//!
+//! 1. `S <= C - rho T - sum cost_i x_i`: what the law leaves of its compute rate;
+//! 2. `T + drop sum x <= receive`: its link, which sending may slow (E0-5). Not at the root;
+//! 3. `sum x <= T`: it computes no less than nothing;
+//! 4. `sum port_i x_i <= send`: multi-port `port_i = 1` and the send limit, single-port `port_i = 1 / b_i` and 1;
+//! 5. `0 <= x_i <= limit_i`: what the child's subtree can take.
+//!
+//! Scaling all flows down keeps them feasible, so a subtree can do any rate up to its best: bottom-up is exact.
+
+/// A node's own numbers, in tasks per second.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Station {
+    pub compute: f64,
+    /// Compute rate lost per task received, as a fraction of a task (IR_r Z C).
+    pub rho: f64,
+    /// Infinite at the root.
+    pub receive: f64,
+    /// Receive limit lost per task sent.
+    pub drop: f64,
+    /// Room of the port: 1 for single-port, the send limit for multi-port, possibly infinite.
+    pub send: f64,
+}
+
+/// A child that is worth sending to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offer {
+    /// Place of the child among all nodes.
+    pub child: u32,
+    /// Tasks that the node itself loses per task sent: IR_i Z C, below 1.
+    pub cost: f64,
+    /// Room of the port per task.
+    pub port: f64,
+    /// Most tasks per second that the child's subtree can take.
+    pub limit: f64,
+}
+
+impl Offer {
+    /// Tasks won per task sent.
+    pub fn gain(&self) -> f64 {
+        1.0 - self.cost
+    }
+
+    /// The paper's priority: gain per room of the port. Multi-port: the order of lowest interference rates.
+    pub fn priority(&self) -> f64 {
+        self.gain() / self.port
+    }
+}
+
+/// A constraint on `sum (base + gain_i slope) x_i` that is not the port's.
+///
+/// With (1) tight, (2) and (3) say nothing about T any more but only about the flows:
+/// `sum x_i (1 + rho - gain_i) <= C` and `sum x_i (gain_i + drop (1 + rho)) <= (1 + rho) receive - C`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Side {
+    cost_share: f64,
+    base: f64,
+    pub room: f64,
+}
+
+/// Which of the two a [`Side`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SideKind {
+    Receive,
+    Local,
+}
+
+impl Side {
+    /// Room that a task per second to this child takes.
+    pub fn weight(&self, offer: &Offer) -> f64 {
+        self.base + self.cost_share * offer.cost
+    }
+
+    /// A limit on the plain sum of the flows.
+    pub fn sum(room: f64) -> Self {
+        Self { cost_share: 0.0, base: 1.0, room }
+    }
+}
+
+impl Station {
+    /// Compute rate that a task takes, its own reception included.
+    pub fn per_task(&self) -> f64 {
+        1.0 + self.rho
+    }
+
+    /// Rate with no child served and no limit on receiving.
+    pub fn alone(&self) -> f64 {
+        self.compute / self.per_task()
+    }
+
+    /// Constraint (3) in the flows alone.
+    pub fn local(&self) -> Side {
+        Side { cost_share: 1.0, base: self.rho, room: self.compute }
+    }
+
+    /// Constraint (2) in the flows alone.
+    pub fn link(&self) -> Side {
+        Side {
+            cost_share: -1.0,
+            base: 1.0 + self.drop * self.per_task(),
+            room: self.per_task() * self.receive - self.compute,
+        }
+    }
+
+    /// Most that may be sent in all while taking `rate`: (2) and (3).
+    pub fn may_send(&self, rate: f64) -> f64 {
+        let link = if self.drop > 0.0 { (self.receive - rate) / self.drop } else { f64::INFINITY };
+        rate.min(link).max(0.0)
+    }
+}
+
+/// What one more unit of each constraint would bring the node, in tasks per second: a dual solution of its program.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Prices {
+    /// Of (1), per task/s of compute rate.
+    pub compute: f64,
+    /// Of (2), per task/s of receive limit.
+    pub receive: f64,
+    /// Of (3).
+    pub local: f64,
+    /// Of (4), per unit of the port's room.
+    pub send: f64,
+}
+
+impl Prices {
+    /// From the price of a side constraint and of the port, in units of (1).
+    pub fn of(station: &Station, side: Option<SideKind>, side_price: f64, port_price: f64) -> Self {
+        let unit = 1.0 / station.per_task();
+        let mut prices = Self { compute: unit, send: port_price * unit, ..Self::default() };
+        match side {
+            Some(SideKind::Local) => {
+                prices.compute = (1.0 + side_price) * unit;
+                prices.local = side_price;
+            }
+            Some(SideKind::Receive) => {
+                prices.compute = (1.0 - side_price).max(0.0) * unit;
+                prices.receive = side_price;
+            }
+            None => {}
+        }
+        prices
+    }
+
+    /// Only the link counts: its limit is all that the node can take.
+    pub fn link_only() -> Self {
+        Self { receive: 1.0, ..Self::default() }
+    }
+
+    /// What one more task/s of a child's subtree would bring the node.
+    pub fn reduced(&self, station: &Station, offer: &Offer) -> f64 {
+        // Equals compute gain - receive drop - local - send port, without the cancellation of 1 + rho - gain.
+        match self.local > 0.0 {
+            true => 1.0 - self.compute * (station.rho + offer.cost) - self.send * offer.port,
+            false => self.compute * offer.gain() - self.receive * station.drop - self.send * offer.port,
+        }
+    }
+
+    /// The dual's value without its children's part: an upper bound on the node's rate.
+    pub fn own_bound(&self, station: &Station) -> f64 {
+        let finite = |price: f64, room: f64| if price > 0.0 { price * room } else { 0.0 };
+        self.compute * station.compute + finite(self.receive, station.receive) + finite(self.send, station.send)
+    }
+}
+
+/// Which constraint ends a node's service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Every child that is worth it gets all that it can take.
+    Filled,
+    /// (2)
+    Receive,
+    /// (3)
+    Local,
+    /// (4)
+    Port,
+}
+
+/// A node's best rate and why it is not better.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Best {
+    pub rate: f64,
+    pub stop: Stop,
+    pub prices: Prices,
+}
