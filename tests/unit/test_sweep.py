@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+import synthetic
 
 from crosswind import host
 from crosswind.errors import AgentLost, DescriptionError
@@ -319,3 +320,17 @@ def test_an_unfinished_sweep_without_any_point_is_an_empty_table(tmp_path):
 def test_the_loss_is_unknown_where_nothing_idle_was_measured():
     without_idle = SimpleNamespace(x_mb_per_s=np.array([5.0]), y_work_per_s=np.array([1.0]), level=np.array([1.0]))
     assert math.isnan(loss_at(without_idle, 5.0))
+
+
+def test_the_fits_of_a_sweep_find_the_law_behind_each_point(tmp_path):
+    def measure(progress, **arguments):
+        # Twice the connections, twice the interference; the curve is straight, so the loss at one rate doubles too.
+        return synthetic.measurement(1e-4 * arguments["streams"], None, cycles=30, noise=0.01, drift=0.0)
+
+    sweep = run_sweep("streams", tmp_path, [1, 2], measure=measure)
+    table = sweep.to_arrow()
+    assert table["direction"].to_pylist() == ["receive", "receive"]
+    # The estimator `available` counts per second of CPU left to us: the law itself, up to the noise.
+    low, high = table["loss_at_matched"].to_pylist()
+    assert high / low == pytest.approx(2, rel=0.1)
+    assert all(row["ir_low"] < row["ir_s_per_mb"] < row["ir_high"] for row in table.to_pylist())
