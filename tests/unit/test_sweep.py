@@ -334,3 +334,16 @@ def test_the_fits_of_a_sweep_find_the_law_behind_each_point(tmp_path):
     low, high = table["loss_at_matched"].to_pylist()
     assert high / low == pytest.approx(2, rel=0.1)
     assert all(row["ir_low"] < row["ir_s_per_mb"] < row["ir_high"] for row in table.to_pylist())
+
+
+def test_a_point_with_too_few_samples_for_a_fit_is_shown_without_figures(tmp_path):
+    def refuse_one(found):
+        if found.header["kernel"]["matrix"] == 16:
+            raise DescriptionError("too few samples for a fit", "no-fit")
+        return fitted(found)
+
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    rows = Sweep.load(tmp_path, fit=refuse_one).to_arrow().to_pylist()
+    assert [row["value"] for row in rows] == VALUES
+    assert [row["ir_s_per_mb"] is None for row in rows] == [False, True, False, False]
+    assert (rows[1]["direction"], rows[1]["settled"]) == ("receive", False)

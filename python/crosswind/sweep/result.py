@@ -77,8 +77,14 @@ class Sweep(Tabular):
 
     @functools.cached_property
     def fits(self) -> list[tuple[Value, Any]]:
-        """The fit of each point; computed once."""
-        return [(value, self.fit(measurement)) for value, measurement in self.points]
+        """The fit of each point, None where too little was sampled for one; computed once."""
+        return [(value, self._fit_of(measurement)) for value, measurement in self.points]
+
+    def _fit_of(self, measurement: Measurement) -> Any:
+        try:
+            return self.fit(measurement)
+        except DescriptionError:
+            return None
 
     def matched_rate_mb_per_s(self) -> dict[tuple[str, str], float]:
         """Return the highest rate that every point reached, by (peer, direction), MB/s.
@@ -88,7 +94,7 @@ class Sweep(Tabular):
         """
         reached: dict[tuple[str, str], float] = {}
         for _, fitted in self.fits:
-            for channel in fitted.channels:
+            for channel in fitted.channels if fitted else ():
                 key = (channel.peer, channel.direction)
                 rates, _ = curve(channel.points[channel.estimator])
                 reached[key] = min(reached.get(key, np.inf), float(rates.max(initial=0.0)))
@@ -99,13 +105,17 @@ class Sweep(Tabular):
 
         Columns: `value`, `peer`, `direction`, `estimator`, `ir_s_per_mb` with its 95 % interval `ir_low`, `ir_high`,
         `upper_bound_s_per_mb` (null unless IR is about 0), `intercept`, `transfer_max_mb_per_s`, `loss_at_top`,
-        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`.
+        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`. Figures are null
+        where too little was sampled for a fit.
         """
         return pa.Table.from_pylist(list(self._rows()), schema=self._schema())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         matched = self.matched_rate_mb_per_s()
         for (value, measurement), (_, fitted) in zip(self.points, self.fits, strict=True):
+            if fitted is None:
+                yield from _without_fit(value, measurement)
+                continue
             for channel in fitted.channels:
                 low, high = channel.ir_ci95
                 rate = matched[channel.peer, channel.direction]
@@ -145,6 +155,15 @@ class Sweep(Tabular):
         body = "".join("<tr>" + "".join(f"<td>{_cell(row[name])}</td>" for name in shown) + "</tr>" for row in rows)
         title = f"{self.kind} ({len(self.points)} of {len(self.values)} points{', ' + self.unit if self.unit else ''})"
         return f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _without_fit(value: Value, measurement: Measurement) -> Iterator[dict[str, Any]]:
+    """Rows that say what was measured, and nothing more: a point must not be missing in silence."""
+    header = measurement.header
+    for channel in header["channels"]:
+        peer = header["peers"][channel["peer"]]["address"]
+        row = {"value": value, "peer": peer, "direction": channel["direction"]}
+        yield row | {"settled": False, "elapsed_s": header["elapsed_s"]}
 
 
 def _cell(value: Any) -> str:
