@@ -43,7 +43,14 @@ def measurement(arguments, ended="settled"):
         },
         "traffic": traffic | {"congestion_control": "cubic", "socket_buffer_bytes": None},
         "variation": "paced",
-        "peers": [{"address": "127.0.0.1:7117", "host": "h", "loopback": True, "rtt_s": 1e-4}],
+        "peers": [
+            {
+                "address": arguments.get("peer") or f"127.0.0.1:{arguments['matrix']}",
+                "host": "h",
+                "loopback": True,
+                "rtt_s": 1e-4,
+            }
+        ],
         "channels": [{"peer": 0, "direction": "receive", "unpaced_mb_per_s": 900.0, "top_mb_per_s": 800.0}],
         "block_s": 0.1,
         "settle_s": 0.03,
@@ -217,7 +224,7 @@ def test_two_sweeps_do_not_share_a_directory(tmp_path):
 
 
 def test_a_callable_task_is_written_by_its_name(tmp_path):
-    run_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), task=json.dumps)
+    run_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), peer="a:1", task=json.dumps)
     assert json.loads((tmp_path / "sweep.json").read_text())["arguments"]["task"] == "json.dumps"
 
 
@@ -274,8 +281,7 @@ def fitted(found):
     matrix = found.header["kernel"]["matrix"]
     ir, top = 1e-4 * math.log2(matrix), 4000.0 / math.log2(matrix)
     channel = SimpleNamespace(
-        peer="p:1",
-        direction="receive",
+        channel=0,
         estimator="available",
         ir_s_per_mb=ir,
         ir_ci95=(ir * 0.9, ir * 1.1),
@@ -297,13 +303,16 @@ def test_losses_are_compared_at_the_highest_rate_that_all_points_reached(tmp_pat
     assert table["matched_mb_per_s"].to_pylist() == pytest.approx([top] * 4)
     assert table["loss_at_matched"].to_pylist() == pytest.approx([1e-4 * bits * top for bits in (3, 4, 5, 6)])
     assert table["upper_bound_s_per_mb"].null_count == 4
+    # A peer that is started for each point has another port each time, and is one peer all the same.
+    assert table["peer"].to_pylist() == ["h"] * 4
     # At their own tops all four lose the same: that comparison would show nothing.
     assert np.ptp(table["loss_at_top"].to_numpy()) == pytest.approx(0)
 
 
 def test_a_sweep_is_a_table_in_pandas_polars_and_html(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), peer="node7:7117")
     sweep = Sweep.load(tmp_path, fit=fitted)
+    assert set(sweep.to_pandas()["peer"]) == {"node7:7117"}
     assert list(sweep.to_pandas()["value"]) == VALUES
     assert sweep.to_polars().height == 4
     assert sweep._repr_html_().count("<tr>") == 5
