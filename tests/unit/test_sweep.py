@@ -150,6 +150,15 @@ def test_other_arguments_are_refused_by_name_and_value(tmp_path):
     assert "--no-resume" in error.value.hint
 
 
+def test_arguments_with_which_nothing_could_be_measured_may_be_mended(tmp_path):
+    def refuse(**arguments):
+        raise DescriptionError("streams is 99; it must be in 1..64", "streams")
+
+    with pytest.raises(DescriptionError, match="99"):
+        run_sweep("footprint", tmp_path, VALUES, measure=refuse, streams=99)
+    assert run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=9).complete
+
+
 def test_points_of_another_host_are_refused(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe())
     index = json.loads((tmp_path / "sweep.json").read_text())

@@ -38,7 +38,7 @@ def examine(
     root : Path
         Where `proc` and `sys` lie.
     greet : callable, optional
-        Asks a peer for its version, host name and `crosswind.host.machine`; the probe's own by default.
+        Shakes hands with a peer; `crosswind.serve.greet` by default.
 
     Returns
     -------
@@ -100,7 +100,7 @@ def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)
     if greet is not None and found[0].level != "problem":
-        found += greeting(peer, greet, host.versions()["version_crosswind"])
+        found += greeting(peer, greet)
     return found
 
 

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.sweep.index import Index
 from crosswind.sweep.kinds import Value, kind_of
 from crosswind.tabular import Tabular
+
+Floats = NDArray[np.float64]
 
 
 def _fit(measurement: Measurement) -> Any:
@@ -78,15 +81,17 @@ class Sweep(Tabular):
         return [(value, self.fit(measurement)) for value, measurement in self.points]
 
     def matched_rate_mb_per_s(self) -> dict[tuple[str, str], float]:
-        """Highest rate that every point reached, by (peer, direction), MB/s.
+        """Return the highest rate that every point reached, by (peer, direction), MB/s.
 
-        Interference is curved: slopes over different ranges do not compare, losses at one rate do.
+        Interference is curved: slopes over different ranges do not compare, losses at one rate do. On the time base of
+        each point's estimator, as the points themselves.
         """
         reached: dict[tuple[str, str], float] = {}
         for _, fitted in self.fits:
             for channel in fitted.channels:
                 key = (channel.peer, channel.direction)
-                reached[key] = min(reached.get(key, np.inf), channel.transfer_max_mb_per_s)
+                rates, _ = curve(channel.points[channel.estimator])
+                reached[key] = min(reached.get(key, np.inf), float(rates.max(initial=0.0)))
         return reached
 
     def to_arrow(self) -> pa.Table:
@@ -146,29 +151,36 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
 
 
-def loss_at(points: Any, rate_mb_per_s: float) -> float:
-    """Part of the idle compute rate lost at a transfer rate, between the means of the measured levels.
+def curve(points: Any) -> tuple[Floats, Floats]:
+    """Return the means of each level: transfer rates, MB/s, ascending, and compute rates over the idle one.
 
     Parameters
     ----------
     points : Points
         Of `crosswind.model.points`: x_mb_per_s, y_work_per_s, level, each of shape (n,).
-    rate_mb_per_s : float
-        MB/s, within what was reached.
 
     Returns
     -------
-    float
-        1 - y / y_idle, a fraction (negative where noise exceeds the loss); NaN where no idle block was measured.
+    tuple of numpy.ndarray
+        Both of shape (levels,); compute rates are NaN where no idle block was measured.
     """
     levels, member = np.unique(points.level, return_inverse=True)
-    if levels.size == 0 or levels[0] != 0:
-        return float("nan")
     count = np.bincount(member)
     x = np.bincount(member, points.x_mb_per_s) / count
     y = np.bincount(member, points.y_work_per_s) / count
+    idle = y[0] if levels.size and levels[0] == 0 else np.nan
     order = np.argsort(x)
-    return float(1 - np.interp(rate_mb_per_s, x[order], y[order]) / y[0])
+    return x[order], y[order] / idle
+
+
+def loss_at(points: Any, rate_mb_per_s: float) -> float:
+    """Return the part of the idle compute rate lost at a transfer rate, between the means of the measured levels.
+
+    A fraction; negative where noise exceeds the loss, NaN where no idle block was measured. `points` as in `curve`, the
+    rate in MB/s within what was reached.
+    """
+    x, y = curve(points)
+    return float(1 - np.interp(rate_mb_per_s, x, y)) if x.size else float("nan")
 
 
 def complete(path: Path) -> Measurement | None:
