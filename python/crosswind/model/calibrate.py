@@ -176,7 +176,7 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
         message = (
             f"{name} is this same machine: as a node of its own it would have to share the compute rate given here"
             if same
-            else f"{name} was not measured itself: it is taken to compute, and to suffer from receiving, like {host_of(fit)}"
+            else f"{name} was not measured itself: its compute rate and price of receiving are those of {host_of(fit)}"
         )
         told.append(warning("peer-not-measured", message, f"run `crosswind measure` on {name} too and fit both files"))
     node: Node = {"compute_per_s": _compute(source), "ir_receive_s_per_mb": _receive_price(source)}

@@ -87,15 +87,15 @@ class Fit(Tabular):
     def predict(self, received_mb_per_s: float = 0.0, sent_mb_per_s: float = 0.0) -> Prediction:
         """Predict the compute rate at total transfer rates, MB/s.
 
-        By the plane where both directions were measured at once, else by 1 - sum IR TR with the rates of each
-        direction's first channel alone.
+        By the plane where both directions are asked for and were measured at once, else by 1 - sum IR TR with the
+        rates of each direction's first channel alone.
 
         Raises
         ------
         DescriptionError
             When a direction is asked for that was not measured.
         """
-        if self.plane:
+        if self.plane and received_mb_per_s and sent_mb_per_s:
             rate = float(self.plane.rate(np.array(received_mb_per_s), np.array(sent_mb_per_s)))
         else:
             rate = 1.0

@@ -16,6 +16,9 @@ from crosswind.model.together import Blocks
 
 Floats = NDArray[np.float64]
 
+WELL_CONDITIONED = 30.0
+"""Condition number of the scaled rates, above which noise of 1 % would be read as a difference of the directions."""
+
 
 @dataclass(frozen=True)
 class PlaneFit:
@@ -31,7 +34,7 @@ class PlaneFit:
     alone_receive_s_per_mb, alone_send_s_per_mb : float
         The rates of each direction alone.
     errors : Errors
-        Of the plane, over all points.
+        Of the plane, over its points.
     errors_separate : Errors
         Of 1 - IR_r TR - IR_s TR with the rates of each direction alone, over the same points.
     r_squared : float
@@ -70,6 +73,9 @@ class PlaneFit:
 def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send: float) -> PlaneFit | None:
     """Fit the plane by least squares.
 
+    Over the blocks of the phase `together`, as in the papers, when their rates span a plane; else over all blocks, those
+    of one direction alone included.
+
     Parameters
     ----------
     blocks : Blocks
@@ -87,14 +93,15 @@ def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send
     both = blocks.used[:, blocks.receives].any(axis=1) & blocks.used[:, ~blocks.receives].any(axis=1)
     if np.count_nonzero(both) < 3:
         return None
-    received, sent = blocks.received_mb_per_s, blocks.sent_mb_per_s
-    y = blocks.work_per_s / reference
-    ones = np.ones_like(y)
+    every = np.column_stack([np.ones(both.size), blocks.received_mb_per_s, blocks.sent_mb_per_s])
+    rows = blocks.together if _span_a_plane(every[blocks.together]) else np.ones(both.size, bool)
+    (ones, received, sent), y = every[rows].T, blocks.work_per_s[rows] / reference
+    cycle, both = blocks.cycle[rows], both[rows]
     (constant, receive, send), _ = least_squares(np.column_stack([ones, received, sent]), y)
     bent, bent_errors = least_squares(np.column_stack([ones, received, sent, received * sent]), y)
     flat = constant + receive * received + send * sent
     separate = 1.0 - alone_receive * received - alone_send * sent
-    synergy, low, high = mean_interval((y - separate)[both], blocks.cycle[both])
+    synergy, low, high = mean_interval((y - separate)[both], cycle[both])
     return PlaneFit(
         constant=float(constant),
         ir_receive_s_per_mb=float(-receive),
@@ -112,6 +119,13 @@ def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send
         points=y.size,
         points_together=int(np.count_nonzero(both)),
     )
+
+
+def _span_a_plane(design: Floats) -> bool:
+    """Return whether the rates of these blocks tell the two directions apart."""
+    if len(design) < 8 or not np.all(np.abs(design).max(axis=0) > 0):
+        return False
+    return bool(np.linalg.cond(design / np.linalg.norm(design, axis=0)) < WELL_CONDITIONED)
 
 
 def contour_degrees(ir_receive_s_per_mb: float, ir_send_s_per_mb: float) -> float:
