@@ -57,6 +57,16 @@ def test_the_guide_explains_every_finding_of_the_doctor():
     assert {code for code in codes if f"`{code}`" not in guide} == set()
 
 
+def test_the_guide_explains_every_warning():
+    guide = (DOCS / "guides" / "troubleshoot.md").read_text()
+    sources = "".join(path.read_text() for path in (ROOT / "python" / "crosswind").rglob("*.py"))
+    codes = set(re.findall(r'\bwarn(?:ing)?\(\s*"([a-z-]+)"', sources))
+    rust = "".join(path.read_text() for path in (ROOT / "crates").glob("*/src/**/*.rs"))
+    codes |= set(re.findall(r'Warning::new\(\s*"([a-z-]+)"', rust))
+    assert len(codes) > 10
+    assert {code for code in codes if f"`{code}`" not in guide} == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(#[^)]*)?\)", page.read_text()):

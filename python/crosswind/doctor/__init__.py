@@ -14,7 +14,7 @@ from pathlib import Path
 from crosswind import host
 from crosswind.doctor import network, processor, surroundings
 from crosswind.doctor.finding import Finding, Level
-from crosswind.doctor.peer import Greet, greeting, reachable
+from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
 from crosswind.host.activity import Snapshot
 from crosswind.host.network import default_interfaces
@@ -100,7 +100,8 @@ def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)
     if greet is not None and found[0].level != "problem":
-        found += greeting(peer, greet)
+        host_, port = host.split_address(peer, DEFAULT_PORT)
+        found += greeting(f"[{host_}]:{port}" if ":" in host_ else f"{host_}:{port}", greet)
     return found
 
 
