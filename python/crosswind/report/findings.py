@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosswind.model.channel import ChannelFit
-from crosswind.report.words import number, percent, percent_range, rate, reference_rate_mb_per_s
+from crosswind.report.words import percent, percent_range, rate, reference_rate_mb_per_s
 
 VERBS = {"receive": ("Receiving", "from"), "send": ("Sending", "to")}
 
@@ -50,16 +50,18 @@ def finding(channel: ChannelFit, several_peers: bool) -> Finding:
     return Finding(headline + ".", at_most + ".")
 
 
-def trust(header: dict[str, Any], settled: bool, warnings: int) -> tuple[str, str]:
+def trust(header: dict[str, Any], settled: bool, trustworthy: bool, warnings: int) -> tuple[str, str]:
     """Say whether to trust a measurement: a level (`good`, `fair`, `poor`) and a sentence."""
-    also = f" {number(warnings)} warning{'s' if warnings != 1 else ''} below." if warnings else ""
+    also = f" See the {'warnings' if warnings > 1 else 'warning'} at the top of the page." if warnings else ""
     match header["ended"]:
         case "interrupted":
             return "poor", "Partial: it was interrupted. What was sampled until then is shown." + also
         case "peer-lost":
             return "poor", "Partial: the peer went away. What was sampled until then is shown." + also
     if not settled:
-        return "poor", "Not settled: the time was up before the intervals were as narrow as asked." + also
+        return "poor", "Not settled: the intervals are not yet as narrow as was asked." + also
+    if not trustworthy:
+        return "poor", "Settled, but not to be trusted as it stands." + also
     if warnings:
         return "fair", "Settled: every interference rate is known as well as was asked." + also
     return "good", "Settled: every interference rate is known as well as was asked, and nothing was found amiss."

@@ -16,7 +16,7 @@ from crosswind.report.figures.together import both_directions
 from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.inputs import Unfitted
 from crosswind.report.tables import Table, as_in_table_2, together, vector
-from crosswind.report.words import number, percent, percent_range, rate
+from crosswind.report.words import number, percent, percent_range, plain, rate
 
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
 
@@ -78,12 +78,13 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
     warnings = fitted.warnings if fitted else _unfitted_warnings(item)
     several = len(header["peers"]) > 1
     channels = fitted.channels if fitted else ()
+    settled = bool(channels) and all(channel.settled for channel in channels)
     return MeasuredSection(
         id=id_,
         name=header["name"],
         where=_where(header),
         findings=[finding(channel, several) for channel in channels],
-        trust=trust(header, bool(fitted and fitted.trustworthy), len(warnings)),
+        trust=trust(header, settled, bool(fitted and fitted.trustworthy), len(warnings)),
         cards=_cards(fitted) if fitted else [],
         channels=[_channel(channel, id_, several) for channel in channels],
         tables=[as_in_table_2(channels), vector(channels)] if channels else [],
@@ -105,7 +106,7 @@ def _where(header: dict[str, Any]) -> str:
     kernel = header["kernel"]
     work = kernel["task"] or (f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"])
     peers = ", ".join(peer["address"] for peer in header["peers"])
-    return f"{header['host']['name']} computing {work} against traffic with {peers}; threads on {header['placement']['mode']}"
+    return f"{header['host']['name']} computing {work} against traffic with {peers}; placement {header['placement']['mode']}"
 
 
 def _cards(fit: Fit) -> list[Card]:
@@ -145,14 +146,14 @@ def _channel(channel: ChannelFit, id_: str, several: bool) -> ChannelPart:
         estimator=channel.estimator,
         scatter=Figure(
             identifier(id_, what, "scatter"),
-            f"{name}: compute rate against transfer rate",
-            f"Scatter of {count} points with a falling line: {number(channel.ir_s_per_gb)} s/GB, {loss}.",
+            "Compute rate against transfer rate",
+            f"{name}: scatter of {count} points with a falling line: {number(channel.ir_s_per_gb)} s/GB, {loss}.",
             scatter(channel),
         ),
         residuals=Figure(
             identifier(id_, what, "residuals"),
             "What the line leaves over",
-            f"Residuals of the line: standard deviation {percent(channel.std_dev)}, largest {percent(channel.max_error)}.",
+            f"{name}: residuals of the line, standard deviation {percent(channel.std_dev)}, largest {percent(channel.max_error)}.",
             residuals(channel),
         ),
         bend=_bend(channel),
@@ -223,7 +224,7 @@ def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
     facts = [
         ("command", " ".join(header["command"])),
         ("started", header["started"]),
-        ("elapsed", f"{number(header['elapsed_s'])} s, ended: {header['ended']}"),
+        ("elapsed", f"{plain(header['elapsed_s'])} s, ended: {header['ended']}"),
         ("seed", str(header["seed"])),
         ("host", f"{host['name']}, {host['cpus']} CPUs"),
         ("processor", host["cpu"]),
@@ -234,9 +235,9 @@ def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
         ("traffic", f"{traffic['message_bytes']:,} bytes per message, {traffic['streams']} per channel, waits by {traffic['wait']}"),
         ("pacing", f"{header['variation']}, by the {traffic['paced_by']}, in chunks of {traffic['pacing_chunk_bytes']:,} bytes"),
         ("TCP", f"{traffic['congestion_control']}, socket buffers {'autotuned' if buffers is None else f'{buffers:,} bytes'}"),
-        ("blocks", f"{number(header['block_s'])} s, of which the first {number(header['settle_s'])} s are not used; samples every {number(header['interval_s'])} s"),
+        ("blocks", f"{plain(header['block_s'])} s, of which the first {plain(header['settle_s'])} s are not used; samples every {plain(header['interval_s'])} s"),
     ]  # fmt: skip
     for peer in header["peers"]:
         near = "this same machine" if peer["loopback"] else peer["host"]
-        facts.append(("peer", f"{peer['address']} ({near}), round trip {number(1e6 * peer['rtt_s'])} µs"))
+        facts.append(("peer", f"{peer['address']} ({near}), round trip {plain(1e6 * peer['rtt_s'])} µs"))
     return facts

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.report.figure import Figure
-from crosswind.report.figures.nodes import node_bars
+from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.measured import Card
 from crosswind.report.tables import Table, planned_nodes, platform_nodes
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, percent, plain
 
 EXACT = 1e-9  # a gap below this is rounding
 
@@ -25,6 +27,7 @@ class PlanSection:
     headline: str
     proof: str
     note: str
+    others: str
     cards: list[Card]
     tree: Figure
     bars: Figure
@@ -62,7 +65,7 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         if gap <= EXACT
         else f"No schedule can be faster than {number(plan.bound_tasks_per_s)} tasks/s; the gap to that bound is {percent(gap)}."
     )
-    task = f"{number(data['task_size_mb'])} MB and {number(data['task_work'])} work units a task"
+    task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
     return PlanSection(
         id=id_,
         title=f"Plan for {data['platform']}",
@@ -89,8 +92,14 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
             node_bars(nodes),
         ),
         table=planned_nodes(nodes),
+        others=_others(nodes),
         warnings=plan.warnings,
     )
+
+
+def _others(nodes: Sequence[Mapping[str, Any]]) -> str:
+    rates = sorted((float(node["computed_tasks_per_s"]) for node in nodes), reverse=True)[MOST_BARS:]
+    return f"The {len(rates):,} other nodes compute {number(sum(rates))} tasks/s together." if rates else ""
 
 
 def platform_section(platform: Platform, place: int) -> PlatformSection:

@@ -61,7 +61,7 @@ def _where(sweep: Sweep) -> str:
     if not sweep.points:
         return "No point is complete yet."
     header = sweep.points[0][1].header
-    return f"{header['host']['name']}, {header['kernel']['name']}, threads on {header['placement']['mode']}"
+    return f"{header['host']['name']}, {header['kernel']['name']}, placement {header['placement']['mode']}"
 
 
 def _headline(rows: list[dict[str, Any]], kind: str) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from crosswind.model.channel import ChannelFit
 from crosswind.report.figures.tree import LIMITS
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, percent, plain
 
-MOST_NODES = 100
+MOST_NODES = 50
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Table:
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
     note: str = ""
-    terms: Sequence[str] = field(default=())
+    terms: Sequence[str] = ()
 
 
 def as_in_table_2(channels: Sequence[ChannelFit]) -> Table:
@@ -63,7 +63,7 @@ def as_in_table_2(channels: Sequence[ChannelFit]) -> Table:
                     f"{line.std_dev:.4f}",
                     f"{line.max_error:.4f}",
                     f"{line.r_squared:.3f}",
-                    number(line.points, 6),
+                    f"{line.points:,}",
                 ]
             )
     return Table("Least squares, in the form of table 2 of the papers", columns, rows)
@@ -73,12 +73,12 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     """Return everything that is known about each channel, one column per channel."""
     peers = {channel.peer for channel in channels}
     heads = [f"{c.direction} {c.peer}" if len(peers) > 1 else c.direction for c in channels]
-    columns = [Column("quantity", numeric=False), *(Column(head) for head in heads), Column("unit", numeric=False)]
-    lines: list[tuple[str, str, str, list[str]]] = []
+    columns = [Column("quantity", numeric=False), *(Column(head) for head in heads)]
+    lines: list[tuple[str, list[str]]] = []
 
     def add(term: str, label: str, unit: str, cells: Sequence[str]) -> None:
         if any(cell != "–" for cell in cells):
-            lines.append((term, label, unit, list(cells)))
+            lines.append((term, [f"{label}, {unit}" if unit else label, *cells]))
 
     def interval(low: float, high: float, factor: float) -> str:
         return f"{number(factor * low)} .. {number(factor * high)}"
@@ -120,15 +120,17 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     add("r-squared", "R² of the line", "", [f"{c.r_squared:.3f}" for c in channels])
     add("r-squared", "R² of the quadratic", "", quadratic("r_squared"))
     add("max-error", "largest error, of the measured rate", "", [percent(c.max_error_relative) for c in channels])
-    add("lack-of-fit", "check points against the line", "of idle", [_lack_of_fit(c) for c in channels])
+    for level in sorted({check.level for c in channels for check in c.lack_of_fit}):
+        label = f"check points at {plain(level)} of the top, against the line"
+        add("lack-of-fit", label, "of idle", [_lack_of_fit(c, level) for c in channels])
     add("foreign", "intervals dropped for foreign load", "", [percent(c.foreign_share) for c in channels])
-    rows = [[label, *cells, unit] for _, label, unit, cells in lines]
-    return Table("What is known about each direction", columns, rows, terms=[term for term, *_ in lines])
+    rows = [row for _, row in lines]
+    return Table("What is known about each direction", columns, rows, terms=[term for term, _ in lines])
 
 
-def _lack_of_fit(channel: ChannelFit) -> str:
-    parts = [f"{100 * check.gap:+.1f} % at {number(check.level, 2)} of the top" for check in channel.lack_of_fit]
-    return ", ".join(parts).replace("-", "−") or "–"
+def _lack_of_fit(channel: ChannelFit, level: float) -> str:
+    check = next((one for one in channel.lack_of_fit if one.level == level), None)
+    return f"{100 * check.gap:+.1f} %".replace("-", "−") if check else "–"
 
 
 def together(fit: Any) -> list[Table]:
@@ -154,7 +156,7 @@ def together(fit: Any) -> list[Table]:
                 _interval(found.bias_ci95),
                 percent(found.matched_bias),
                 _interval(found.matched_ci95) if found.matched_points else "–",
-                number(found.points, 6),
+                f"{found.points:,}",
             ]
             for found in fit.additive
         ]
@@ -178,7 +180,7 @@ def _both_directions(fit: Any) -> Table:
 
     def row(name: str, const: float, receive: float, send: float, errors: Any, points: int) -> list[str]:
         rates = [f"{const:.3f}", number(1000 * receive), number(1000 * send)]
-        return [name, *rates, percent(errors.mean_error), percent(errors.max_error), f"{errors.std_dev:.4f}", number(points, 6)]
+        return [name, *rates, percent(errors.mean_error), percent(errors.max_error), f"{errors.std_dev:.4f}", f"{points:,}"]
 
     rows, note = [], ""
     plane, three = fit.plane, fit.three_point

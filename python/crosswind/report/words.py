@@ -29,6 +29,18 @@ def number(value: float | None, digits: int = 3) -> str:
     return text.replace("-", "−")
 
 
+def plain(value: float) -> str:
+    """Return a number as people write it in a sentence: at most four significant digits, no trailing zeros.
+
+    Examples
+    --------
+    >>> plain(2.0), plain(0.05), plain(12345.6)
+    ('2', '0.05', '12,350')
+    """
+    text = number(float(f"{value:.4g}"), 4)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
 def percent(share: float | None) -> str:
     """Return a share as a percentage: whole from 10 % on, with one decimal below, two below 1 %.
 
@@ -66,8 +78,7 @@ def rate(mb_per_s: float) -> str:
     ('2.51 GB/s', '10.8 MB/s', '1 GB/s')
     """
     value, unit = (mb_per_s / 1000.0, "GB/s") if mb_per_s >= 1000 else (mb_per_s, "MB/s")
-    text = number(value)
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text} {unit}"
+    return f"{plain(float(f'{value:.3g}'))} {unit}"
 
 
 def reference_rate_mb_per_s(top_mb_per_s: float) -> float:

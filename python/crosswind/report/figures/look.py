@@ -24,6 +24,7 @@ INK, MUTED, GRID = "#1c2126", "#59626b", "#dfe3e7"
 CHANNEL_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, GREY)
 
 EXPORT_WIDTH = 720
+EXPORT_FONT = "Liberation Sans, Arial, sans-serif"
 
 
 def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif") -> dict[str, Any]:
@@ -34,7 +35,7 @@ def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, san
         "background": None,
         "view": {"stroke": None},
         "axis": {**text, "gridColor": GRID, "domainColor": "#aab2ba", "tickColor": "#aab2ba", "labelFlush": False},
-        "axisX": {"grid": False, "titlePadding": 6, "labelOverlap": "greedy"},
+        "axisX": {"grid": False, "tickCount": 8, "titlePadding": 6, "labelOverlap": "greedy"},
         "axisY": {
             "domain": False,
             "ticks": False,
@@ -53,8 +54,8 @@ def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, san
     }
 
 
-def dressed(chart: alt.TopLevelMixin, font: str = "Liberation Sans, Arial, sans-serif") -> dict[str, Any]:
-    """Return the specification of a chart at a fixed width and in the report's look, for export.
+def dressed(chart: alt.TopLevelMixin, title: str = "", font: str = EXPORT_FONT) -> dict[str, Any]:
+    """Return the specification of a chart at a fixed width, with a title and in the report's look, for export.
 
     Examples
     --------
@@ -65,6 +66,8 @@ def dressed(chart: alt.TopLevelMixin, font: str = "Liberation Sans, Arial, sans-
     spec: dict[str, Any] = chart.to_dict(validate=False)
     spec["width"] = EXPORT_WIDTH
     spec["padding"] = 14
+    if title:
+        spec["title"] = {"text": title, "anchor": "start", "frame": "group", "fontSize": 15, "color": INK, "offset": 14}
     spec["config"] = {**configuration(font), "background": "#ffffff"}
     return spec
 

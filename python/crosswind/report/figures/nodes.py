@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import MUTED, records
+from crosswind.report.figures.look import records
 from crosswind.report.figures.tree import LIMITS
 from crosswind.report.words import number
 
@@ -23,22 +23,18 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
     nodes : sequence of mappings
         `nodes` of a `plan.json`.
     most : int
-        Most nodes to draw; the rest is one bar.
+        Most nodes to draw.
 
     Returns
     -------
     altair.LayerChart
     """
     by_rate = sorted(nodes, key=lambda n: -float(n["computed_tasks_per_s"]))
-    shown, rest = by_rate[:most], by_rate[most:]
+    shown = by_rate[:most]
     names = [str(n["name"]) for n in shown]
     rates = [float(n["computed_tasks_per_s"]) for n in shown]
     limits = [LIMITS[n["limited_by"]][0] for n in shown]
-    if rest:
-        names.append(f"{len(rest):,} others together")
-        rates.append(sum(float(n["computed_tasks_per_s"]) for n in rest))
-        limits.append("several")
-    present = [(word, colour) for word, colour in [*LIMITS.values(), ("several", MUTED)] if word in limits]
+    present = [(word, colour) for word, colour in LIMITS.values() if word in limits]
     room = 1.18 * max(rates, default=0.0) or 1.0  # for the number at the end of the longest bar
     data = records(
         {

@@ -10,6 +10,7 @@ from crosswind.report.figures.look import CRIMSON, GREY, records
 from crosswind.report.figures.scatter import KINDS, MOST_POINTS, kinds_of
 
 HEIGHT = 330
+FEWEST = 3  # points of a level for a mean that is worth a mark
 
 
 def residuals(channel: ChannelFit) -> alt.LayerChart:
@@ -34,7 +35,7 @@ def residuals(channel: ChannelFit) -> alt.LayerChart:
     y_axis = alt.Y("y:Q", title="measured minus fitted, part of idle", axis=alt.Axis(format="+.1%"))
     dots = (
         alt.Chart(records({"x": x[keep], "y": left[keep], "kind": [kinds[k] for k in keep]}))
-        .mark_circle(size=22, opacity=0.45)
+        .mark_circle(size=24, opacity=0.6)
         .encode(
             x=x_axis,
             y=y_axis,
@@ -64,13 +65,14 @@ def residuals(channel: ChannelFit) -> alt.LayerChart:
 def _level_means(channel: ChannelFit, left: np.ndarray) -> alt.Data:
     """Return the mean residual of each level, with an interval from the means of whole cycles (samples are correlated)."""
     points = channel.points[channel.estimator]
-    # Unpaced points have no level of their own: eighths of the range stand in for it.
+    # By the rate reached, in eighths: unpaced points have no level, and on the CPU's time base levels spread.
     top = float(points.x_mb_per_s.max(initial=0.0)) or 1.0
-    paced = np.isfinite(points.asked_mb_per_s).all()
-    level = np.round(points.level, 3) if paced else np.round(8.0 * points.x_mb_per_s / top) / 8.0
+    level = np.round(8.0 * points.x_mb_per_s / top)
     out: dict[str, list[float]] = {name: [] for name in ("x", "y", "low", "high", "n")}
     for one in np.unique(level):
         rows = level == one
+        if rows.sum() < FEWEST:
+            continue
         _, member = np.unique(points.cycle[rows], return_inverse=True)
         per_cycle = np.bincount(member, left[rows]) / np.bincount(member)
         mean = float(left[rows].mean())

@@ -14,7 +14,7 @@ from crosswind.report.figures.look import BLUE, GREY, OCHRE, ORANGE, records
 HEIGHT = 330
 MOST_POINTS = 1500
 GRID = 41
-LINE, QUADRATIC = "line, with its 95 % band", "quadratic"
+LINE, QUADRATIC = "line, 95 % band", "quadratic"
 KINDS = {"no traffic": GREY, "level of the ladder": BLUE, "check for lack of fit": OCHRE}
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,6 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
     layers: list[alt.Chart] = []
     x_axis = alt.X("x:Q", title="transfer rate, MB/s", scale=alt.Scale(nice=False, padding=6))
     y_axis = alt.Y("y:Q", title="compute rate, part of idle", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
-    colours = KINDS | {LINE: ORANGE} | ({QUADRATIC: ORANGE} if channel.quadratic else {})
     present = [kind for kind in KINDS if kind in set(kinds_of(points))]
 
     ladder = ~points.check  # the line does not see the points that check it
@@ -51,13 +50,13 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
         layers.append(alt.Chart(rows).mark_area(color=ORANGE, opacity=0.22).encode(x=x_axis, y=y_axis, y2="high:Q"))
     layers.append(
         alt.Chart(dots)
-        .mark_circle(size=34, opacity=0.6)
+        .mark_circle(size=34, opacity=0.7)
         .encode(
             x=x_axis,
             y=y_axis,
             color=alt.Color(
                 "kind:N",
-                scale=alt.Scale(domain=present, range=[colours[kind] for kind in present]),
+                scale=alt.Scale(domain=present, range=[KINDS[kind] for kind in present]),
                 legend=alt.Legend(title=None, symbolType="circle"),
             ),
             tooltip=[
@@ -68,10 +67,10 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
             ],
         )
     )
-    curves = [("line", on_line)]
+    curves = [(LINE, on_line)]
     if channel.quadratic:
         q = channel.quadratic
-        curves.append(("quadratic", q.constant + q.linear * grid + q.square * grid**2))
+        curves.append((QUADRATIC, q.constant + q.linear * grid + q.square * grid**2))
     drawn = records(
         {
             "x": np.tile(grid, len(curves)),

@@ -43,13 +43,13 @@ def both_directions(fit: Fit) -> alt.LayerChart:
         y=y,
         color=alt.Color(
             "left:Q",
-            scale=alt.Scale(scheme="viridis", domain=[float(min(left.min(), 0.99)), 1.0], clamp=True),
+            scale=alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0.3, 0.85]), domain=[float(min(left.min(), 0.99)), 1.0], clamp=True),
             legend=alt.Legend(title="compute rate, part of idle", format="%", gradientLength=160, gradientThickness=10),
         ),
         shape=alt.Shape(
             "where:N",
             scale=alt.Scale(domain=["inside the hull", "outside"], range=["circle", "triangle-up"]),
-            legend=alt.Legend(title=None, symbolStrokeColor=GREY),
+            legend=alt.Legend(title=None, symbolStrokeColor=GREY, symbolFillColor=GREY),
         ),
         tooltip=[
             alt.Tooltip("x:Q", title="received, MB/s", format=",.4~g"),

@@ -121,7 +121,7 @@ def platform_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
     base = alt.Chart(_streams(rows, indent, width)).encode(
         x=_pixels("x"), x2="x2", y=_pixels("y"), y2="y2", tooltip=[alt.Tooltip("flow:N", title="tasks")]
     )
-    flowing = base.transform_filter("datum.flows").mark_rect(color=BLUE, opacity=0.45)
+    flowing = base.transform_filter("datum.flows").mark_rect(color=BLUE, opacity=0.55)
     dry = base.transform_filter("!datum.flows").mark_rect(color=GREY, opacity=0.55)
     labels = alt.Chart(_labels(rows, indent))
     present = [key for key in LIMITS if any(row.node and row.node["limited_by"] == key for row in rows)]
@@ -148,8 +148,8 @@ def platform_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
     text = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
     where = {"x": _pixels("x"), "y": _pixels("y")}
     names = labels.mark_text(**text, fontSize=12.5, fontWeight=600, color=INK).encode(**where, text="name:N")
-    details = labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N")
-    limits = labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N")
+    details = labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N").properties(name="muted_details")
+    limits = labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N").properties(name="muted_limits")
     return alt.layer(dry, flowing, circles, names, details, limits).properties(
         width="container", height=ROW_PX * len(rows)
     )

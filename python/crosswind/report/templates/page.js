@@ -7,9 +7,10 @@
 
   const look = (width) => {
     const config = read("configuration");
+    config.axisX = { ...config.axisX, tickCount: Math.max(3, Math.round(width / 90)) };
     if (width < NARROW) {
-      config.legend = { ...config.legend, columns: 2, labelLimit: width / 2 - 50 };
-      config.axisX = { ...config.axisX, tickCount: 4 };
+      const layout = { top: { direction: "vertical", anchor: "start" } };
+      config.legend = { ...config.legend, columns: 2, labelLimit: width / 2 - 40, layout };
     }
     return config;
   };
