@@ -161,6 +161,15 @@ def test_peers_add_up_where_the_law_is_additive():
     assert "not-additive" in codes(bent)
 
 
+def test_peers_that_do_both_at_once_are_compared_with_the_sum_too():
+    found = fit(synthetic.measurement((0.0001, 0.00014), (0.00005, 0.00006), cycles=12, together_cycles=10, **QUIET))
+    (both,) = found.additive
+    assert both.direction == "both"
+    assert both.errors.max_error < 1e-9
+    assert both.matched_points == 0
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
 def test_predictions_are_marked_inside_or_outside_of_what_was_measured():
     found = fit(synthetic.measurement(cycles=6))
     assert found.predict(1000.0, 1000.0).inside
@@ -192,7 +201,7 @@ def test_a_host_that_is_not_quiet_is_not_trusted():
 
 
 def test_a_noisy_measurement_is_not_settled():
-    found = fit(synthetic.measurement(cycles=5, noise=0.3))
+    found = fit(synthetic.measurement(cycles=5, noise=0.3, ended="time-limit"))
     assert not any(c.settled for c in found.channels)
     assert "not-settled" in codes(found)
     assert not found.trustworthy

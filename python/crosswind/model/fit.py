@@ -170,7 +170,7 @@ def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 
     if not channels and plane is None:
         hint = "measure longer, with idle and busy blocks"
         raise DescriptionError("too few samples for a fit", "too-few-points", hint)
-    base = baseline(measurement)
+    base = baseline(measurement, estimator)
     missing = [i for i, c in enumerate(fitted) if c is None]
     return Fit(
         measurement=measurement,

@@ -73,8 +73,8 @@ class PlaneFit:
 def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send: float) -> PlaneFit | None:
     """Fit the plane by least squares.
 
-    Over the blocks of the phase `together`, as in the papers, when their rates span a plane; else over all blocks, those
-    of one direction alone included.
+    Over the blocks of the phase `together`, as in the papers, when their rates span a plane; else over all blocks,
+    those of one direction alone included.
 
     Parameters
     ----------
@@ -94,9 +94,11 @@ def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send
     if np.count_nonzero(both) < 3:
         return None
     every = np.column_stack([np.ones(both.size), blocks.received_mb_per_s, blocks.sent_mb_per_s])
-    rows = blocks.together if _span_a_plane(every[blocks.together]) else np.ones(both.size, bool)
+    rows = np.flatnonzero(blocks.together)
+    if not _span_a_plane(every[rows]):
+        rows = np.arange(both.size)
     (ones, received, sent), y = every[rows].T, blocks.work_per_s[rows] / reference
-    cycle, both = blocks.cycle[rows], both[rows]
+    cycle, both = blocks.cycle[rows], np.asarray(both)[rows]
     (constant, receive, send), _ = least_squares(np.column_stack([ones, received, sent]), y)
     bent, bent_errors = least_squares(np.column_stack([ones, received, sent, received * sent]), y)
     flat = constant + receive * received + send * sent
