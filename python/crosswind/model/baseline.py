@@ -71,8 +71,9 @@ def baseline(measurement: Measurement, estimator: Estimator) -> Baseline:
     bare_rates = _rates(measurement, _quiet_or_all(columns, bare, estimator), estimator)[2]
     bare_rate = float(bare_rates.mean()) if bare_rates.size else float("nan")
     mean, low, high = mean_interval(y, columns["cycle"][first])
-    # One chord from each block to every other; blocks of all cycles are one group here.
-    slope = theil_sen(at[-400:], y[-400:], np.zeros(min(y.size, 400), int))
+    # Chords between all blocks, of whatever cycle; in a long run between as many of them, spread evenly, as is quick.
+    some = np.linspace(0, max(y.size - 1, 0), min(y.size, 400)).astype(int)
+    slope = theil_sen(at[some], y[some], np.zeros(some.size, int))
     scatter = y - slope * (at - at.mean()) - y.mean() if y.size else y
     power = float(scatter @ scatter)
     with np.errstate(invalid="ignore", divide="ignore"):
