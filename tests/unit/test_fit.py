@@ -270,3 +270,16 @@ def test_the_unit_of_work_does_not_matter(unit, seed):
         assert b.ir_s_per_mb == pytest.approx(a.ir_s_per_mb, rel=1e-9)
         assert b.ir_ci95 == pytest.approx(a.ir_ci95, rel=1e-9)
         assert b.compute_per_s == pytest.approx(a.compute_per_s * unit, rel=1e-9)
+
+
+def test_the_whole_fit_covers_the_law_as_often_as_it_says():
+    covered, synergy, runs = 0, 0, 16
+    for seed in range(runs):
+        found = fit(synthetic.measurement(0.00016, 0.0001, seed=seed, cycles=12, together_cycles=6))
+        for channel, ir in zip(found.channels, (0.00016, 0.0001), strict=True):
+            covered += channel.ir_ci95[0] <= ir <= channel.ir_ci95[1]
+        low, high = found.plane.synergy_ci95
+        synergy += low <= 0.0 <= high
+    # Of 32 intervals of 95 %, 27 or fewer cover with probability 0.02; of 16, 12 or fewer with 0.007.
+    assert covered >= 28
+    assert synergy >= 13

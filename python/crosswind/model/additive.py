@@ -78,7 +78,7 @@ def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]
         used = blocks.used[several].any(axis=0)
         if not several.any() or any(int(i) not in lines for i in np.flatnonzero(used)):
             continue
-        rates, y, cycle = blocks.rate_mb_per_s[several], blocks.work_per_s[several] / reference, blocks.cycle[several]
+        rates, y, cycle = blocks.rate_mb_per_s[several], blocks.over_own_idle(reference)[several], blocks.cycle[several]
         ir = np.array([lines[i].ir_s_per_mb if i in lines else 0.0 for i in range(rates.shape[1])])
         predicted = 1.0 - rates @ ir
         bias, low, high = mean_interval(y - predicted, cycle)
