@@ -73,7 +73,10 @@ def test_costs_that_cannot_be_told_apart_have_wide_intervals():
         ("traffic_cpu_s", 1e-4 * moved * (1 + 0.05 * rng.normal(size=moved.size))),
     ):
         table = table.set_column(table.column_names.index(name), name, [values])
-    cost = fit(Measurement(table, m.header)).channels[0].cost
+    found = fit(Measurement(table, m.header))
+    assert "costs-not-separable" in codes(found)
+    assert "costs-not-separable" not in codes(fit(m))
+    cost = found.channels[0].cost
     assert cost.all_in_per_gb_s == pytest.approx(0.1, rel=0.02)
     together = 1e-6 * (10_000 * cost.per_call_us + 2_000 * cost.per_wakeup_us) + cost.per_gb_s
     assert together == pytest.approx(0.1, rel=0.02)

@@ -177,7 +177,10 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
             if same
             else f"{name} was not measured itself: its compute rate and price of receiving are those of {host_of(fit)}"
         )
-        told.append(warning("peer-not-measured", message, f"run `crosswind measure` on {name} too and fit both files"))
+        hint = (
+            "measure against another machine" if same else f"run `crosswind measure` on {name} too and fit both files"
+        )
+        told.append(warning("peer-not-measured", message, hint))
     node: Node = {"compute_per_s": _compute(source), "ir_receive_s_per_mb": _receive_price(source)}
     if (limit := _send_limit(source)) is not None and measured is not None:
         node["send_limit_mb_per_s"] = limit

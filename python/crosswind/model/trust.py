@@ -130,6 +130,13 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
             f"{name}: IR is about 0: at most {1000 * channel.upper_bound:.4f} s/GB",
             "a relative interval means nothing here; use the bound",
         )
+    if channel.cost and not channel.cost.separable:
+        yield warning(
+            "costs-not-separable",
+            f"{name}: calls, bytes and wake-ups rose together, so their costs cannot be told apart; all in all"
+            f" {channel.cost.all_in_per_gb_s:.3f} s/GB",
+            "vary the message size (--sweep message-size), or measure longer",
+        )
     if channel.cost and channel.cost.median_error > 0.25:
         yield warning(
             "cost-model",
