@@ -51,9 +51,9 @@ impl Balance {
     pub fn solve(&mut self, offers: &[Offer], port_room: f64, side: &Side, flows: &mut [f64]) -> Balanced {
         let count = offers.len();
         for buffer in [&mut self.low, &mut self.high, &mut self.tried] {
-            buffer.clear();
             buffer.resize(count, 0.0);
         }
+        self.high.fill(0.0);
         let mut low = self.greedy(offers, port_room, side, 0.0);
         std::mem::swap(&mut self.low, &mut self.tried);
         let sum = |flows: &[f64]| flows.iter().sum::<f64>();
@@ -101,10 +101,12 @@ impl Balance {
     fn greedy(&mut self, offers: &[Offer], port_room: f64, side: &Side, price: f64) -> Touch {
         self.tried.fill(0.0);
         self.keyed.clear();
-        self.keyed.extend(offers.iter().enumerate().filter_map(|(at, offer)| {
-            let key = (offer.gain() - price * side.weight(offer)) / offer.port;
-            (key > 0.0).then_some((key, at as u32))
-        }));
+        for (at, offer) in offers.iter().enumerate() {
+            let key = (offer.gain() - price * side.weight(offer)) * offer.per_port;
+            if key > 0.0 {
+                self.keyed.push((key, at as u32));
+            }
+        }
         let mut touch = Touch { won: 0.0, used: 0.0, port_price: 0.0 };
         let mut room = port_room;
         let flows = &mut self.tried;
@@ -134,7 +136,7 @@ impl Balance {
         for &(key, at) in rest.iter() {
             let needed = full(at);
             if needed > room {
-                take(at, room / offers[at as usize].port);
+                take(at, room * offers[at as usize].per_port);
                 touch.port_price = key;
                 break;
             }
