@@ -38,5 +38,5 @@ class MeasurementError(CrosswindError, RuntimeError):
     """A measurement could not be made."""
 
 
-class AgentLost(CrosswindError, RuntimeError):
+class AgentLost(CrosswindError, RuntimeError):  # noqa: N818 (the name says what happened)
     """The other end went away."""

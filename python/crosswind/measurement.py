@@ -6,23 +6,20 @@ import html
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
+from crosswind.tabular import Tabular
 
 _KEY = b"crosswind"
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Tabular):
     """Samples, one row per interval, with the header that says how they came about.
 
     Attributes
@@ -50,12 +47,16 @@ class Measurement:
             samples = pq.read_table(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
-                raise DescriptionError(f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one") from None
+                raise DescriptionError(
+                    f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one"
+                ) from None
             raise DescriptionError(f"{path}: is no Parquet file: {error}", "no-measurement") from None
         text = (samples.schema.metadata or {}).get(_KEY)
         if text is None:
             raise DescriptionError(
-                f"{path}: is a Parquet file, but no measurement of Crosswind", "no-measurement", "`crosswind measure -o FILE` makes one"
+                f"{path}: is a Parquet file, but no measurement of Crosswind",
+                "no-measurement",
+                "`crosswind measure -o FILE` makes one",
             )
         return cls(samples, json.loads(_core.read_measurement_header(text, str(path))))
 
@@ -78,20 +79,8 @@ class Measurement:
         return list(self.header["warnings"])
 
     def to_arrow(self) -> pa.Table:
-        """The samples as an Arrow table."""
+        """Return the samples as an Arrow table."""
         return self.samples
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The samples as a pandas frame."""
-        return self.samples.to_pandas()
-
-    def to_polars(self) -> pl.DataFrame:
-        """The samples as a polars frame."""
-        import polars
-
-        frame = polars.from_arrow(self.samples)
-        assert isinstance(frame, polars.DataFrame)  # a table, not a single column
-        return frame
 
     def _repr_html_(self) -> str:
         h = self.header

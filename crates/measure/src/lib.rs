@@ -1,1 +1,27 @@
-//! To come.
+//! The probe: computes and communicates at the same time on a real machine and counts both.
+//!
+//! It executes; it does not design. Which levels come when, and when enough is known, is decided in
+//! `python/crosswind/measure.py`. It fits nothing either: rows of amounts go out, one per sampling interval.
+//!
+//! - [`kernel`]: what computes. [`flow`]: what moves bytes. [`pacer`]: who keeps the rate.
+//! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.
+//! - [`sampler`]: reads all counters at one instant. [`probe`]: puts the parts together.
+
+pub mod config;
+pub mod error;
+pub mod flow;
+pub mod kernel;
+pub mod link;
+pub mod linux;
+pub mod loader;
+pub mod pacer;
+pub mod peer;
+pub mod placement;
+pub mod probe;
+pub mod protocol;
+pub mod sampler;
+pub mod socket;
+
+pub use config::Config;
+pub use error::MeasureError;
+pub use probe::Probe;

@@ -1,7 +1,188 @@
 //! `crosswind-measure` for Python.
 
-use pyo3::prelude::*;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub fn register(_module: &Bound<'_, PyModule>) -> PyResult<()> {
-    Ok(())
+use crosswind_measure::kernel::{Kernel, Maker};
+use crosswind_measure::probe::{AMOUNTS, Block, Row};
+use crosswind_measure::{Config, MeasureError, Probe, linux, peer};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::errors;
+
+/// One exception for each kind of error: wrong value, lost peer, the rest.
+fn exception(py: Python<'_>, error: &MeasureError) -> PyErr {
+    let class = match error {
+        MeasureError::Value { .. } => "DescriptionError",
+        MeasureError::Lost { .. } => "AgentLost",
+        MeasureError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
+        _ => "MeasurementError",
+    };
+    errors::raise(py, class, &error.to_string(), error.code(), error.hint())
+}
+
+/// A Python callable as work: one call is one unit.
+struct Callable(Py<PyAny>);
+
+impl Kernel for Callable {
+    fn step(&mut self) -> Result<(), MeasureError> {
+        Python::attach(|py| self.0.call0(py).map(drop)).map_err(|error| MeasureError::Task(error.to_string()))
+    }
+
+    fn steps_per_unit(&self) -> f64 {
+        1.0
+    }
+}
+
+/// The probe. The thread that makes it is its sampler, and must be the one that runs its blocks.
+#[pyclass(frozen, name = "Probe", module = "crosswind._core")]
+pub struct PyProbe(Mutex<Option<Probe>>);
+
+impl PyProbe {
+    fn lock(&self) -> MutexGuard<'_, Option<Probe>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs something on the open probe without holding Python.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        run: impl FnOnce(&mut Probe) -> Result<T, MeasureError> + Send,
+    ) -> PyResult<T> {
+        let closed = || MeasureError::Task("the probe is closed".into());
+        py.detach(|| self.lock().as_mut().ok_or_else(closed).and_then(run)).map_err(|error| exception(py, &error))
+    }
+}
+
+#[pymethods]
+impl PyProbe {
+    #[new]
+    #[pyo3(signature = (config, task = None))]
+    fn new(py: Python<'_>, config: &str, task: Option<Py<PyAny>>) -> PyResult<Self> {
+        let own_work = task.map(|task| -> Maker { Box::new(move |_| Ok(Box::new(Callable(task)))) });
+        py.detach(|| Config::from_json(config).and_then(|config| Probe::start(config, own_work)))
+            .map(|probe| Self(Mutex::new(Some(probe))))
+            .map_err(|error| exception(py, &error))
+    }
+
+    /// Connects to all peers.
+    fn connect(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Probe::connect)
+    }
+
+    /// Sets the levels (MB/s; 0: silence, None: no limit) and samples for so many seconds.
+    #[pyo3(signature = (levels, seconds, settle_s, interval_s, phase, cycle = -1, load = 0, patience_s = 60.0))]
+    #[allow(clippy::too_many_arguments)] // they are keywords in Python
+    fn run_block(
+        &self,
+        py: Python<'_>,
+        levels: Vec<Option<f64>>,
+        seconds: f64,
+        settle_s: f64,
+        interval_s: f64,
+        phase: String,
+        cycle: i32,
+        load: u32,
+        patience_s: f64,
+    ) -> PyResult<()> {
+        let block = Block { levels, seconds, settle_s, interval_s, phase, cycle, load, patience_s };
+        let mut signal = None;
+        let result = self.with(py, |probe| {
+            let mut interrupted = || {
+                signal = Python::attach(|py| py.check_signals()).err();
+                signal.is_some()
+            };
+            probe.run_block(&block, &mut interrupted)
+        });
+        // What the signal's handler raised says more than that there was one.
+        signal.map_or(result, Err)
+    }
+
+    /// The rows since the last call: column -> values.
+    fn take<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let rows = self.with(py, |probe| Ok(probe.take()))?;
+        columns(py, &rows)
+    }
+
+    /// What is in force: peers, sockets, work.
+    fn header<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let guard = self.lock();
+        let header = PyDict::new(py);
+        let Some(probe) = guard.as_ref() else { return Ok(header) };
+        let peers = PyList::empty(py);
+        for link in probe.peers() {
+            let peer = PyDict::new(py);
+            peer.set_item("address", &link.address)?;
+            peer.set_item("host", &link.host)?;
+            peer.set_item("loopback", link.loopback)?;
+            peer.set_item("rtt_s", link.rtt_s)?;
+            peers.append(peer)?;
+        }
+        header.set_item("peers", peers)?;
+        let in_force = probe.channels().first().map(|channel| channel.in_force()).unwrap_or_default();
+        header.set_item("congestion_control", in_force.congestion_control)?;
+        header.set_item("send_buffer_bytes", in_force.send_buffer)?;
+        header.set_item("receive_buffer_bytes", in_force.receive_buffer)?;
+        header.set_item("coarse", probe.coarse())?;
+        header.set_item("elapsed_s", probe.elapsed_s())?;
+        Ok(header)
+    }
+
+    /// Ends all threads and connections.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.lock().take()));
+    }
+}
+
+fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    let floats = |value: &dyn Fn(&Row) -> f64| PyList::new(py, rows.iter().map(value));
+    table.set_item("t_s", floats(&|row| row.t_s)?)?;
+    table.set_item("dt_s", floats(&|row| row.dt_s)?)?;
+    table.set_item("block", PyList::new(py, rows.iter().map(|row| row.block))?)?;
+    table.set_item("cycle", PyList::new(py, rows.iter().map(|row| row.cycle))?)?;
+    table.set_item("phase", PyList::new(py, rows.iter().map(|row| &row.phase))?)?;
+    table.set_item("settling", PyList::new(py, rows.iter().map(|row| row.settling))?)?;
+    for (index, name) in AMOUNTS.into_iter().enumerate() {
+        table.set_item(name, floats(&|row| row.amounts[index])?)?;
+    }
+    for channel in 0..rows.first().map_or(0, |row| row.channels.len()) {
+        table.set_item(format!("channel{channel}_mb"), floats(&|row| row.channels[channel].0)?)?;
+        table.set_item(format!("channel{channel}_asked_mb_per_s"), floats(&|row| row.channels[channel].1)?)?;
+    }
+    Ok(table)
+}
+
+/// Serves probes until `should_stop()` is true, or a signal's handler raises.
+#[pyfunction]
+#[pyo3(signature = (listen, on_listening, should_stop = None))]
+fn serve(py: Python<'_>, listen: &str, on_listening: Py<PyAny>, should_stop: Option<Py<PyAny>>) -> PyResult<()> {
+    let listener = peer::listen(listen).map_err(|error| exception(py, &error))?;
+    on_listening.call1(py, (listener.local_addr()?.to_string(),))?;
+    let mut raised = None;
+    let stop = || {
+        let asked = Python::attach(|py| {
+            py.check_signals()?;
+            should_stop.as_ref().map_or(Ok(false), |ask| ask.call0(py)?.is_truthy(py))
+        });
+        asked.unwrap_or_else(|error| {
+            raised = Some(error);
+            true
+        })
+    };
+    let result = py.detach(|| peer::serve(&listener, stop));
+    raised.map_or(Ok(()), Err)?;
+    result.map_err(|error| exception(py, &error))
+}
+
+/// Ends this process when the thread that started it ends.
+#[pyfunction]
+fn end_with_parent() -> PyResult<()> {
+    Ok(linux::end_with_parent()?)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyProbe>()?;
+    module.add_function(wrap_pyfunction!(serve, module)?)?;
+    module.add_function(wrap_pyfunction!(end_with_parent, module)?)
 }

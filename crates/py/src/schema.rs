@@ -79,6 +79,7 @@ fn schema_of(kind: &str) -> PyResult<String> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlatform>()?;
+    module.add("LARGEST_DESCRIPTION_BYTES", crosswind_schema::LARGEST_BYTES)?;
     for function in [
         wrap_pyfunction!(read_experiment, module)?,
         wrap_pyfunction!(read_measurement_header, module)?,

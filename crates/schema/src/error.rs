@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::place::place_of;
+
 /// Something a user should know before trusting a number. Stands in the result file and in the report.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +32,7 @@ impl Warning {
 pub enum Problem {
     #[error("is empty")]
     Empty,
-    #[error("is {megabytes:.0} MB; at most {limit} MB are read")]
+    #[error("is {megabytes:.0} MB; at most {limit} MB are read at once")]
     TooLarge { megabytes: f64, limit: usize },
     #[error("is not text: byte {at} is not UTF-8")]
     NotText { at: usize },
@@ -42,6 +44,8 @@ pub enum Problem {
     Missing,
     #[error("is no field of this file{}", nearest.as_ref().map(|n| format!("; the nearest is `{n}`")).unwrap_or_default())]
     Unknown { nearest: Option<String>, known: Vec<String> },
+    #[error("is {found:?}; it must be one of {}{}", known.join(", "), nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    Choice { found: String, nearest: Option<String>, known: Vec<String> },
     #[error("{0}")]
     Value(String),
     #[error("must have {permitted}")]
@@ -72,13 +76,15 @@ impl Problem {
     /// The problem at a field's path, such as `node[2].name`.
     #[must_use]
     pub fn at(self, field: String) -> DescriptionError {
-        DescriptionError { file: None, line: None, column: None, field: Some(field), problem: self }
+        DescriptionError { file: None, line: None, column: None, field: Some(field), problem: Box::new(self) }
     }
 
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Empty => "a platform starts with `schema_version = 1` and a `name`; see `examples/`".into(),
-            Self::TooLarge { .. } => "is this the right file?".into(),
+            Self::TooLarge { .. } => {
+                "is this the right file? Large platforms are written with a `[[node]]` table per node".into()
+            }
             Self::NotText { .. } => "descriptions are UTF-8 text; is this the right file?".into(),
             Self::Syntax(_) => "the file must be valid TOML (JSON for plans)".into(),
             Self::Version { supported, .. } => {
@@ -93,7 +99,7 @@ impl Problem {
             Self::DuplicateName { .. } => "names must be unique".into(),
             Self::MissingLimit { .. } => "`crosswind measure` finds it".into(),
             Self::RootReceives { .. } => "remove the field, or give the node a `parent`".into(),
-            Self::Value(_) | Self::Length { .. } => return None,
+            Self::Choice { .. } | Self::Value(_) | Self::Length { .. } => return None,
         })
     }
 }
@@ -110,7 +116,7 @@ pub struct DescriptionError {
     /// The field's path, such as `node[2].receive_limit_mb_per_s`.
     pub field: Option<String>,
     /// What is wrong with it.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 impl DescriptionError {
@@ -126,14 +132,14 @@ impl DescriptionError {
     }
 
     /// Adds the place of the error's field in `text`.
-    pub(crate) fn located(mut self, text: &[u8], file: &str) -> Self {
+    pub(crate) fn located(mut self, text: &str) -> Self {
         if let (None, Some(field)) = (self.line, &self.field) {
-            if let Some((line, column)) = crate::read::place_of(text, field) {
+            if let Some((line, column)) = place_of(text, field, matches!(*self.problem, Problem::Unknown { .. })) {
                 self.line = Some(line);
                 self.column = Some(column);
             }
         }
-        self.in_file(file)
+        self
     }
 }
 
@@ -146,7 +152,7 @@ impl fmt::Display for DescriptionError {
             }
             write!(f, ": ")?;
         }
-        match (&self.field, &self.problem) {
+        match (&self.field, &*self.problem) {
             (_, Problem::NoRoot | Problem::TwoRoots { .. } | Problem::Cycle { .. } | Problem::MissingLimit { .. }) => {}
             (Some(field), _) => write!(f, "{field} ")?,
             (None, Problem::Empty | Problem::TooLarge { .. } | Problem::NotText { .. }) => write!(f, "the file ")?,

@@ -1,9 +1,12 @@
 //! Experiment: a platform, a workload, a policy, and the values to sweep.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::plan::Ports;
@@ -43,7 +46,7 @@ fn one() -> u64 {
 }
 
 /// A path, or the platform itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PlatformSource {
     /// Path of a platform file, relative to the experiment's file.
@@ -52,19 +55,47 @@ pub enum PlatformSource {
     Inline(Platform),
 }
 
-/// What there is to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Workload {
+// By hand, since serde's untagged enums forget which field of the inline platform was wrong.
+impl<'de> Deserialize<'de> for PlatformSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PathOrTable;
+        impl<'de> Visitor<'de> for PathOrTable {
+            type Value = PlatformSource;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the path of a platform file or a platform table")
+            }
+            fn visit_str<E>(self, path: &str) -> Result<Self::Value, E> {
+                Ok(PlatformSource::Path(path.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+                Platform::deserialize(MapAccessDeserializer::new(table)).map(PlatformSource::Inline)
+            }
+        }
+        deserializer.deserialize_any(PathOrTable)
+    }
+}
+
+/// The kinds of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
     /// Independent tasks, all at the root at the start.
-    Farm {
-        /// How many.
-        tasks: u64,
-        /// Input of each, MB.
-        task_size_mb: Megabytes,
-        /// Work of each, work units.
-        task_work: WorkUnits,
-    },
+    Farm,
+}
+
+/// What there is to do: a farm of independent tasks, all at the root at the start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The kind of workload.
+    pub kind: WorkloadKind,
+    /// How many tasks.
+    #[schemars(range(min = 1))]
+    pub tasks: u64,
+    /// Input of each, MB.
+    pub task_size_mb: Megabytes,
+    /// Work of each, work units.
+    pub task_work: WorkUnits,
 }
 
 /// Which child is served next.
@@ -127,11 +158,13 @@ impl Experiment {
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         let experiment: Self = read::toml(text, file)?;
-        experiment.check(text, file).map_err(|error| error.located(text, file))?;
+        experiment
+            .check(file)
+            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
         Ok(experiment)
     }
 
-    fn check(&self, text: &[u8], file: &str) -> Result<(), DescriptionError> {
+    fn check(&self, file: &str) -> Result<(), DescriptionError> {
         read::version(self.schema_version)?;
         let at_least_one = |field: &str, value: u64| {
             if value > 0 {
@@ -139,9 +172,8 @@ impl Experiment {
             }
             Err(Problem::Value(format!("is {value}; it must be at least 1")).at(field.into()))
         };
-        let Workload::Farm { tasks, .. } = &self.workload;
         at_least_one("repetitions", self.repetitions)?;
-        at_least_one("workload.tasks", *tasks)?;
+        at_least_one("workload.tasks", self.workload.tasks)?;
         at_least_one("policy.chunk_kib", self.policy.chunk_kib)?;
         at_least_one("policy.buffer_tasks", self.policy.buffer_tasks)?;
         if let PlatformSource::Inline(platform) = &self.platform {
@@ -162,14 +194,14 @@ impl Experiment {
                 );
             }
             for value in values {
-                self.with(path, value, text, file)?;
+                self.with(path, value, file)?;
             }
         }
         Ok(())
     }
 
     /// The experiment with one swept field set: so a bad value in a sweep is found before anything runs.
-    fn with(&self, path: &str, value: &serde_json::Value, _: &[u8], file: &str) -> Result<(), DescriptionError> {
+    fn with(&self, path: &str, value: &serde_json::Value, file: &str) -> Result<(), DescriptionError> {
         let mut whole = serde_json::to_value(Self { sweep: BTreeMap::new(), ..self.clone() })
             .map_err(|e| Problem::Syntax(e.to_string()).at(path.into()))?;
         let mut place = &mut whole;

@@ -12,8 +12,11 @@
 
 pub mod error;
 pub mod experiment;
+mod explain;
 pub mod json_schema;
 pub mod measurement;
+mod pieces;
+mod place;
 pub mod plan;
 pub mod platform;
 mod read;
@@ -24,6 +27,7 @@ pub use experiment::Experiment;
 pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
+pub use read::LARGEST_BYTES;
 
 /// The version of every file that this build reads and writes.
 pub const SCHEMA_VERSION: u64 = 1;

@@ -160,8 +160,8 @@ impl Platform {
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value, unit and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let platform: Self = read::toml(text, file)?;
-        platform.check().map_err(|error| error.located(text, file))?;
+        let platform = read::platform(text, file)?;
+        platform.check().map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
         Ok(platform)
     }
 

@@ -1,57 +1,110 @@
-//! From bytes to a noun: bounded, and with the place of whatever is wrong.
+//! From bytes to a noun: in bounded memory, and with the place of whatever is wrong.
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::SCHEMA_VERSION;
-use crate::error::{DescriptionError, Problem, nearest};
+use crate::error::{DescriptionError, Problem};
+use crate::explain::explain;
+use crate::pieces::pieces;
+use crate::place::line_column;
+use crate::platform::{Node, Platform};
 
-/// Larger files are refused unread: a platform of a million nodes takes about 150 MB.
-pub const LARGEST_MB: usize = 256;
+/// Larger files are refused unread: a platform of a million nodes takes about 150 MB, its plan about 400 MB.
+pub const LARGEST_BYTES: usize = 1_000_000_000;
+/// The most TOML that is parsed at once; the parser takes about fifty times as much memory.
+const LARGEST_PIECE_BYTES: usize = 4_000_000;
+
+fn whole(problem: Problem) -> DescriptionError {
+    DescriptionError { file: None, line: None, column: None, field: None, problem: Box::new(problem) }
+}
+
+fn too_large(bytes: usize, limit: usize) -> DescriptionError {
+    whole(Problem::TooLarge { megabytes: bytes as f64 / 1e6, limit: limit / 1_000_000 })
+}
 
 fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
-    let whole = |problem| DescriptionError { file: None, line: None, column: None, field: None, problem };
-    if bytes.len() > LARGEST_MB * 1_000_000 {
-        return Err(whole(Problem::TooLarge { megabytes: bytes.len() as f64 / 1e6, limit: LARGEST_MB }));
+    if bytes.len() > LARGEST_BYTES {
+        return Err(too_large(bytes.len(), LARGEST_BYTES));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
         let mut error = whole(Problem::NotText { at: e.valid_up_to() });
-        let (line, column) = line_column(bytes, e.valid_up_to());
+        // What comes before the bad byte is text.
+        let before = std::str::from_utf8(&bytes[..e.valid_up_to()]).unwrap_or_default();
+        let (line, column) = line_column(before, e.valid_up_to());
         (error.line, error.column) = (Some(line), Some(column));
         error
     })?;
     if text.trim().is_empty() { Err(whole(Problem::Empty)) } else { Ok(text) }
 }
 
+/// A noun from TOML that is parsed at once.
 pub fn toml<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, DescriptionError> {
-    let text = text(bytes).map_err(|e| e.in_file(file))?;
-    let syntax = |e: toml::de::Error| {
-        let mut error = explain(e.message(), None);
-        if let Some(span) = e.span() {
-            let (line, column) = line_column(bytes, span.start);
-            (error.line, error.column) = (Some(line), Some(column));
+    text(bytes).and_then(|text| piece(text)).map_err(|e| e.in_file(file))
+}
+
+/// A platform from TOML, node by node.
+pub fn platform(bytes: &[u8], file: &str) -> Result<Platform, DescriptionError> {
+    text(bytes).and_then(in_pieces).map_err(|e| e.in_file(file))
+}
+
+fn in_pieces(text: &str) -> Result<Platform, DescriptionError> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Head {
+        schema_version: u64,
+        name: String,
+    }
+    let (head, nodes) = pieces(text);
+    if head.len() == text.len() {
+        return piece(text); // no `[[node]]` at all: an inline array, or an error to explain
+    }
+    let Head { schema_version, name } = piece(head).map_err(|mut error| {
+        if let Problem::Unknown { known, .. } = &mut *error.problem {
+            known.push("node".into());
         }
-        error.in_file(file)
-    };
-    let deserializer = toml::Deserializer::parse(text).map_err(syntax)?;
-    serde_path_to_error::deserialize(deserializer).map_err(|e| {
-        let path = e.path().to_string();
-        let mut error = explain(e.inner().message(), Some(&path)).located(bytes, file);
-        if let (None, Some(span)) = (error.line, e.inner().span()) {
-            let (line, column) = line_column(bytes, span.start);
+        error
+    })?;
+    version(schema_version).map_err(|e| e.located(text))?;
+    let nodes = nodes
+        .enumerate()
+        .map(|(index, node)| {
+            piece::<Node>(node.text).map_err(|mut error| {
+                error.line = error.line.map(|line| line + node.line - 1);
+                error.field = error.field.map(|field| format!("node[{index}].{field}"));
+                error
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Platform { schema_version, name, nodes })
+}
+
+fn piece<T: DeserializeOwned>(text: &str) -> Result<T, DescriptionError> {
+    if text.len() > LARGEST_PIECE_BYTES {
+        return Err(too_large(text.len(), LARGEST_PIECE_BYTES));
+    }
+    let at_span = |mut error: DescriptionError, span: Option<std::ops::Range<usize>>| {
+        if let (None, Some(span)) = (error.line, span) {
+            let (line, column) = line_column(text, span.start);
             (error.line, error.column) = (Some(line), Some(column));
         }
         error
+    };
+    let deserializer = toml::Deserializer::parse(text).map_err(|e| at_span(explain(e.message(), None), e.span()))?;
+    serde_path_to_error::deserialize(deserializer).map_err(|e| {
+        let error = explain(e.inner().message(), Some(&e.path().to_string())).located(text);
+        at_span(error, e.inner().span())
     })
 }
 
+/// A noun from JSON.
 pub fn json<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, DescriptionError> {
     let text = text(bytes).map_err(|e| e.in_file(file))?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|e| {
-        let path = e.path().to_string();
         let message = e.inner().to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
-        let mut error = explain(message, Some(&path)).in_file(file);
+        let mut error = explain(message, Some(&e.path().to_string())).in_file(file);
         if e.inner().line() > 0 {
             (error.line, error.column) = (Some(e.inner().line()), Some(e.inner().column()));
         }
@@ -65,71 +118,4 @@ pub fn version(found: u64) -> Result<(), DescriptionError> {
         return Ok(());
     }
     Err(Problem::Version { found: found.to_string(), supported: SCHEMA_VERSION }.at("schema_version".into()))
-}
-
-/// Turns serde's sentence into ours.
-fn explain(message: &str, path: Option<&str>) -> DescriptionError {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let parent = path.filter(|p| *p != ".").map(str::to_owned);
-    let inside = |name: &str| match &parent {
-        Some(p) => format!("{p}.{name}"),
-        None => name.to_owned(),
-    };
-    let (field, problem) = if message.starts_with("missing field") && !quoted.is_empty() {
-        (Some(inside(quoted[0])), Problem::Missing)
-    } else if message.starts_with("unknown field") && !quoted.is_empty() {
-        let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
-        let nearest = nearest(quoted[0], known.iter().map(String::as_str));
-        // The path already ends with the unknown field where the format tells it.
-        let field = match &parent {
-            Some(p) if p == quoted[0] || p.ends_with(&format!(".{}", quoted[0])) => p.clone(),
-            _ => inside(quoted[0]),
-        };
-        (Some(field), Problem::Unknown { nearest, known })
-    } else if message.starts_with("invalid type")
-        || message.starts_with("unknown variant")
-        || message.starts_with("is ")
-    {
-        (parent, Problem::Value(message.trim().to_owned()))
-    } else {
-        (None, Problem::Syntax(message.trim().replace('\n', "; ")))
-    };
-    DescriptionError { file: None, line: None, column: None, field, problem }
-}
-
-/// Line and column, from 1, of a byte offset.
-fn line_column(bytes: &[u8], at: usize) -> (usize, usize) {
-    let before = &bytes[..at.min(bytes.len())];
-    let line = before.iter().filter(|b| **b == b'\n').count() + 1;
-    let start = before.iter().rposition(|b| *b == b'\n').map_or(0, |p| p + 1);
-    (line, String::from_utf8_lossy(&before[start..]).chars().count() + 1)
-}
-
-/// Where a field such as `node[2].name` stands in a TOML text; its nearest existing ancestor otherwise.
-pub fn place_of(bytes: &[u8], field: &str) -> Option<(usize, usize)> {
-    use toml::de::{DeTable, DeValue};
-    let text = std::str::from_utf8(bytes).ok()?;
-    let document = DeTable::parse(text).ok()?;
-    let mut place = None;
-    let mut here: Option<&DeValue<'_>> = None;
-    for step in field.split(['.', '[']).filter(|s| !s.is_empty()) {
-        let found = if let Some(index) = step.strip_suffix(']') {
-            let DeValue::Array(items) = here? else { break };
-            items.get(index.parse::<usize>().ok()?).map(|v| (v.span(), v.get_ref()))
-        } else {
-            let table = match here {
-                None => document.get_ref(),
-                Some(DeValue::Table(table)) => table,
-                Some(_) => break,
-            };
-            table.get_key_value(step).map(|(key, value)| {
-                let is_value = !matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
-                (if is_value { value.span() } else { key.span() }, value.get_ref())
-            })
-        };
-        let Some((span, value)) = found else { break };
-        place = Some(line_column(bytes, span.start));
-        here = Some(value);
-    }
-    place
 }

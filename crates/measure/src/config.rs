@@ -1,0 +1,166 @@
+//! What a probe is told to do, checked before anything starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::MeasureError;
+use crate::protocol::ChannelSpec;
+pub use crosswind_schema::measurement::{Direction, PacedBy, Wait};
+
+/// What computes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KernelConfig {
+    /// diagonals, burn, triad, command or callable.
+    pub name: String,
+    /// Side of the matrix (diagonals).
+    #[serde(default = "default_matrix")]
+    pub matrix: u32,
+    /// Diagonals per unit (diagonals).
+    #[serde(default = "default_diagonals")]
+    pub diagonals: u32,
+    /// The command (command).
+    #[serde(default)]
+    pub task: Option<String>,
+}
+
+fn default_matrix() -> u32 {
+    1024
+}
+
+fn default_diagonals() -> u32 {
+    1
+}
+
+/// One direction of one peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelConfig {
+    /// Index into `peers`.
+    pub peer: usize,
+    /// Seen from the measured host.
+    pub direction: Direction,
+}
+
+/// All settings of a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// What computes.
+    pub kernel: KernelConfig,
+    /// HOST:PORT of each peer.
+    pub peers: Vec<String>,
+    /// Which directions of which peers.
+    pub channels: Vec<ChannelConfig>,
+    /// HOST:PORT of servers that load the peers (contention); empty: each peer loads itself.
+    #[serde(default)]
+    pub loaders: Vec<String>,
+    /// Bytes per message, 1 KB to 64 MB.
+    pub message_bytes: u64,
+    /// Connections per channel.
+    pub streams: u32,
+    /// How the measured host waits.
+    pub wait: Wait,
+    /// Which end keeps the rate.
+    pub paced_by: PacedBy,
+    /// Granularity of the pacing, bytes.
+    pub pacing_chunk_bytes: u64,
+    /// Socket buffers, bytes; none: the kernel's autotuning.
+    pub socket_buffer_bytes: Option<u64>,
+    /// Congestion control; none: the system's.
+    pub congestion_control: Option<String>,
+    /// CPUs of the computing thread; empty: any.
+    #[serde(default)]
+    pub compute_cpus: Vec<u32>,
+    /// CPUs of the threads that move bytes; empty: any.
+    #[serde(default)]
+    pub traffic_cpus: Vec<u32>,
+    /// CPUs of the sampler; empty: any.
+    #[serde(default)]
+    pub sampler_cpus: Vec<u32>,
+    /// Nice level of the computing thread.
+    #[serde(default)]
+    pub compute_nice: i32,
+    /// Nice level of the threads that move bytes.
+    #[serde(default)]
+    pub traffic_nice: i32,
+}
+
+/// Least and most bytes of a message.
+pub const MESSAGE_BYTES: (u64, u64) = (1_000, 64_000_000);
+/// Least and most bytes of a pacing chunk.
+pub const CHUNK_BYTES: (u64, u64) = (1_000, 64_000_000);
+/// Least and most bytes of a socket buffer.
+pub const BUFFER_BYTES: (u64, u64) = (4_096, 1 << 30);
+/// Most connections per channel.
+pub const STREAMS: u32 = 64;
+/// Most channels of one probe.
+pub const CHANNELS: usize = 16;
+
+/// Refuses a value outside a range, naming field, value, range and unit.
+pub fn within(field: &str, value: u64, (least, most): (u64, u64), unit: &str) -> Result<(), MeasureError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(MeasureError::value(field, format!("{value} {unit}"), format!("{least} to {most} {unit}")))
+}
+
+impl Config {
+    /// Parses and checks.
+    ///
+    /// # Errors
+    /// The first setting that is wrong, with its value and range.
+    pub fn from_json(text: &str) -> Result<Self, MeasureError> {
+        let config: Self =
+            serde_json::from_str(text).map_err(|error| MeasureError::value("config", error, "a probe's settings"))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    fn check(&self) -> Result<(), MeasureError> {
+        within("message_bytes", self.message_bytes, MESSAGE_BYTES, "bytes")?;
+        within("pacing_chunk_bytes", self.pacing_chunk_bytes, CHUNK_BYTES, "bytes")?;
+        within("streams", self.streams.into(), (1, STREAMS.into()), "connections")?;
+        if let Some(bytes) = self.socket_buffer_bytes {
+            within("socket_buffer_bytes", bytes, BUFFER_BYTES, "bytes")?;
+        }
+        for (field, nice) in [("nice", self.compute_nice), ("traffic_nice", self.traffic_nice)] {
+            if !(-20..=19).contains(&nice) {
+                return Err(MeasureError::value(field, nice, "-20 to 19"));
+            }
+        }
+        if self.channels.is_empty() || self.channels.len() > CHANNELS {
+            return Err(MeasureError::value("channels", self.channels.len(), format!("1 to {CHANNELS} channels")));
+        }
+        if let Some(lost) = self.channels.iter().find(|channel| channel.peer >= self.peers.len()) {
+            return Err(MeasureError::value("channels", lost.peer, "the index of a peer"));
+        }
+        if self.kernel.name == "diagonals" {
+            within("matrix", self.kernel.matrix.into(), (8, 4096), "rows")?;
+            within("diagonals", self.kernel.diagonals.into(), (1, self.kernel.matrix.into()), "diagonals")?;
+        }
+        Ok(())
+    }
+
+    /// Whether this host keeps the rate of a channel; the peer does otherwise.
+    #[must_use]
+    pub fn paced_here(&self, direction: Direction) -> bool {
+        matches!(
+            (self.paced_by, direction),
+            (PacedBy::Sender, Direction::Send) | (PacedBy::Receiver, Direction::Receive)
+        )
+    }
+
+    /// What a peer must know of a channel.
+    #[must_use]
+    pub fn channel_spec(&self, direction: Direction) -> ChannelSpec {
+        ChannelSpec {
+            direction,
+            streams: self.streams,
+            message_bytes: self.message_bytes,
+            pacing_chunk_bytes: self.pacing_chunk_bytes,
+            paced_there: !self.paced_here(direction),
+            socket_buffer_bytes: self.socket_buffer_bytes,
+            congestion_control: self.congestion_control.clone(),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What can go wrong while measuring. Each variant is something the user can act on.
+
+use std::io;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// A setting is out of its range.
+    #[error("{field} is {value}; it must be {permitted}")]
+    Value {
+        /// Name of the setting, as in `measure(...)`.
+        field: String,
+        /// What was given.
+        value: String,
+        /// What is permitted, with its unit.
+        permitted: String,
+    },
+    /// The other end answered, but not as a peer of this version should.
+    #[error("{peer}: {why}")]
+    Refused {
+        /// Its address.
+        peer: String,
+        /// What it said, or what was wrong with it.
+        why: String,
+    },
+    /// Nobody could be reached there.
+    #[error("{peer}: cannot be reached: {source}")]
+    Unreachable {
+        /// Its address.
+        peer: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The other end was there and went away.
+    #[error("{peer}: the peer was lost: {why}")]
+    Lost {
+        /// Its address.
+        peer: String,
+        /// How that showed.
+        why: String,
+    },
+    /// The user's own work failed.
+    #[error("the task failed: {0}")]
+    Task(String),
+    /// A unit of the user's own work takes longer than there is time.
+    #[error("no unit of the task ended within {0:.1} s")]
+    Slow(f64),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl MeasureError {
+    /// Wraps what the system said with what was tried.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+
+    /// A setting out of its range.
+    pub fn value(field: &str, value: impl ToString, permitted: impl Into<String>) -> Self {
+        Self::Value { field: field.into(), value: value.to_string(), permitted: permitted.into() }
+    }
+
+    /// Stable word for scripts.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Value { .. } => "value",
+            Self::Refused { .. } => "refused",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Lost { .. } => "peer-lost",
+            Self::Task(_) => "task",
+            Self::Slow(_) => "task-slow",
+            Self::System { .. } => "system",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Value { .. } | Self::Interrupted => return None,
+            Self::Refused { .. } => "is a `crosswind serve` of the same version listening there?",
+            Self::Unreachable { .. } => "start `crosswind serve --listen HOST:PORT` there, and check the address",
+            Self::Lost { .. } => "what was sampled until then is kept; look at the peer's own output",
+            Self::Task(_) => "run the task by itself first; it must end with exit status 0",
+            Self::Slow(_) => "give it less to do per unit, or more time: a measurement needs some tens of units",
+            Self::System { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => "a lower nice level and some socket options need privilege",
+                _ => return None,
+            },
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! What moves bytes: one thread per connection, one loop for each direction, the same at both ends.
+//!
+//! Exactly one end of a channel walks through a [`Gate`](crate::pacer::Gate); the other is held back by TCP alone. A
+//! sender whose receiver keeps the rate has its socket buffer full at every level, so a change of the level shows in its
+//! own counter at once, but for what the buffers hold (a few MB, moved within the start of a block that is not used).
+//!
+//! A message is sent in pieces of at most 256 KiB, so that the counter moves while a large one is on its way. The
+//! receiver takes what has arrived, at most a message at a time, into one buffer.
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+
+use crate::config::Wait;
+use crate::pacer::Pacer;
+
+/// Most bytes handed to the kernel at once.
+const PIECE: usize = 256 << 10;
+
+/// What a flow's thread tells the sampler; alone on its cache lines.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct FlowTally {
+    bytes: AtomicU64,
+    calls: AtomicU64,
+    thread: AtomicI32,
+    ended: AtomicBool,
+}
+
+impl FlowTally {
+    /// Bytes moved so far.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Calls to the kernel so far.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
+    /// The thread's id; 0 before it started.
+    #[must_use]
+    pub fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Acquire)
+    }
+
+    /// Tells whose thread this is.
+    pub fn belongs_to_this_thread(&self) {
+        self.thread.store(crate::linux::thread_id(), Ordering::Release);
+    }
+
+    /// Whether the connection ended, for whatever reason.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, bytes: u64) {
+        // One writer, so a load and a store are enough; a locked add would cost more.
+        self.bytes.store(self.bytes() + bytes, Ordering::Relaxed);
+        self.count_call();
+    }
+
+    fn count_call(&self) {
+        self.calls.store(self.calls() + 1, Ordering::Relaxed);
+    }
+}
+
+/// A connection and how it is used.
+pub struct Flow<'a> {
+    /// The connection.
+    pub stream: &'a TcpStream,
+    /// Bytes per message.
+    pub message_bytes: usize,
+    /// How this end waits.
+    pub wait: Wait,
+    /// Keeps the rate, where this end does.
+    pub pacer: Option<Pacer<'a>>,
+    /// What is told.
+    pub tally: &'a FlowTally,
+}
+
+impl Flow<'_> {
+    /// Sends random bytes until told to end, or the connection ends.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn send(mut self) -> io::Result<()> {
+        let message = random_bytes(self.message_bytes);
+        let mut at = 0;
+        let socket = self.stream.as_raw_fd();
+        self.run(|most| {
+            let part = &message[at..message.len().min(at + most.min(PIECE))];
+            // SAFETY: the pointer and the length are those of a live slice.
+            let sent = unsafe { libc::send(socket, part.as_ptr().cast(), part.len(), libc::MSG_NOSIGNAL) };
+            at = if sent > 0 { (at + sent as usize) % message.len() } else { at };
+            sent
+        })
+    }
+
+    /// Receives, and throws away, until told to end, or the connection ends.
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn receive(mut self) -> io::Result<()> {
+        let mut message = vec![0u8; self.message_bytes];
+        let socket = self.stream.as_raw_fd();
+        self.run(|most| {
+            let room = message.len().min(most);
+            // SAFETY: the pointer is to a live buffer of at least `room` bytes.
+            unsafe { libc::recv(socket, message.as_mut_ptr().cast(), room, 0) }
+        })
+    }
+
+    fn run(&mut self, mut call: impl FnMut(usize) -> isize) -> io::Result<()> {
+        self.stream.set_nonblocking(self.wait == Wait::Poll)?;
+        let result = loop {
+            let Some(most) = self.pacer.as_mut().map_or(Some(usize::MAX), Pacer::permit) else { break Ok(()) };
+            match call(most) {
+                0 => break Ok(()),
+                moved if moved > 0 => {
+                    self.tally.count(moved as u64);
+                    if let Some(pacer) = &mut self.pacer {
+                        pacer.moved(moved as usize);
+                    }
+                }
+                _ => match io::Error::last_os_error() {
+                    again if again.kind() == io::ErrorKind::WouldBlock => self.tally.count_call(), // poll: ask again
+                    interrupted if interrupted.kind() == io::ErrorKind::Interrupted => {}
+                    error => break Err(error),
+                },
+            }
+        };
+        self.tally.ended.store(true, Ordering::Relaxed);
+        result
+    }
+}
+
+fn random_bytes(count: usize) -> Vec<u8> {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut bytes = Vec::with_capacity(count + 8);
+    while bytes.len() < count {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend(state.to_ne_bytes());
+    }
+    bytes.truncate(count);
+    bytes
+}

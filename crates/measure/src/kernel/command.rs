@@ -1,0 +1,158 @@
+//! The user's own command, run again and again; one run is one unit of work.
+//!
+//! Its processes inherit the computing thread's CPUs and nice level. CPU time comes from `wait4` (the process and all
+//! that it waited for), run delay and switches from its `/proc/PID/schedstat` while it is a zombie (its first thread).
+
+use std::io::{self, Read};
+use std::mem::zeroed;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::{Kernel, Tally};
+use crate::error::MeasureError;
+
+/// Characters that only a shell understands.
+const FOR_A_SHELL: &str = "|&;<>()$`\\\"'*?[]#~={}!\n";
+/// Bytes of a failing command's complaint that are shown.
+const COMPLAINT: usize = 400;
+
+/// A command line.
+pub struct Command {
+    words: Vec<String>,
+    tally: Arc<Tally>,
+}
+
+impl Command {
+    /// Splits at spaces, or leaves the line to `/bin/sh -c` where it holds anything that only a shell understands.
+    ///
+    /// # Errors
+    /// When the line is empty.
+    pub fn new(line: &str, tally: Arc<Tally>) -> Result<Self, MeasureError> {
+        let words: Vec<String> = if line.contains(|c| FOR_A_SHELL.contains(c)) {
+            vec!["/bin/sh".into(), "-c".into(), line.into()]
+        } else {
+            line.split_whitespace().map(str::to_owned).collect()
+        };
+        if words.is_empty() {
+            return Err(MeasureError::value("task", "empty", "a command"));
+        }
+        Ok(Self { words, tally })
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let mut command = std::process::Command::new(&self.words[0]);
+        command.args(&self.words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.process_group(0);
+        // SAFETY: prctl is async-signal-safe and touches nothing of ours; the child dies with the computing thread.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
+                Ok(())
+            });
+        }
+        command.spawn()
+    }
+
+    /// Waits for the end, adds up what it used, and returns its exit status as `wait` gives it.
+    fn reap(&self, process: i32) -> io::Result<i32> {
+        // SAFETY: all-zero is valid for both structures, and every pointer is to a live local.
+        let (status, usage) = unsafe {
+            let mut info: libc::siginfo_t = zeroed();
+            while libc::waitid(libc::P_PID, process as libc::id_t, &raw mut info, libc::WEXITED | libc::WNOWAIT) != 0 {
+                if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                    break;
+                }
+            }
+            let scheduling = std::fs::read_to_string(format!("/proc/{process}/schedstat")).unwrap_or_default();
+            let mut numbers = scheduling.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+            let (waited, switches) = (numbers.nth(1).unwrap_or(0), numbers.next().unwrap_or(0));
+            self.tally.children.wait_ns.fetch_add(waited, Ordering::Relaxed);
+            self.tally.children.switches.fetch_add(switches, Ordering::Relaxed);
+            // From here on nobody may signal this number: once reaped, it may be another's.
+            *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+            let (mut status, mut usage) = (0, zeroed::<libc::rusage>());
+            if libc::wait4(process, &raw mut status, 0, &raw mut usage) != process {
+                return Err(io::Error::last_os_error());
+            }
+            (status, usage)
+        };
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+        self.tally.children.cpu_ns.fetch_add(ns(usage.ru_utime) + ns(usage.ru_stime), Ordering::Relaxed);
+        Ok(status)
+    }
+}
+
+impl Kernel for Command {
+    fn step(&mut self) -> Result<(), MeasureError> {
+        let mut child = self.spawn().map_err(|error| MeasureError::Task(format!("{}: {error}", self.words[0])))?;
+        let process = child.id() as i32;
+        *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = process;
+        if self.tally.ended() {
+            kill_child(&self.tally); // `stop` looked before the child was there
+        }
+        let mut complaint = Vec::new();
+        if let Some(mut pipe) = child.stderr.take() {
+            // Reads to the end so that a talkative command never blocks; what cannot be read is not shown.
+            let _ = pipe.by_ref().take(COMPLAINT as u64).read_to_end(&mut complaint);
+            let _ = io::copy(&mut pipe, &mut io::sink());
+        }
+        let status = self.reap(process).map_err(MeasureError::system("waiting for the task"))?;
+        if status == 0 {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&complaint);
+        let how = match (libc::WIFEXITED(status), libc::WTERMSIG(status)) {
+            (true, _) => format!("exit status {}", libc::WEXITSTATUS(status)),
+            (false, signal) => format!("signal {signal}"),
+        };
+        Err(MeasureError::Task(format!("{}: {how}; it said: {}", self.words.join(" "), said.trim())))
+    }
+
+    fn steps_per_unit(&self) -> f64 {
+        1.0
+    }
+}
+
+/// Ends the command that runs now, if one does, with all that it started.
+pub fn kill_child(tally: &Tally) {
+    let child = tally.child.lock().unwrap_or_else(PoisonError::into_inner);
+    if *child > 0 {
+        // SAFETY: takes integers only; the number is that of a child not reaped yet, for the lock is held.
+        unsafe { libc::kill(-*child, libc::SIGKILL) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(line: &str) -> (Command, Arc<Tally>) {
+        let tally = Arc::new(Tally::default());
+        (Command::new(line, Arc::clone(&tally)).expect("a command"), tally)
+    }
+
+    #[test]
+    fn a_command_that_computes_is_charged_its_cpu_time() {
+        let (mut kernel, tally) = command("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+        kernel.step().expect("succeeds");
+        assert!(tally.children.cpu_ns.load(Ordering::Relaxed) > 0);
+        assert!(tally.children.switches.load(Ordering::Relaxed) > 0);
+    }
+
+    #[test]
+    fn a_failing_command_is_an_error_with_its_status_and_complaint() {
+        let (mut kernel, _) = command("echo no such luck >&2; exit 3");
+        let text = kernel.step().expect_err("fails").to_string();
+        assert!(text.contains("exit status 3") && text.contains("no such luck"), "{text}");
+        assert!(command("/no/such/program").0.step().is_err());
+    }
+
+    #[test]
+    fn a_plain_line_is_run_without_a_shell() {
+        assert_eq!(command("gzip -c data.bin").0.words, ["gzip", "-c", "data.bin"]);
+        assert_eq!(command("gzip -c data.bin > /dev/null").0.words[..2], ["/bin/sh", "-c"]);
+        assert!(Command::new("  ", Arc::new(Tally::default())).is_err());
+    }
+}

@@ -1,0 +1,204 @@
+//! What computes while bytes move.
+//!
+//! A kernel works in *steps*, much finer than a unit of work, so that a block of 0.1 s resolves its rate far below
+//! 1 %. Work that cannot be cut (a command, a Python callable) has one step per unit and is *coarse*: the sampler then
+//! reads its counters when a unit ends, never in the middle of one, so that no unit is shared between two blocks.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::config::{Config, KernelConfig};
+use crate::error::MeasureError;
+use crate::placement;
+
+pub mod burn;
+pub mod command;
+pub mod diagonals;
+pub mod triad;
+
+/// Work that can be done again and again.
+pub trait Kernel {
+    /// Does one step.
+    ///
+    /// # Errors
+    /// When the user's own work fails.
+    fn step(&mut self) -> Result<(), MeasureError>;
+
+    /// Steps per unit of work; below 1 where a step does several units.
+    fn steps_per_unit(&self) -> f64;
+}
+
+/// Makes the user's own work, on the computing thread, so that memory lies near it.
+pub type Maker = Box<dyn FnOnce(&Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> + Send>;
+
+/// A value alone on its cache lines (two: processors fetch pairs), so that reading it disturbs nothing beside it.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct Padded<T>(pub T);
+
+/// What the computing thread tells the sampler.
+#[derive(Debug, Default)]
+pub struct Tally {
+    steps: Padded<AtomicU64>,
+    ended: Padded<AtomicBool>,
+    /// CPU time, run delay and switches of children that ended (command only).
+    pub children: ChildUsage,
+    /// Process group of the child that runs now; 0: none (command only).
+    pub child: Mutex<i32>,
+    thread: AtomicI32,
+    failure: Mutex<Option<MeasureError>>,
+    completed: Condvar,
+    completion: Mutex<()>,
+}
+
+/// Resources that ended children used.
+#[derive(Debug, Default)]
+pub struct ChildUsage {
+    /// CPU time, ns.
+    pub cpu_ns: AtomicU64,
+    /// Time runnable but waiting, ns.
+    pub wait_ns: AtomicU64,
+    /// Times switched in.
+    pub switches: AtomicU64,
+}
+
+impl Tally {
+    /// Steps done so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        self.steps.0.load(Ordering::Relaxed)
+    }
+
+    /// The computing thread's id.
+    #[must_use]
+    pub fn thread(&self) -> i32 {
+        self.thread.load(Ordering::Relaxed)
+    }
+
+    /// Whether the thread should stop, or has.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.ended.0.load(Ordering::Relaxed)
+    }
+
+    /// Why the computation failed, once.
+    pub fn take_failure(&self) -> Option<MeasureError> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Waits until a step after `steps` is done, or the time is over.
+    pub fn wait_beyond(&self, steps: u64, patience: Duration) -> bool {
+        let guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = |_: &mut ()| self.steps() <= steps && !self.ended();
+        let _done = self.completed.wait_timeout_while(guard, patience, waiting).unwrap_or_else(PoisonError::into_inner);
+        self.steps() > steps
+    }
+
+    fn announce(&self) {
+        let _guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
+        self.completed.notify_all();
+    }
+}
+
+/// The computing thread.
+pub struct Computation {
+    /// What it tells.
+    pub tally: Arc<Tally>,
+    /// Steps per unit of work.
+    pub steps_per_unit: f64,
+    /// Whether a step is a whole unit that cannot be cut.
+    pub coarse: bool,
+    gone: Receiver<()>,
+    handle: Option<JoinHandle<()>>,
+}
+
+/// How long the end of the user's own work is waited for; a thread that is still inside it is left to itself.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Computation {
+    /// Starts to compute, on the CPUs and at the nice level asked for.
+    ///
+    /// # Errors
+    /// When the kernel or the placement is impossible.
+    pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
+        let (kernel, cpus, nice) = (config.kernel.clone(), config.compute_cpus.clone(), config.compute_nice);
+        let tally = Arc::new(Tally::default());
+        let shared = Arc::clone(&tally);
+        let (ready, started) = mpsc::channel();
+        let (going, gone) = mpsc::channel();
+        let coarse = own_work.is_some() || kernel.name == "command";
+        let run = move || {
+            let _going = going; // dropped with the thread: the other end notices
+            shared.thread.store(crate::linux::thread_id(), Ordering::Relaxed);
+            let made = placement::place_this_thread("the computing thread", &cpus, nice)
+                .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |maker| maker(&shared)));
+            match made {
+                Ok(mut kernel) => {
+                    // The one who waits may have gone: then nobody needs the answer.
+                    let _ = ready.send(Ok(kernel.steps_per_unit()));
+                    compute(kernel.as_mut(), &shared, coarse);
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name("cw-compute".into())
+            .spawn(run)
+            .map_err(MeasureError::system("starting the computing thread"))?;
+        let steps_per_unit =
+            started.recv().unwrap_or_else(|_| Err(MeasureError::Task("the computing thread ended".into())))?;
+        Ok(Self { tally, steps_per_unit, coarse, gone, handle: Some(handle) })
+    }
+
+    /// Stops and waits for the end; of the user's own work only a little.
+    pub fn stop(&mut self) {
+        self.tally.ended.0.store(true, Ordering::Relaxed);
+        command::kill_child(&self.tally);
+        if let Some(handle) = self.handle.take() {
+            if !matches!(self.gone.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout)) {
+                let _ = handle.join(); // a panic there has been told on stderr already
+            }
+        }
+    }
+}
+
+impl Drop for Computation {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
+    let mut steps = 0;
+    while !tally.ended() {
+        if let Err(error) = kernel.step() {
+            if !tally.ended() {
+                *tally.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                tally.ended.0.store(true, Ordering::Relaxed);
+            }
+            break;
+        }
+        steps += 1;
+        tally.steps.0.store(steps, Ordering::Relaxed);
+        if coarse {
+            tally.announce();
+        }
+    }
+    tally.announce();
+}
+
+fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> {
+    Ok(match kernel.name.as_str() {
+        "diagonals" => Box::new(diagonals::Diagonals::new(kernel.matrix as usize, kernel.diagonals as usize)),
+        "burn" => Box::new(burn::Burn::new()),
+        "triad" => Box::new(triad::Triad::beyond_the_cache()?),
+        "command" => {
+            let task = kernel.task.as_deref().unwrap_or_default();
+            Box::new(command::Command::new(task, Arc::clone(tally))?)
+        }
+        other => return Err(MeasureError::value("kernel", other, "diagonals, burn, triad, command or callable")),
+    })
+}

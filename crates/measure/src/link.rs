@@ -1,0 +1,245 @@
+//! This end's view of a peer: the control connection, and the data connections with their threads.
+
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::config::{Config, Direction};
+use crate::error::MeasureError;
+use crate::flow::{Flow, FlowTally};
+use crate::pacer::{Gate, Pacer};
+use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, greet, read_frame, write_frame};
+use crate::socket::{self, InForce};
+use crate::{linux, placement};
+
+const PINGS: usize = 11;
+
+/// A control connection.
+pub struct Control {
+    address: String,
+    stream: TcpStream,
+}
+
+impl Control {
+    /// Connects and greets.
+    ///
+    /// # Errors
+    /// When nobody is there, or nobody who speaks our protocol.
+    pub fn connect(address: &str) -> Result<Self, MeasureError> {
+        let stream = greeted(address, Role::Control)?;
+        Ok(Self { address: address.to_owned(), stream })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// When the peer is lost or refuses.
+    pub fn ask(&mut self, request: &Request) -> Result<Reply, MeasureError> {
+        let reply = write_frame(&mut self.stream, request).and_then(|()| read_frame(&mut self.stream));
+        match reply {
+            Ok(Reply::Refused { why }) => Err(MeasureError::Refused { peer: self.address.clone(), why }),
+            Ok(reply) => Ok(reply),
+            Err(error) => Err(self.lost(&error)),
+        }
+    }
+
+    fn lost(&self, error: &io::Error) -> MeasureError {
+        let why = match error.kind() {
+            io::ErrorKind::WouldBlock => "no answer for 5 s".into(),
+            io::ErrorKind::UnexpectedEof => "it closed the connection".into(),
+            _ => error.to_string(),
+        };
+        MeasureError::Lost { peer: self.address.clone(), why }
+    }
+
+    fn round_trip(&mut self) -> Result<Duration, MeasureError> {
+        let mut times = Vec::with_capacity(PINGS);
+        for _ in 0..PINGS {
+            let start = Instant::now();
+            self.ask(&Request::Ping {})?;
+            times.push(start.elapsed());
+        }
+        times.sort();
+        Ok(times[PINGS / 2])
+    }
+}
+
+fn greeted(address: &str, role: Role) -> Result<TcpStream, MeasureError> {
+    let mut stream = socket::connect(address)
+        .map_err(|source| MeasureError::Unreachable { peer: address.to_owned(), source })?;
+    greet(&mut stream, role).map_err(|error| MeasureError::Refused {
+        peer: address.to_owned(),
+        why: match error.kind() {
+            io::ErrorKind::WouldBlock => "it does not answer the greeting within 5 s".into(),
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it hangs up at the greeting".into(),
+            _ => error.to_string(),
+        },
+    })?;
+    Ok(stream)
+}
+
+/// A peer with a session.
+pub struct PeerLink {
+    /// HOST:PORT as asked for.
+    pub address: String,
+    /// Its own name for itself.
+    pub host: String,
+    /// Whether it runs on the same kernel.
+    pub loopback: bool,
+    /// Median round-trip time of the control connection, s.
+    pub rtt_s: f64,
+    control: Control,
+    session: u64,
+}
+
+impl PeerLink {
+    /// Opens a session with these channels.
+    ///
+    /// # Errors
+    /// When nobody is there, or the peer refuses.
+    pub fn open(address: &str, channels: Vec<ChannelSpec>) -> Result<Self, MeasureError> {
+        let mut control = Control::connect(address)?;
+        let Reply::Opened { session, host, boot } = control.ask(&Request::Open { channels })? else {
+            let why = "it answers something else than was asked".into();
+            return Err(MeasureError::Refused { peer: address.to_owned(), why });
+        };
+        let rtt_s = control.round_trip()?.as_secs_f64();
+        let loopback = !boot.is_empty() && boot == linux::boot_id();
+        Ok(Self { address: address.to_owned(), host, loopback, rtt_s, control, session })
+    }
+
+    /// Tells the peer its channels' rates, and waits until they are set.
+    ///
+    /// # Errors
+    /// When the peer is lost.
+    pub fn set_levels(&mut self, rates: Vec<Option<f64>>) -> Result<(), MeasureError> {
+        self.control.ask(&Request::Levels { rates }).map(drop)
+    }
+}
+
+/// One direction of one peer, at this end.
+pub struct ChannelLink {
+    direction: Direction,
+    /// Keeps the rate, where this end does.
+    gate: Option<Arc<Gate>>,
+    flows: Vec<FlowThread>,
+    address: String,
+}
+
+struct FlowThread {
+    stream: Arc<TcpStream>,
+    tally: Arc<FlowTally>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl ChannelLink {
+    /// Connects a channel's streams and starts their threads.
+    ///
+    /// # Errors
+    /// When a connection, a socket setting or a placement is refused.
+    pub fn open(config: &Config, peer: &PeerLink, channel: usize, direction: Direction) -> Result<Self, MeasureError> {
+        let gate = config.paced_here(direction).then(|| Arc::new(Gate::shut()));
+        let mut link = Self { direction, gate, flows: Vec::new(), address: peer.address.clone() };
+        for _ in 0..config.streams {
+            let mut stream = greeted(&peer.address, Role::Data)?;
+            let refused = |why: String| MeasureError::Refused { peer: peer.address.clone(), why };
+            let belongs = Belongs { session: peer.session, channel };
+            let reply = write_frame(&mut stream, &belongs).and_then(|()| read_frame(&mut stream));
+            match reply.map_err(|error| refused(error.to_string()))? {
+                Reply::Done {} => {}
+                Reply::Refused { why } => return Err(refused(why)),
+                Reply::Opened { .. } => return Err(refused("it answers something else than was asked".into())),
+            }
+            let congestion = config.congestion_control.as_deref();
+            socket::for_data(&stream, config.socket_buffer_bytes, congestion)
+                .map_err(MeasureError::system(format!("setting congestion control {congestion:?}")))?;
+            link.flows.push(start(config, stream, direction, link.gate.clone())?);
+        }
+        Ok(link)
+    }
+
+    /// Seen from this host.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Turns the gate, where this end keeps the rate.
+    pub fn set_level(&self, rate_mb_per_s: Option<f64>) {
+        if let Some(gate) = &self.gate {
+            gate.set(rate_mb_per_s);
+        }
+    }
+
+    /// What the threads tell.
+    pub fn tallies(&self) -> impl Iterator<Item = &FlowTally> {
+        self.flows.iter().map(|flow| &*flow.tally)
+    }
+
+    /// What the kernel uses for the first connection.
+    #[must_use]
+    pub fn in_force(&self) -> InForce {
+        self.flows.first().map(|flow| socket::in_force(&flow.stream)).unwrap_or_default()
+    }
+
+    /// Checks that every connection is still there.
+    ///
+    /// # Errors
+    /// When one has ended.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        if self.tallies().any(FlowTally::ended) {
+            let why = "a data connection ended".into();
+            return Err(MeasureError::Lost { peer: self.address.clone(), why });
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ChannelLink {
+    fn drop(&mut self) {
+        if let Some(gate) = &self.gate {
+            gate.end();
+        }
+        for flow in &self.flows {
+            let _ = flow.stream.shutdown(Shutdown::Both); // gone already is as good
+        }
+        for handle in self.flows.iter_mut().filter_map(|flow| flow.handle.take()) {
+            let _ = handle.join();
+        }
+    }
+}
+
+fn start(
+    config: &Config,
+    stream: TcpStream,
+    direction: Direction,
+    gate: Option<Arc<Gate>>,
+) -> Result<FlowThread, MeasureError> {
+    let (stream, tally) = (Arc::new(stream), Arc::new(FlowTally::default()));
+    let (own_stream, own_tally) = (Arc::clone(&stream), Arc::clone(&tally));
+    let (cpus, nice, wait) = (config.traffic_cpus.clone(), config.traffic_nice, config.wait);
+    let (message_bytes, chunk, streams) =
+        (config.message_bytes as usize, config.pacing_chunk_bytes, config.streams);
+    let (ready, placed) = std::sync::mpsc::channel();
+    let run = move || {
+        own_tally.belongs_to_this_thread();
+        let result = placement::place_this_thread("a traffic thread", &cpus, nice);
+        let stays = result.is_ok();
+        let _ = ready.send(result); // the one who waits may have gone
+        if stays {
+            linux::exact_timers();
+            let pacer = gate.as_deref().map(|gate| Pacer::new(gate, streams, chunk));
+            let flow = Flow { stream: &own_stream, message_bytes, wait, pacer, tally: &own_tally };
+            // An end that was not asked for shows in the tally.
+            let _ = if direction == Direction::Send { flow.send() } else { flow.receive() };
+        }
+    };
+    let handle = std::thread::Builder::new()
+        .name("cw-traffic".into())
+        .spawn(run)
+        .map_err(MeasureError::system("starting a traffic thread"))?;
+    placed.recv().unwrap_or_else(|_| Err(MeasureError::Task("a traffic thread ended".into())))?;
+    Ok(FlowThread { stream, tally, handle: Some(handle) })
+}

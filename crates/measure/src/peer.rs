@@ -1,0 +1,243 @@
+//! The other end: answers probes, moves their bytes, keeps their rates (`crosswind serve`).
+//!
+//! A session lives as long as its control connection; its data connections end with it. Whoever sends garbage, lies
+//! about a length or says nothing is dropped without anybody else noticing.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::config::{BUFFER_BYTES, CHANNELS, CHUNK_BYTES, Direction, MESSAGE_BYTES, STREAMS, Wait, within};
+use crate::error::MeasureError;
+use crate::flow::{Flow, FlowTally};
+use crate::linux;
+use crate::loader::Loader;
+use crate::pacer::{Gate, Pacer};
+use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, be_greeted, read_frame, write_frame};
+use crate::socket;
+
+/// Most connections at a time.
+const CONNECTIONS: usize = 512;
+/// Most connections with which somebody else is loaded for one session.
+const LOADS: u32 = 64;
+/// How often the end is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+/// Longest silence of a probe between two requests: a unit of the user's own work may take long.
+const LONGEST_BLOCK: Duration = Duration::from_secs(3600);
+const RECEIVE_BUFFER: usize = 1_000_000;
+
+struct Session {
+    channels: Vec<(ChannelSpec, Gate)>,
+    streams: Mutex<Vec<(usize, Arc<TcpStream>)>>,
+}
+
+/// What all connections of a server share.
+#[derive(Default)]
+struct Desk {
+    sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    connections: AtomicUsize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the port.
+///
+/// # Errors
+/// When the address is not ours, or in use.
+pub fn listen(address: &str) -> Result<TcpListener, MeasureError> {
+    let listener = TcpListener::bind(address).map_err(MeasureError::system(format!("listening on {address}")))?;
+    listener.set_nonblocking(true).map_err(MeasureError::system("listening"))?;
+    Ok(listener)
+}
+
+/// Serves until `should_stop` says so; it is asked ten times a second.
+///
+/// # Errors
+/// When the port fails.
+pub fn serve(listener: &TcpListener, mut should_stop: impl FnMut() -> bool) -> Result<(), MeasureError> {
+    let desk = Arc::new(Desk::default());
+    while !should_stop() {
+        match listener.accept() {
+            Ok((stream, _)) => admit(stream, &desk),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_caller(listener),
+            // A caller that went away before it was let in, or no descriptors left for the moment.
+            Err(_) => std::thread::sleep(LOOK),
+        }
+    }
+    for (_, session) in locked(&desk.sessions).drain() {
+        session.end();
+    }
+    Ok(())
+}
+
+fn wait_for_caller(listener: &TcpListener) {
+    use std::os::fd::AsRawFd;
+    let mut watched = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one live structure, and its count is passed along.
+    unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) };
+}
+
+fn admit(stream: TcpStream, desk: &Arc<Desk>) {
+    if desk.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+        desk.connections.fetch_sub(1, Ordering::Relaxed);
+        return; // dropped: the caller sees the connection end
+    }
+    let own = Arc::clone(desk);
+    let run = move || {
+        let _ = own.receive_caller(stream); // whatever a caller did wrong concerns that caller only
+        own.connections.fetch_sub(1, Ordering::Relaxed);
+    };
+    if std::thread::Builder::new().name("cw-peer".into()).spawn(run).is_err() {
+        desk.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Desk {
+    fn receive_caller(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        let mut stream = socket::prepare(stream)?;
+        match be_greeted(&mut stream)? {
+            Role::Control => self.control(&mut stream),
+            Role::Data => self.data(stream),
+            Role::Load => {
+                socket::for_data(&stream, None, None)?;
+                let tally = FlowTally::default();
+                let message_bytes = RECEIVE_BUFFER;
+                Flow { stream: &stream, message_bytes, wait: Wait::Event, pacer: None, tally: &tally }.receive()
+            }
+        }
+    }
+
+    fn control(&self, stream: &mut TcpStream) -> io::Result<()> {
+        let mut mine: Option<(u64, Arc<Session>)> = None;
+        let mut loader: Option<Loader> = None;
+        stream.set_read_timeout(Some(LONGEST_BLOCK))?;
+        let result = loop {
+            let reply = match read_frame::<Request>(stream) {
+                Ok(Request::Ping {}) => Reply::Done {},
+                Ok(Request::Open { channels }) if mine.is_none() => match self.open(channels) {
+                    Ok((reply, session)) => {
+                        mine = Some(session);
+                        reply
+                    }
+                    Err(why) => Reply::Refused { why },
+                },
+                Ok(Request::Open { .. }) => Reply::Refused { why: "this connection has a session already".into() },
+                Ok(Request::Levels { rates }) => match &mine {
+                    Some((_, session)) => session.set_levels(&rates),
+                    None => Reply::Refused { why: "no session is open".into() },
+                },
+                Ok(Request::Load { target, streams }) => load(&mut loader, target, streams),
+                Err(error) => break Err(error),
+            };
+            if let Err(error) = write_frame(stream, &reply) {
+                break Err(error);
+            }
+        };
+        if let Some((secret, session)) = mine {
+            locked(&self.sessions).remove(&secret);
+            session.end();
+        }
+        result
+    }
+
+    fn open(&self, channels: Vec<ChannelSpec>) -> Result<(Reply, (u64, Arc<Session>)), String> {
+        if channels.is_empty() || channels.len() > CHANNELS {
+            return Err(format!("{} channels; 1 to {CHANNELS} are served", channels.len()));
+        }
+        for spec in &channels {
+            check(spec).map_err(|error| error.to_string())?;
+        }
+        let secret = linux::random_u64().map_err(|error| error.to_string())?;
+        let channels = channels.into_iter().map(|spec| (spec, Gate::shut())).collect();
+        let session = Arc::new(Session { channels, streams: Mutex::default() });
+        locked(&self.sessions).insert(secret, Arc::clone(&session));
+        let reply = Reply::Opened { session: secret, host: linux::host_name(), boot: linux::boot_id() };
+        Ok((reply, (secret, session)))
+    }
+
+    fn data(&self, mut stream: TcpStream) -> io::Result<()> {
+        let belongs: Belongs = read_frame(&mut stream)?;
+        let session = locked(&self.sessions).get(&belongs.session).map(Arc::clone);
+        let claimed = session.as_ref().and_then(|session| {
+            let channel = session.channels.get(belongs.channel)?;
+            let mut streams = locked(&session.streams);
+            let taken = streams.iter().filter(|(index, _)| *index == belongs.channel).count();
+            (taken < channel.0.streams as usize).then(|| {
+                let stream = Arc::new(stream.try_clone().ok()?);
+                streams.push((belongs.channel, Arc::clone(&stream)));
+                Some((channel, stream))
+            })?
+        });
+        let Some(((spec, gate), kept)) = claimed else {
+            return write_frame(&mut stream, &Reply::Refused { why: "no such session or channel".into() });
+        };
+        if let Err(error) = socket::for_data(&stream, spec.socket_buffer_bytes, spec.congestion_control.as_deref()) {
+            let name = spec.congestion_control.as_deref().unwrap_or_default();
+            return write_frame(&mut stream, &Reply::Refused { why: format!("congestion control {name:?}: {error}") });
+        }
+        write_frame(&mut stream, &Reply::Done {})?;
+        linux::exact_timers();
+        let tally = FlowTally::default();
+        let flow = Flow {
+            stream: &kept,
+            message_bytes: spec.message_bytes as usize,
+            wait: Wait::Event,
+            pacer: spec.paced_there.then(|| Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes)),
+            tally: &tally,
+        };
+        match spec.direction {
+            Direction::Receive => flow.send(),
+            Direction::Send => flow.receive(),
+        }
+    }
+}
+
+fn check(spec: &ChannelSpec) -> Result<(), MeasureError> {
+    within("message_bytes", spec.message_bytes, MESSAGE_BYTES, "bytes")?;
+    within("pacing_chunk_bytes", spec.pacing_chunk_bytes, CHUNK_BYTES, "bytes")?;
+    within("streams", spec.streams.into(), (1, STREAMS.into()), "connections")?;
+    spec.socket_buffer_bytes.map_or(Ok(()), |bytes| within("socket_buffer_bytes", bytes, BUFFER_BYTES, "bytes"))
+}
+
+fn load(loader: &mut Option<Loader>, target: String, streams: u32) -> Reply {
+    if streams > LOADS {
+        return Reply::Refused { why: format!("{streams} loading connections; at most {LOADS}") };
+    }
+    if loader.as_ref().is_none_or(|loader| loader.target() != target) {
+        *loader = Some(Loader::of(target));
+    }
+    match loader.as_mut().map_or(Ok(()), |loader| loader.set(streams as usize)) {
+        Ok(()) => Reply::Done {},
+        Err(error) => Reply::Refused { why: format!("loading: {error}") },
+    }
+}
+
+impl Session {
+    fn set_levels(&self, rates: &[Option<f64>]) -> Reply {
+        if rates.len() != self.channels.len() {
+            return Reply::Refused { why: format!("{} rates for {} channels", rates.len(), self.channels.len()) };
+        }
+        if rates.iter().flatten().any(|rate| !rate.is_finite() || *rate < 0.0) {
+            return Reply::Refused { why: "a rate must be finite and at least 0 MB/s".into() };
+        }
+        for ((_, gate), rate) in self.channels.iter().zip(rates) {
+            gate.set(*rate);
+        }
+        Reply::Done {}
+    }
+
+    fn end(&self) {
+        for (_, gate) in &self.channels {
+            gate.end();
+        }
+        for (_, stream) in locked(&self.streams).iter() {
+            let _ = stream.shutdown(Shutdown::Both); // gone already is as good
+        }
+    }
+}

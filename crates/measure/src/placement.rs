@@ -1,0 +1,43 @@
+//! Where threads run: it decides the answer, so it is done exactly or refused.
+
+use crate::error::MeasureError;
+use crate::linux;
+
+/// Pins the calling thread and sets its nice level.
+///
+/// # Errors
+/// When a CPU may not be used, or the nice level needs a privilege that is missing.
+pub fn place_this_thread(what: &str, cpus: &[u32], nice: i32) -> Result<(), MeasureError> {
+    linux::set_affinity(0, cpus).map_err(MeasureError::system(format!("placing {what} on CPUs {cpus:?}")))?;
+    if nice != 0 {
+        linux::set_nice(linux::thread_id(), nice)
+            .map_err(MeasureError::system(format!("setting the nice level of {what} to {nice}")))?;
+    }
+    Ok(())
+}
+
+/// Keeps the calling thread on some CPUs while it lives, and gives back those it had.
+#[derive(Debug)]
+pub struct Stay {
+    thread: i32,
+    before: Vec<u32>,
+}
+
+impl Stay {
+    /// Restricts the calling thread; no CPUs: leaves it where it is.
+    ///
+    /// # Errors
+    /// When none of the CPUs may be used.
+    pub fn on(cpus: &[u32]) -> Result<Self, MeasureError> {
+        let before = linux::affinity(0).map_err(MeasureError::system("reading the affinity"))?;
+        place_this_thread("the sampler", cpus, 0)?;
+        Ok(Self { thread: linux::thread_id(), before })
+    }
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        // The thread may have ended, and there is nobody to tell; then nothing is left to undo either.
+        let _ = linux::set_affinity(self.thread, &self.before);
+    }
+}

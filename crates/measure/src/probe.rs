@@ -1,0 +1,335 @@
+//! The parts put together: computes, communicates, samples, block by block.
+
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::error::MeasureError;
+use crate::kernel::{Computation, Maker};
+use crate::link::{ChannelLink, Control, PeerLink};
+use crate::linux::{now_ns, sleep_until};
+use crate::placement::Stay;
+use crate::protocol::Request;
+use crate::sampler::{Reading, Sampler};
+
+/// How often the caller is asked whether to stop.
+const LOOK_NS: u64 = 50_000_000;
+
+/// One setting of all levels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// MB/s for each channel; 0: silence, none: no limit.
+    pub levels: Vec<Option<f64>>,
+    /// Length, settling included, s.
+    pub seconds: f64,
+    /// Start that is not to be used, s.
+    pub settle_s: f64,
+    /// Length of a sampling interval, s.
+    pub interval_s: f64,
+    /// What it is for.
+    pub phase: String,
+    /// Which cycle it belongs to; -1: none.
+    pub cycle: i32,
+    /// Connections of other senders that load the peers (contention).
+    pub load: u32,
+    /// Longest time that a unit of coarse work is waited for, s.
+    pub patience_s: f64,
+}
+
+/// Amounts of one interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Start, s since the probe's start.
+    pub t_s: f64,
+    /// Length, s.
+    pub dt_s: f64,
+    /// Number of the block.
+    pub block: i32,
+    /// Number of the cycle.
+    pub cycle: i32,
+    /// What the block is for.
+    pub phase: String,
+    /// Start of a block.
+    pub settling: bool,
+    /// The amounts, in the order of [`AMOUNTS`].
+    pub amounts: [f64; AMOUNTS.len()],
+    /// MB moved and MB/s asked for (NaN: no limit) of each channel.
+    pub channels: Vec<(f64, f64)>,
+}
+
+/// Names of a row's amounts.
+pub const AMOUNTS: [&str; 16] = [
+    "work",
+    "compute_cpu_s",
+    "compute_wait_s",
+    "compute_switches",
+    "traffic_cpu_s",
+    "traffic_wait_s",
+    "traffic_switches",
+    "calls",
+    "user_s",
+    "system_s",
+    "irq_s",
+    "softirq_s",
+    "steal_s",
+    "idle_s",
+    "context_switches",
+    "foreign_cpu_s",
+];
+
+/// A probe. It computes from the start; sockets exist from [`Probe::connect`] on.
+pub struct Probe {
+    config: Config,
+    computation: Computation,
+    sampler: Sampler,
+    channels: Vec<ChannelLink>,
+    peers: Vec<PeerLink>,
+    loaders: Vec<(Control, String)>,
+    load: u32,
+    rows: Vec<Row>,
+    blocks: i32,
+    start_ns: u64,
+    // Last, so that it is given back when all else has ended.
+    _stay: Stay,
+}
+
+impl Probe {
+    /// Starts to compute. The calling thread becomes the sampler and is pinned until the probe is dropped.
+    ///
+    /// # Errors
+    /// When kernel or placement are impossible.
+    pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
+        let stay = Stay::on(&config.sampler_cpus)?;
+        let sampler = Sampler::new(&config.compute_cpus)?;
+        let computation = Computation::start(&config, own_work)?;
+        Ok(Self {
+            config,
+            computation,
+            sampler,
+            channels: Vec::new(),
+            peers: Vec::new(),
+            loaders: Vec::new(),
+            load: 0,
+            rows: Vec::new(),
+            blocks: 0,
+            start_ns: now_ns(),
+            _stay: stay,
+        })
+    }
+
+    /// Connects to all peers. Nothing moves yet.
+    ///
+    /// # Errors
+    /// When a peer cannot be reached or refuses.
+    pub fn connect(&mut self) -> Result<(), MeasureError> {
+        let (mut peers, mut at) = (Vec::new(), vec![0; self.config.channels.len()]);
+        for (index, address) in self.config.peers.iter().enumerate() {
+            let mut specs = Vec::new();
+            for (channel, place) in self.config.channels.iter().zip(&mut at).filter(|(c, _)| c.peer == index) {
+                *place = specs.len();
+                specs.push(self.config.channel_spec(channel.direction));
+            }
+            peers.push(PeerLink::open(address, specs)?);
+        }
+        let mut channels = Vec::new();
+        for (channel, place) in self.config.channels.iter().zip(at) {
+            channels.push(ChannelLink::open(&self.config, &peers[channel.peer], place, channel.direction)?);
+        }
+        (self.peers, self.channels) = (peers, channels);
+        Ok(())
+    }
+
+    /// What connecting found out.
+    #[must_use]
+    pub fn peers(&self) -> &[PeerLink] {
+        &self.peers
+    }
+
+    /// The channels, once connected.
+    #[must_use]
+    pub fn channels(&self) -> &[ChannelLink] {
+        &self.channels
+    }
+
+    /// Seconds since the start.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        (now_ns() - self.start_ns) as f64 * 1e-9
+    }
+
+    /// Sets the levels, waits until they are in force, and samples. `interrupted` is asked twenty times a second.
+    ///
+    /// Coarse work lengthens the block until its last unit has ended.
+    ///
+    /// # Errors
+    /// When a peer is lost, the work fails or the caller asked to stop; the rows until then are kept.
+    pub fn run_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
+        self.set_levels(block)?;
+        self.set_load(block.load)?;
+        let number = self.blocks;
+        self.blocks += 1;
+        let mut last = self.read()?;
+        let start_ns = last.at_ns;
+        let used_s = (block.seconds - block.settle_s).max(0.0);
+        let intervals = (used_s / block.interval_s).round().max(1.0);
+        let settle = (block.settle_s > 0.0).then_some((block.settle_s, true));
+        let used = (1..=intervals as u32).map(|i| (block.settle_s + used_s * f64::from(i) / intervals, false));
+        for (end_s, settling) in settle.into_iter().chain(used) {
+            let end_ns = start_ns + (end_s * 1e9) as u64;
+            let only_one_left = end_s >= block.seconds && self.rows.last().is_none_or(|row| row.settling);
+            if self.computation.coarse && last.at_ns >= end_ns && !settling && !only_one_left {
+                continue; // the unit that ended the interval before was longer than this one
+            }
+            self.wait_until(end_ns, last.steps, block.patience_s, interrupted)?;
+            let reading = self.read()?;
+            self.rows.push(self.row(block, number, settling, &last, &reading));
+            last = reading;
+            self.channels.iter().try_for_each(ChannelLink::check)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over the rows since the last call.
+    pub fn take(&mut self) -> Vec<Row> {
+        std::mem::take(&mut self.rows)
+    }
+
+    fn set_levels(&mut self, block: &Block) -> Result<(), MeasureError> {
+        if self.channels.is_empty() {
+            if block.levels.iter().all(|level| *level == Some(0.0)) {
+                return Ok(());
+            }
+            return Err(MeasureError::value("levels", "above 0 MB/s", "0 MB/s before the peers are connected"));
+        }
+        if block.levels.len() != self.channels.len() {
+            let permitted = format!("one level for each of {} channels", self.channels.len());
+            return Err(MeasureError::value("levels", block.levels.len(), permitted));
+        }
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            let of_peer = self.config.channels.iter().zip(&block.levels).filter(|(c, _)| c.peer == index);
+            peer.set_levels(of_peer.map(|(_, level)| *level).collect())?;
+        }
+        for (channel, level) in self.channels.iter().zip(&block.levels) {
+            channel.set_level(*level);
+        }
+        Ok(())
+    }
+
+    /// Tells those who load the peers how many connections to use: the named servers, else each peer itself.
+    fn set_load(&mut self, load: u32) -> Result<(), MeasureError> {
+        if load == self.load {
+            return Ok(());
+        }
+        if self.loaders.is_empty() {
+            for peer in &self.config.peers {
+                let own = std::slice::from_ref(peer);
+                let servers = if self.config.loaders.is_empty() { own } else { &self.config.loaders };
+                for server in servers {
+                    self.loaders.push((Control::connect(server)?, peer.clone()));
+                }
+            }
+        }
+        for (server, target) in &mut self.loaders {
+            server.ask(&Request::Load { target: target.clone(), streams: load })?;
+        }
+        self.load = load;
+        Ok(())
+    }
+
+    fn read(&mut self) -> Result<Reading, MeasureError> {
+        if let Some(failure) = self.computation.tally.take_failure() {
+            return Err(failure);
+        }
+        self.sampler.read(&self.computation.tally, &self.channels)
+    }
+
+    /// Sleeps until a time; with coarse work, on until the next unit has ended.
+    fn wait_until(
+        &self,
+        end_ns: u64,
+        steps: u64,
+        patience_s: f64,
+        interrupted: &mut dyn FnMut() -> bool,
+    ) -> Result<(), MeasureError> {
+        let tally = &self.computation.tally;
+        let mut seen = steps;
+        loop {
+            let now = now_ns();
+            if now >= end_ns {
+                break;
+            }
+            seen = tally.steps();
+            sleep_until(end_ns.min(now + LOOK_NS));
+            if interrupted() {
+                return Err(MeasureError::Interrupted);
+            }
+        }
+        let deadline_ns = now_ns() + (patience_s * 1e9) as u64;
+        while self.computation.coarse && !tally.wait_beyond(seen.max(steps), Duration::from_nanos(LOOK_NS)) {
+            if tally.ended() {
+                break; // the next reading tells why
+            }
+            if interrupted() {
+                return Err(MeasureError::Interrupted);
+            }
+            if now_ns() > deadline_ns {
+                return Err(MeasureError::Slow(patience_s));
+            }
+        }
+        Ok(())
+    }
+
+    fn row(&self, block: &Block, number: i32, settling: bool, from: &Reading, to: &Reading) -> Row {
+        let dt_s = (to.at_ns - from.at_ns) as f64 * 1e-9;
+        let work = (to.steps - from.steps) as f64 / self.computation.steps_per_unit;
+        let compute_cpu_s = to.compute.cpu_s - from.compute.cpu_s;
+        let traffic_cpu_s = to.traffic.cpu_s - from.traffic.cpu_s;
+        let idle_s = to.cpu.idle_s - from.cpu.idle_s;
+        let amounts = [
+            work,
+            compute_cpu_s,
+            to.compute.wait_s - from.compute.wait_s,
+            to.compute.switches - from.compute.switches,
+            traffic_cpu_s,
+            to.traffic.wait_s - from.traffic.wait_s,
+            to.traffic.switches - from.traffic.switches,
+            (to.calls - from.calls) as f64,
+            to.cpu.user_s - from.cpu.user_s,
+            to.cpu.system_s - from.cpu.system_s,
+            to.cpu.irq_s - from.cpu.irq_s,
+            to.cpu.softirq_s - from.cpu.softirq_s,
+            to.cpu.steal_s - from.cpu.steal_s,
+            idle_s,
+            (to.context_switches - from.context_switches) as f64,
+            self.foreign_cpu_s(dt_s, compute_cpu_s, traffic_cpu_s, idle_s),
+        ];
+        let asked = |channel: usize| block.levels.get(channel).map_or(0.0, |level| level.unwrap_or(f64::NAN));
+        let moved = |channel: usize| {
+            let bytes = |reading: &Reading| reading.bytes.get(channel).copied().unwrap_or(0);
+            (bytes(to) - bytes(from)) as f64 * 1e-6
+        };
+        let channels = (0..self.config.channels.len()).map(|channel| (moved(channel), asked(channel))).collect();
+        let t_s = (from.at_ns - self.start_ns) as f64 * 1e-9;
+        let (phase, cycle) = (block.phase.clone(), block.cycle);
+        Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels }
+    }
+
+    /// CPU time on the computing CPU that went to others; NaN where threads may move between CPUs.
+    fn foreign_cpu_s(&self, dt_s: f64, compute_cpu_s: f64, traffic_cpu_s: f64, idle_s: f64) -> f64 {
+        let [cpu] = self.config.compute_cpus[..] else { return f64::NAN };
+        let traffic_s = match self.config.traffic_cpus[..] {
+            [own] if own == cpu => traffic_cpu_s,
+            [] => return f64::NAN,
+            ref cpus if cpus.contains(&cpu) => return f64::NAN,
+            _ => 0.0,
+        };
+        // A kernel that never sleeps leaves no idle time; ticks of 10 ms would only add noise.
+        let idle_s = if self.computation.coarse { idle_s } else { 0.0 };
+        (dt_s - compute_cpu_s - traffic_s - idle_s).max(0.0)
+    }
+
+    /// Whether a unit of the work cannot be cut.
+    #[must_use]
+    pub fn coarse(&self) -> bool {
+        self.computation.coarse
+    }
+}

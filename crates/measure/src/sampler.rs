@@ -1,0 +1,252 @@
+//! Reads all counters at one instant, from a thread that is not on the computing CPU.
+//!
+//! Time and counters are read together; where that took too long (the sampler was pushed aside in between) they are
+//! read again, since 1 ms lost there would be 1 % of a block of 0.1 s. CPU times come from the threads' clocks, which are
+//! exact to the nanosecond; `/proc/self/task/T/schedstat` gives run delay and switches; `/proc/stat` counts ticks of
+//! 10 ms and is there for its split into user, system, interrupt and steal.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+
+use crate::error::MeasureError;
+use crate::kernel::Tally;
+use crate::link::ChannelLink;
+use crate::linux::{now_ns, thread_cpu_ns};
+
+/// A reading that took longer than this is read again, ns.
+const TOO_LONG_NS: u64 = 100_000;
+const TRIES: usize = 5;
+const TICK_S: f64 = 0.01; // USER_HZ is 100 on every Linux that this builds for
+
+/// Use of the CPU by some threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Use {
+    /// CPU time, s.
+    pub cpu_s: f64,
+    /// Time runnable but waiting, s.
+    pub wait_s: f64,
+    /// Times switched in.
+    pub switches: f64,
+}
+
+/// What a CPU did, s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CpuTimes {
+    /// User code, niced or not.
+    pub user_s: f64,
+    /// The kernel.
+    pub system_s: f64,
+    /// Interrupts.
+    pub irq_s: f64,
+    /// Soft interrupts.
+    pub softirq_s: f64,
+    /// Taken by the hypervisor.
+    pub steal_s: f64,
+    /// Nothing.
+    pub idle_s: f64,
+}
+
+/// All counters at one instant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// When, ns of the monotonic clock.
+    pub at_ns: u64,
+    /// Steps of the kernel.
+    pub steps: u64,
+    /// Bytes of each channel.
+    pub bytes: Vec<u64>,
+    /// Calls to the kernel by all traffic threads.
+    pub calls: u64,
+    /// The computing thread and its children.
+    pub compute: Use,
+    /// All traffic threads.
+    pub traffic: Use,
+    /// The computing CPU, or the mean of those permitted.
+    pub cpu: CpuTimes,
+    /// Context switches of the whole machine.
+    pub context_switches: u64,
+}
+
+/// Keeps files open and reads them.
+pub struct Sampler {
+    stat: File,
+    cpus: Vec<u32>,
+    buffer: Vec<u8>,
+    schedstats: Vec<(i32, Option<File>)>,
+}
+
+impl Sampler {
+    /// A sampler for these CPUs; none: all.
+    ///
+    /// # Errors
+    /// Without `/proc`.
+    pub fn new(cpus: &[u32]) -> Result<Self, MeasureError> {
+        let stat = File::open("/proc/stat").map_err(MeasureError::system("opening /proc/stat"))?;
+        Ok(Self { stat, cpus: cpus.to_vec(), buffer: vec![0; 16 << 10], schedstats: Vec::new() })
+    }
+
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// When a thread is gone.
+    pub fn read(&mut self, tally: &Tally, channels: &[ChannelLink]) -> Result<Reading, MeasureError> {
+        let mut best: Option<(u64, Reading)> = None;
+        for _ in 0..TRIES {
+            let reading = self.exact(tally, channels)?;
+            let took = now_ns() - reading.at_ns;
+            if best.as_ref().is_none_or(|(least, _)| took < *least) {
+                best = Some((took, reading));
+            }
+            if took < TOO_LONG_NS {
+                break;
+            }
+        }
+        let mut reading = best.map(|(_, reading)| reading).unwrap_or_default();
+        self.add_coarse(&mut reading, tally, channels)?;
+        Ok(reading)
+    }
+
+    /// What must belong to one instant.
+    fn exact(&self, tally: &Tally, channels: &[ChannelLink]) -> Result<Reading, MeasureError> {
+        let clock = |thread: i32| thread_cpu_ns(thread).map_err(MeasureError::system("reading a thread's CPU time"));
+        let at_ns = now_ns();
+        let steps = tally.steps();
+        let mut compute_ns = clock(tally.thread())? + tally.children.cpu_ns.load(Ordering::Relaxed);
+        let mut reading = Reading { at_ns, steps, ..Reading::default() };
+        let mut traffic_ns = 0;
+        for channel in channels {
+            let mut bytes = 0;
+            for flow in channel.tallies() {
+                bytes += flow.bytes();
+                reading.calls += flow.calls();
+                if !flow.ended() {
+                    traffic_ns += clock(flow.thread())?;
+                }
+            }
+            reading.bytes.push(bytes);
+        }
+        if tally.ended() {
+            compute_ns = 0; // its clock means nothing any more
+        }
+        reading.compute.cpu_s = compute_ns as f64 * 1e-9;
+        reading.traffic.cpu_s = traffic_ns as f64 * 1e-9;
+        Ok(reading)
+    }
+
+    /// What is too coarse for the instant to matter.
+    fn add_coarse(
+        &mut self,
+        reading: &mut Reading,
+        tally: &Tally,
+        channels: &[ChannelLink],
+    ) -> Result<(), MeasureError> {
+        let (wait, switches) = self.schedstat(tally.thread());
+        let children = &tally.children;
+        reading.compute.wait_s = wait + children.wait_ns.load(Ordering::Relaxed) as f64 * 1e-9;
+        reading.compute.switches = switches + children.switches.load(Ordering::Relaxed) as f64;
+        for flow in channels.iter().flat_map(ChannelLink::tallies) {
+            let (wait, switches) = self.schedstat(flow.thread());
+            reading.traffic.wait_s += wait;
+            reading.traffic.switches += switches;
+        }
+        let length = self.read_stat().map_err(MeasureError::system("reading /proc/stat"))?;
+        (reading.cpu, reading.context_switches) = parse_stat(&self.buffer[..length], &self.cpus);
+        Ok(())
+    }
+
+    fn read_stat(&mut self) -> io::Result<usize> {
+        loop {
+            let length = self.stat.read_at(&mut self.buffer, 0)?;
+            if length < self.buffer.len() {
+                return Ok(length);
+            }
+            self.buffer.resize(2 * self.buffer.len(), 0);
+        }
+    }
+
+    /// Run delay, s, and switches of a thread; zeros where the kernel keeps none.
+    fn schedstat(&mut self, thread: i32) -> (f64, f64) {
+        let index = self.schedstats.iter().position(|(known, _)| *known == thread).unwrap_or_else(|| {
+            let mut path = Vec::new();
+            // Writing to memory cannot fail.
+            let _ = write!(path, "/proc/self/task/{thread}/schedstat");
+            self.schedstats.push((thread, File::open(String::from_utf8_lossy(&path).as_ref()).ok()));
+            self.schedstats.len() - 1
+        });
+        let mut text = [0u8; 96];
+        let read = self.schedstats[index].1.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
+        let mut numbers = text[..read].split(u8::is_ascii_whitespace).filter_map(number);
+        let (_, wait, switches) = (numbers.next(), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        (wait as f64 * 1e-9, switches as f64)
+    }
+}
+
+fn number(word: &[u8]) -> Option<u64> {
+    std::str::from_utf8(word).ok()?.parse().ok()
+}
+
+/// Times of the given CPUs (mean; all when none are given) and the machine's context switches.
+fn parse_stat(text: &[u8], cpus: &[u32]) -> (CpuTimes, u64) {
+    let mut times = CpuTimes::default();
+    let (mut found, mut context_switches) = (0.0, 0);
+    for line in text.split(|byte| *byte == b'\n') {
+        let mut words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        let name = words.next().unwrap_or_default();
+        if name == b"ctxt" {
+            context_switches = words.next().and_then(number).unwrap_or(0);
+        } else if let Some(cpu) = name.strip_prefix(b"cpu").and_then(number) {
+            if cpus.is_empty() || cpus.iter().any(|wanted| u64::from(*wanted) == cpu) {
+                let mut ticks = words.map(|word| number(word).unwrap_or(0) as f64 * TICK_S);
+                let mut next = || ticks.next().unwrap_or(0.0);
+                let (user, nice, system, idle, iowait) = (next(), next(), next(), next(), next());
+                times.user_s += user + nice;
+                times.system_s += system;
+                times.idle_s += idle + iowait;
+                times.irq_s += next();
+                times.softirq_s += next();
+                times.steal_s += next();
+                found += 1.0;
+            }
+        }
+    }
+    if found > 1.0 {
+        let all = [
+            &mut times.user_s,
+            &mut times.system_s,
+            &mut times.idle_s,
+            &mut times.irq_s,
+            &mut times.softirq_s,
+            &mut times.steal_s,
+        ];
+        all.into_iter().for_each(|time| *time /= found);
+    }
+    (times, context_switches)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &[u8] = b"cpu  10 0 10 200 0 0 0 0 0 0\ncpu0 400 100 20 100 10 3 4 5 0 0\n\
+        cpu1 200 0 0 300 0 1 0 1 0 0\nintr 5 1 2\nctxt 4711\nbtime 1\n";
+
+    #[test]
+    fn times_are_those_of_the_cpus_in_use() {
+        let (times, switches) = parse_stat(STAT, &[0]);
+        let expected = CpuTimes { user_s: 5.0, system_s: 0.2, irq_s: 0.03, softirq_s: 0.04, steal_s: 0.05, idle_s: 1.1 };
+        for (found, expected) in [
+            (times.user_s, expected.user_s),
+            (times.system_s, expected.system_s),
+            (times.irq_s, expected.irq_s),
+            (times.softirq_s, expected.softirq_s),
+            (times.steal_s, expected.steal_s),
+            (times.idle_s, expected.idle_s),
+        ] {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        assert_eq!(switches, 4711);
+        assert!((parse_stat(STAT, &[]).0.user_s - 3.5).abs() < 1e-12);
+    }
+}

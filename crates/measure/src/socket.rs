@@ -1,0 +1,118 @@
+//! Settings of a data connection that are known to move interference, made explicit, and what is in force.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// How long anything but data may take.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Connects to the first address that answers.
+///
+/// # Errors
+/// What the last address said.
+pub fn connect(address: &str) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
+    for candidate in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&candidate, PATIENCE) {
+            Ok(stream) => return prepare(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// No delay, a patience for every read and write, and a probe when the other end is silent for long.
+///
+/// # Errors
+/// When the connection is gone.
+pub fn prepare(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    for (name, value) in [(libc::TCP_KEEPIDLE, 5), (libc::TCP_KEEPINTVL, 2), (libc::TCP_KEEPCNT, 3)] {
+        set(&stream, libc::IPPROTO_TCP, name, value)?;
+    }
+    set(&stream, libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1)?;
+    Ok(stream)
+}
+
+/// Makes a data connection of it: waits without limit, with buffers and congestion control as asked.
+///
+/// A buffer larger than the system permits is forced where privilege allows and else cut by the kernel;
+/// [`in_force`] tells.
+///
+/// # Errors
+/// When a congestion control is not available.
+pub fn for_data(stream: &TcpStream, buffer_bytes: Option<u64>, congestion: Option<&str>) -> io::Result<()> {
+    stream.set_read_timeout(None)?;
+    stream.set_write_timeout(None)?;
+    if let Some(bytes) = buffer_bytes {
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX / 2);
+        let both = [(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF), (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF)];
+        for (forced, plain) in both {
+            set(stream, libc::SOL_SOCKET, forced, bytes).or_else(|_| set(stream, libc::SOL_SOCKET, plain, bytes))?;
+        }
+    }
+    if let Some(name) = congestion {
+        // SAFETY: the pointer and the length are those of a live string.
+        let done = unsafe {
+            let (name, length) = (name.as_ptr().cast(), name.len() as libc::socklen_t);
+            libc::setsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, name, length)
+        };
+        if done != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+fn set(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the pointer and the length are those of a live integer.
+    let done = unsafe {
+        let (value, length) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
+        libc::setsockopt(stream.as_raw_fd(), level, name, value, length)
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// What the kernel uses for a connection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InForce {
+    /// Congestion control.
+    pub congestion_control: String,
+    /// Send buffer as the kernel counts it, bytes.
+    pub send_buffer: i32,
+    /// Receive buffer as the kernel counts it, bytes.
+    pub receive_buffer: i32,
+}
+
+/// Asks the kernel what it uses.
+#[must_use]
+pub fn in_force(stream: &TcpStream) -> InForce {
+    let mut name = [0u8; 16];
+    let mut length = name.len() as libc::socklen_t;
+    // SAFETY: the buffer is live and its length is passed along.
+    let done = unsafe {
+        let buffer = name.as_mut_ptr().cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_CONGESTION, buffer, &raw mut length)
+    };
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
+    let congestion_control = if done == 0 { String::from_utf8_lossy(name).into_owned() } else { "unknown".into() };
+    InForce {
+        congestion_control,
+        send_buffer: get(stream, libc::SO_SNDBUF),
+        receive_buffer: get(stream, libc::SO_RCVBUF),
+    }
+}
+
+fn get(stream: &TcpStream, name: i32) -> i32 {
+    let (mut value, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
+    // SAFETY: the integer is live and its length is passed along.
+    let done = unsafe {
+        let value = (&raw mut value).cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, name, value, &raw mut length)
+    };
+    if done == 0 { value } else { -1 }
+}

@@ -1,0 +1,52 @@
+//! Serde's sentences, turned into ours: which field, what it is, what it must be.
+
+use crate::error::{DescriptionError, Problem, nearest};
+
+/// Turns serde's sentence into ours.
+pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
+    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let parent = path.filter(|p| *p != ".").map(str::to_owned);
+    let inside = |name: &str| match &parent {
+        Some(p) => format!("{p}.{name}"),
+        None => name.to_owned(),
+    };
+    let (field, problem) = if message.starts_with("missing field") && !quoted.is_empty() {
+        (Some(inside(quoted[0])), Problem::Missing)
+    } else if message.starts_with("unknown field") && !quoted.is_empty() {
+        let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
+        let nearest = nearest(quoted[0], known.iter().map(String::as_str));
+        // The path already ends with the unknown field where the format tells it.
+        let field = match &parent {
+            Some(p) if p == quoted[0] || p.ends_with(&format!(".{}", quoted[0])) => p.clone(),
+            _ => inside(quoted[0]),
+        };
+        (Some(field), Problem::Unknown { nearest, known })
+    } else if message.starts_with("unknown variant") && !quoted.is_empty() {
+        let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
+        let nearest = nearest(quoted[0], known.iter().map(String::as_str));
+        (parent, Problem::Choice { found: quoted[0].to_owned(), nearest, known })
+    } else if let Some((found, expected)) =
+        message.strip_prefix("invalid type: ").and_then(|m| m.split_once(", expected "))
+    {
+        (parent, Problem::Value(format!("is {}; it must be {}", in_words(found), in_words(expected))))
+    } else if message.starts_with("invalid value") || message.starts_with("is ") {
+        (parent, Problem::Value(message.trim().to_owned()))
+    } else {
+        (None, Problem::Syntax(message.trim().replace('\n', "; ")))
+    };
+    DescriptionError { file: None, line: None, column: None, field, problem: Box::new(problem) }
+}
+
+/// Serde's names of types, as people say them.
+fn in_words(type_name: &str) -> String {
+    match type_name.trim() {
+        "f64" => "a number".into(),
+        "u64" | "u32" => "a whole number, at least 0".into(),
+        "a sequence" => "an array".into(),
+        other if other.starts_with("struct ") => "a table".into(),
+        other if other.starts_with("integer") || other.starts_with("map") => {
+            other.replace('`', "").replace("map", "a table")
+        }
+        other => other.replace('`', ""),
+    }
+}

@@ -1,0 +1,66 @@
+"""The command line: one file per verb. stdout is data, everything else goes to stderr.
+
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from crosswind import _core
+from crosswind.cli import doctor, fit, measure, plan, report, schema, serve
+from crosswind.cli.console import tell_error
+from crosswind.errors import CrosswindError
+
+app = typer.Typer(
+    name="crosswind",
+    help="What your communication costs your computation, and the schedule that loses least.\n\n"
+    "measure -> fit -> plan -> report; `crosswind VERB --help` shows examples.",
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"crosswind {_core.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _crosswind(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
+
+
+for verb in (doctor, serve, measure, fit, plan, report, schema):
+    verb.add_to(app)
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    try:
+        code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
+    except CrosswindError as error:
+        tell_error(str(error), error.hint)
+        code = error.exit_code
+    except TyperException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "crosswind"
+        tell_error(error.format_message(), f"`{path} --help` shows what it takes")
+        code = 2
+    except (KeyboardInterrupt, Abort):
+        tell_error("interrupted", None)
+        code = 130
+    except BrokenPipeError:
+        sys.stderr.close()  # nobody reads our output any more: end quietly
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)

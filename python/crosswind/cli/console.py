@@ -1,0 +1,101 @@
+"""What every verb says and how: errors, warnings, tables, progress with the time left."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+Advance = Callable[[float, str], None]
+
+
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def tell(message: str) -> None:
+    """Say something to the person, on stderr."""
+    _stderr().print(escape(message))
+
+
+def tell_error(message: str, hint: str | None) -> None:
+    """Say what went wrong and what would mend it: `error: ...`, an empty line, `hint: ...`."""
+    console = _stderr()
+    console.print(f"[bold red]error:[/] {escape(message)}")
+    if hint:
+        console.print(f"\n[bold cyan]hint:[/] {escape(hint)}")
+
+
+def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
+    """Say each warning once."""
+    console = _stderr()
+    for warning in warnings:
+        console.print(f"[bold yellow]warning:[/] {escape(warning['message'])}")
+        if warning.get("hint"):
+            console.print(f"  [cyan]hint:[/] {escape(warning['hint'])}")
+
+
+def print_json(document: Any) -> None:
+    """Print exactly one JSON document; a number that is not finite becomes null."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    sys.stdout.write(json.dumps(plain(document), indent=2) + "\n")
+
+
+def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
+    """Print a table as data on stdout; columns are (name, "left" or "right")."""
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    if title:
+        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+    table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
+    for name, side in columns:
+        table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    console.print(table)
+
+
+@contextmanager
+def progress_bar() -> Iterator[Advance | None]:
+    """Show a progress bar on a terminal only; yields `advance(fraction, message)`, or None elsewhere."""
+    console = _stderr()
+    if not console.is_terminal:
+        yield None
+        return
+    bar = Progress(
+        SpinnerColumn(),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        refresh_per_second=4,  # drawing costs CPU time on the very host that is measured
+    )
+    with bar:
+        task = bar.add_task("", total=1.0)
+        last = 0.0
+
+        def advance(fraction: float, message: str) -> None:
+            nonlocal last
+            now = time.monotonic()
+            if now - last > 0.2 or fraction >= 1.0:
+                last = now
+                bar.update(task, completed=fraction, description=escape(message))
+
+        yield advance

@@ -1,0 +1,47 @@
+"""`crosswind doctor`: what this host lacks, or what will disturb a measurement."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from crosswind.cli.console import print_json
+
+UNTRUSTED = 3
+
+EXAMPLES = """
+Look at this host: what it lacks, and what will disturb a measurement. Exits with 3 when something will.
+
+Examples:
+
+    crosswind doctor
+
+    crosswind doctor --peer 192.168.1.7:7117 --json
+"""
+
+
+def doctor(
+    peer: Annotated[str | None, typer.Option(help="HOST:PORT of a `crosswind serve`, to look at as well.")] = None,
+    seconds: Annotated[float, typer.Option(help="How long to watch the CPUs.", min=0.1, max=60)] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Look at what this host lacks or what will disturb a measurement."""
+    from crosswind.doctor import examine
+
+    findings = examine(peer=peer, seconds=seconds)
+    disturbed = any(f.level in ("warning", "problem") for f in findings)
+    if json:
+        print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
+    else:
+        for finding in findings:
+            typer.echo(f"{finding.level:8} {finding.message}")
+            if finding.hint:
+                typer.echo(f"{'':8}   {finding.hint}")
+    if disturbed:
+        raise typer.Exit(UNTRUSTED)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("doctor", help=EXAMPLES)(doctor)

@@ -1,0 +1,99 @@
+"""`crosswind fit`: Measurement -> Platform (calibrated)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.measurement import Measurement
+from crosswind.platform import Platform
+
+Normalise = Literal["idle", "max"]
+
+
+EXAMPLES = """
+Fit interference rates to measurements, and write the platform that they describe.
+
+Examples:
+
+    crosswind fit measurement.parquet
+
+    crosswind fit measurement.parquet -o platform.toml
+
+    crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
+"""
+
+
+def fit(
+    measurements: Annotated[list[Path], typer.Argument(help="Files of `crosswind measure`.", metavar="FILE...")],
+    platform: Annotated[
+        Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
+    normalise: Annotated[
+        Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
+    ] = "idle",
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Fit interference rates and calibrate a platform."""
+    from crosswind.model.calibrate import calibrate
+    from crosswind.model.fit import fit as fit_one
+
+    fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
+    for one in fits:
+        tell_warnings(one.warnings)
+    if out or platform:
+        calibrated = calibrate(fits, Platform.load(platform) if platform else None)
+        tell_warnings(calibrated.warnings)
+        if out:
+            names = ", ".join(str(p) for p in measurements)
+            notes = "".join(f"\n{w['message']}" for w in calibrated.warnings)
+            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}{notes}")
+            tell(f"wrote {out}")
+    if json:
+        documents = [one.to_dict() for one in fits]
+        print_json(documents[0] if len(documents) == 1 else {"fits": documents})
+    else:
+        for one in fits:
+            print_fit(one)
+
+
+def print_fit(fit: Any) -> None:
+    """Print the interference rates in the form of the papers' table 2, then what each costs."""
+    columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
+    columns += [("StDev", "right"), ("MaxErr", "right"), ("up to MB/s", "right"), ("loss there", "right")]
+    columns += [("us/call", "right"), ("s/GB", "right"), ("us/wake-up", "right"), ("estimator", "left")]
+    rows = []
+    for channel in fit.channels:
+        low, high = channel.ir_ci95
+        bound = channel.upper_bound
+        rows.append(
+            [
+                channel.peer,
+                channel.direction,
+                f"< {1000 * bound:.4f}" if bound is not None else f"{1000 * channel.ir_s_per_mb:.4f}",
+                f"{1000 * low:.4f} .. {1000 * high:.4f}",
+                f"{channel.intercept:.4f}",
+                f"{channel.std_dev:.4f}",
+                f"{channel.max_error:.4f}",
+                f"{channel.transfer_max_mb_per_s:.0f}",
+                f"{100 * channel.loss_at_top:.1f} %",
+                f"{channel.cost_per_call_us:.2f}",
+                f"{channel.cost_per_gb_s:.3f}",
+                f"{channel.cost_per_wakeup_us:.2f}",
+                channel.estimator,
+            ]
+        )
+    header = fit.measurement.header
+    print_table(
+        columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}"
+    )
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("fit", help=EXAMPLES)(fit)

@@ -1,0 +1,216 @@
+"""`crosswind measure`: Platform -> Measurement."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, progress_bar, tell, tell_warnings
+from crosswind.cli.fit import print_fit
+from crosswind.errors import DescriptionError
+from crosswind.sizes import parse_bytes
+
+UNTRUSTED = 3
+INTERRUPTED = 130
+
+
+Kernel = Literal["diagonals", "burn", "triad"]
+Direction = Literal["each", "receive", "send", "both"]
+Wait = Literal["event", "poll"]
+PacedBy = Literal["peer", "sender", "receiver"]
+Variation = Literal["paced", "contention"]
+Placement = Literal["same-core", "other-core", "free", "explicit"]
+SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
+
+def parse_cpus(text: str | None, option: str) -> list[int] | None:
+    """Read a CPU list such as 0,2-5, as the kernel writes them.
+
+    Raises
+    ------
+    DescriptionError
+        When it is no CPU list.
+
+    Examples
+    --------
+    >>> parse_cpus("0,2-4", "--compute-cpus")
+    [0, 2, 3, 4]
+    """
+    if text is None:
+        return None
+    cpus: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d{1,4})(?:-(\d{1,4}))?\s*", part)
+        if not match:
+            raise DescriptionError(f"{option} is {text!r}; it must be a list of CPUs", "cpus", "such as 0 or 0,2-5")
+        cpus.extend(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return cpus
+
+
+EXAMPLES = """
+Measure how much communication slows this host's computation down.
+
+Without `--peer` a peer process is started on this machine: good for a first look, but its traffic
+never meets a network card.
+
+Examples:
+
+    crosswind measure
+
+    crosswind measure --peer host:7117 --max-seconds 120 -o here.parquet
+
+    crosswind measure --task 'gzip -c data.bin > /dev/null' --direction receive
+
+    crosswind measure --sweep message-size --values 64KB,1MB,8MB -o sweep-message-size/
+
+Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, host not quiet), 130 interrupted.
+"""
+
+
+def measure(
+    peer: Annotated[list[str] | None, typer.Option(help="HOST:PORT of a `crosswind serve`; again for more.")] = None,
+    direction: Annotated[
+        Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
+    ] = "each",
+    kernel: Annotated[Kernel, typer.Option(help="What computes.")] = "diagonals",
+    matrix: Annotated[int, typer.Option(help="Side of the matrix of `diagonals`, 8..4096.")] = 1024,
+    diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.")] = 1,
+    task: Annotated[str | None, typer.Option(help="Your own work: a command, run again and again.")] = None,
+    message_size: Annotated[str, typer.Option(help="Bytes per message, 1KB..64MB.")] = "1MB",
+    streams: Annotated[int, typer.Option(help="Connections per direction and peer.")] = 1,
+    wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = "event",
+    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "peer",
+    pacing_chunk: Annotated[str, typer.Option(help="Granularity of the pacing, bytes.")] = "64KiB",
+    variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = "paced",
+    loader: Annotated[
+        list[str] | None, typer.Option(help="contention: a `crosswind serve` that loads the peer; again for more.")
+    ] = None,
+    placement: Annotated[Placement, typer.Option(help="Where the threads go: it decides the answer.")] = "same-core",
+    compute_cpus: Annotated[str | None, typer.Option(help="explicit: CPUs of the computation, such as 0,2-5.")] = None,
+    traffic_cpus: Annotated[str | None, typer.Option(help="explicit: CPUs of the traffic.")] = None,
+    nice: Annotated[int, typer.Option(help="Nice level of the computation.", min=-20, max=19)] = 0,
+    traffic_nice: Annotated[int, typer.Option(help="Nice level of the traffic.", min=-20, max=19)] = 0,
+    socket_buffer: Annotated[str | None, typer.Option(help="Socket buffers, bytes; else the probe's default.")] = None,
+    congestion_control: Annotated[str | None, typer.Option(help="Such as cubic, bbr.")] = None,
+    target: Annotated[float, typer.Option(help="Stop when the 95 % interval is within this part of IR.")] = 0.05,
+    loss_target: Annotated[float, typer.Option(help="... or the loss at full rate is known to this part.")] = 0.01,
+    max_seconds: Annotated[float, typer.Option(help="Stop at the latest then.", min=1, max=86400)] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of the shuffled levels.")] = 1,
+    name: Annotated[str | None, typer.Option(help="What to call the measurement.")] = None,
+    sweep: Annotated[SweepKind | None, typer.Option(help="Measure again for each of several values.")] = None,
+    values: Annotated[str | None, typer.Option(help="The sweep's values, separated by commas.")] = None,
+    resume: Annotated[bool, typer.Option(help="Keep the points of the sweep that are complete.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file (measurement.parquet), or the sweep's directory.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Measure interference."""
+    arguments: dict[str, Any] = {
+        "peer": peer or None,
+        "kernel": kernel,
+        "matrix": matrix,
+        "diagonals": diagonals,
+        "task": task,
+        "direction": direction,
+        "message_bytes": parse_bytes(message_size, "--message-size"),
+        "streams": streams,
+        "wait": wait,
+        "paced_by": paced_by,
+        "pacing_chunk_bytes": parse_bytes(pacing_chunk, "--pacing-chunk"),
+        "variation": variation,
+        "loaders": tuple(loader or ()),
+        "placement": placement,
+        "compute_cpus": parse_cpus(compute_cpus, "--compute-cpus"),
+        "traffic_cpus": parse_cpus(traffic_cpus, "--traffic-cpus"),
+        "nice": nice,
+        "traffic_nice": traffic_nice,
+        "socket_buffer_bytes": parse_bytes(socket_buffer, "--socket-buffer") if socket_buffer else None,
+        "congestion_control": congestion_control,
+        "target": target,
+        "loss_target": loss_target,
+        "max_seconds": max_seconds,
+        "seed": seed,
+    }
+    if name:
+        arguments["name"] = name
+    if sweep:
+        raise typer.Exit(_sweep(sweep, values, resume, out, arguments, json))
+    if values:
+        raise DescriptionError("--values is given without --sweep", "values", "say which sweep: --sweep message-size")
+    raise typer.Exit(_once(out or Path("measurement.parquet"), arguments, json))
+
+
+def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
+    from crosswind.measure import measure as probe
+    from crosswind.model.fit import fit
+
+    writable(out)
+    with progress_bar() as advance:
+        measurement = probe(**arguments, progress=advance)
+    measurement.save(out)
+    tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
+    try:
+        result = fit(measurement)
+    except DescriptionError as error:
+        if not measurement.partial:
+            raise
+        tell(f"too little was sampled for a fit: {error}")
+        return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
+    tell_warnings(result.warnings)
+    if json:
+        print_json(result.to_dict())
+    else:
+        print_fit(result)
+    if measurement.header["ended"] == "interrupted":
+        return INTERRUPTED
+    return 0 if result.trustworthy else UNTRUSTED
+
+
+def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:
+    from crosswind.sweep import parse_values, run_sweep
+
+    directory = out or Path(f"sweep-{kind}")
+    with progress_bar() as advance:
+        result = run_sweep(
+            kind,
+            directory,
+            parse_values(kind, values) if values else None,
+            resume=resume,
+            progress=advance,
+            **arguments,
+        )
+    tell(f"wrote {directory} ({len(result.points)} points)")
+    rows = result.to_arrow().to_pylist()
+    if json:
+        print_json({"kind": kind, "directory": str(directory), "points": rows})
+    else:
+        from crosswind.cli.console import print_table
+
+        columns = list(rows[0]) if rows else []
+        cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
+        print_table([(c, "right") for c in columns], cells)
+    return 0 if result.complete else INTERRUPTED
+
+
+def writable(path: Path) -> None:
+    """Refuse an output path now rather than after minutes of measuring.
+
+    Raises
+    ------
+    DescriptionError
+        When the file could not be written.
+    """
+    if path.is_dir():
+        raise DescriptionError(
+            f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet"
+        )
+    if not path.absolute().parent.is_dir():
+        raise DescriptionError(f"--out is {str(path)!r}, in a directory that does not exist", "out", "make it first")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("measure", help=EXAMPLES)(measure)

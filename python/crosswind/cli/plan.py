@@ -1,0 +1,86 @@
+"""`crosswind plan`: Platform -> Plan."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.plan import Method, Plan, Ports
+from crosswind.plan import plan as find_plan
+
+EXAMPLES = """
+Find the rates at which the tree computes most tasks per second, and what limits each node.
+
+Examples:
+
+    crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports single
+
+    crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports multi --json | jq .throughput_tasks_per_s
+"""
+
+
+def plan(
+    platform: Annotated[Path, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")],
+    task_size_mb: Annotated[float, typer.Option(help="Input of a task, MB (greater than 0).")],
+    task_work: Annotated[float, typer.Option(help="Work of a task, work units (greater than 0).")],
+    ports: Annotated[Ports, typer.Option(help="Sends that a node may have under way.")] = "multi",
+    method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
+) -> None:
+    """Find the best steady rates of a platform."""
+    result = find_plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports, method=method)
+    if out:
+        result.save(out)
+    tell_warnings(result.warnings)
+    if json:
+        print_json(result.to_dict())
+    else:
+        _print(result, nodes)
+
+
+def _print(plan: Plan, most: int) -> None:
+    d = plan.data
+    against = plan.throughput_tasks_per_s / d["root_only_tasks_per_s"] if d["root_only_tasks_per_s"] else float("inf")
+    print_table(
+        [("", "left"), ("", "right")],
+        [
+            ["throughput", f"{plan.throughput_tasks_per_s:.4f} tasks/s"],
+            ["no schedule beats", f"{plan.bound_tasks_per_s:.4f} tasks/s (gap {100 * plan.gap_to_exact:.3g} %)"],
+            ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s ({against:.2f} times less)"],
+        ],
+        title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
+        f"{d['ports']} port, {d['method']}",
+    )
+    shown = (
+        sorted(plan.nodes, key=lambda n: -n["received_tasks_per_s"])[:most] if len(plan.nodes) > most else plan.nodes
+    )
+    columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
+    columns += [("rank", "right"), ("limited by", "left")]
+    columns += [("+1 MB/s in", "right"), ("+1 MB/s out", "right"), ("+1 work/s", "right")]
+    rows = [
+        [
+            n["name"],
+            n["parent"] or "",
+            f"{n['received_tasks_per_s']:.4f}",
+            f"{n['computed_tasks_per_s']:.4f}",
+            "never" if n["never_send"] else str(n["rank"] or ""),
+            n["limited_by"],
+            f"{n['gain_per_receive_mb_per_s']:+.4f}",
+            f"{n['gain_per_send_mb_per_s']:+.4f}",
+            f"{n['gain_per_work_per_s']:+.4f}",
+        ]
+        for n in shown
+    ]
+    print_table(columns, rows)
+    if len(plan.nodes) > most:
+        print_table([("", "left")], [[f"and {len(plan.nodes) - most} nodes that receive less (--nodes, --json)"]])
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("plan", help=EXAMPLES)(plan)

@@ -1,0 +1,41 @@
+"""`crosswind report`: anything measured or planned -> one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.cli.console import tell
+
+EXAMPLES = """
+Write one self-contained HTML file about measurements, sweeps, platforms and plans: no network needed to read it.
+
+Examples:
+
+    crosswind report measurement.parquet plan.json -o report.html
+
+    crosswind report sweep-footprint/ --figures figures/
+"""
+
+
+def report(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="measurement.parquet, plan.json, platform.toml, sweep directories.", metavar="FILE..."),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
+    figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
+) -> None:
+    """Write one HTML file about what was measured and planned."""
+    from crosswind.report import report as write
+
+    path = write(files, out, figures)
+    tell("wrote the report:")
+    typer.echo(str(path))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("report", help=EXAMPLES)(report)

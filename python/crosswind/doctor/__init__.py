@@ -1,0 +1,114 @@
+"""What this host lacks, or what will disturb a measurement, with the command that mends it.
+
+Judges what `crosswind.host` describes. Changes nothing, needs no privilege, and sends nothing but a greeting to a
+peer that is named.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from pathlib import Path
+
+from crosswind import host
+from crosswind.doctor import network, processor, surroundings
+from crosswind.doctor.finding import Finding, Level
+from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
+from crosswind.errors import CrosswindError
+from crosswind.host.activity import Snapshot
+from crosswind.host.network import default_interfaces
+from crosswind.host.network import offloads as offload_states
+from crosswind.host.tree import ROOT, UNKNOWN
+
+__all__ = ["Finding", "Level", "examine"]
+
+
+def examine(
+    peer: str | None = None, seconds: float = 1.0, *, root: Path = ROOT, greet: Greet | None = None
+) -> list[Finding]:
+    """Look at this host, and at a peer when one is named.
+
+    Parameters
+    ----------
+    peer : str, optional
+        HOST:PORT of a `crosswind serve`. Without one, the interface of the default route is looked at.
+    seconds : float
+        How long to watch the CPUs, s, greater than 0; 1 s tells loads of 0.02 CPU apart.
+    root : Path
+        Where `proc` and `sys` lie.
+    greet : callable, optional
+        Shakes hands with a peer; `crosswind.serve.greet` by default.
+
+    Returns
+    -------
+    list of Finding
+        The worst first; what is in order is there too, with the value that was seen.
+
+    Examples
+    --------
+    >>> findings = examine(seconds=0.1)
+    >>> {"cpus", "cpu-quota", "steal", "foreign-load"} <= {finding.code for finding in findings}
+    True
+    """
+    before = Snapshot.take(root)
+    time.sleep(seconds)
+    activity = Snapshot.take(root).since(before)
+    found = [
+        processor.enough_cpus(root),
+        processor.quota(root),
+        *processor.frequency(root),
+        processor.threads_per_core(root),
+        processor.steal(activity, root),
+        *processor.foreign_load(activity, [os.getpid()], root),
+        processor.autogroup(root),
+        processor.clock(root),
+        *processor.accounting(root),
+        network.congestion_control(root),
+        network.socket_buffers(root),
+        *network.isolated(root),
+        *network.moving_interrupts([process.name for process in activity.present]),
+        surroundings.memory(root),
+        *surroundings.permissions(root),
+        surroundings.open_files(),
+        *surroundings.programs(),
+    ]
+    for interface in _interfaces(peer, root):
+        states = offload_states(interface) if root == ROOT else {}
+        found += network.path_of(interface, states, root)
+    found += _peer(peer, greet or _probe_greeting())
+    worst = ("problem", "warning", "note", "ok")
+    return sorted(found, key=lambda finding: worst.index(finding.level))
+
+
+def _interfaces(peer: str | None, root: Path) -> list[str]:
+    if peer is None:
+        return [name for name in default_interfaces(root) if name != "lo"] or ["lo"]
+    try:
+        name = host.interface_to(peer)
+    except CrosswindError:
+        return []  # the peer's own finding says so
+    return [] if name == UNKNOWN else [name]
+
+
+def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
+    if peer is None:
+        seen = "no peer was named: `crosswind measure` would start one on this machine, on loopback"
+        hint = (
+            "run `crosswind serve --listen 0.0.0.0:7117` on another machine, then `crosswind doctor --peer HOST:7117`"
+        )
+        return [Finding("peer", "note", seen, hint)]
+    found = reachable(peer)
+    if greet is not None and found[0].level != "problem":
+        host_, port = host.split_address(peer, DEFAULT_PORT)
+        found += greeting(f"[{host_}]:{port}" if ":" in host_ else f"{host_}:{port}", greet)
+    return found
+
+
+def _probe_greeting() -> Greet | None:
+    """Return the probe's greeting; None where this build has no probe, and then only the connection is tried."""
+    try:
+        found: Greet | None = getattr(importlib.import_module("crosswind.serve"), "greet", None)
+    except ImportError:
+        return None
+    return found

@@ -1,0 +1,100 @@
+"""Control groups, version 1 and 2: how much CPU this process may have.
+
+A quota makes two cores one: computing slows while receiving on another core, without a byte of interference.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from crosswind.host.tree import ROOT, text
+
+
+def groups(controller: str, root: Path = ROOT) -> list[Path]:
+    """Directories of this process's group and its ancestors for a controller, the innermost first.
+
+    Parameters
+    ----------
+    controller : str
+        "cpu", "cpuset", "memory"; looked for in version 1 and in version 2's single hierarchy.
+    root : Path
+        Where `proc` and `sys` lie.
+
+    Returns
+    -------
+    list of Path
+        Below `root`; empty where no such hierarchy is mounted (as in `ip netns exec`, which mounts a bare `/sys`).
+    """
+    own: dict[str, str] = {}
+    for line in (text(root, "proc/self/cgroup") or "").splitlines():
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        own.update(dict.fromkeys(controllers.split(","), path))
+    found: list[Path] = []
+    for line in (text(root, "proc/self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) < 5 or len(kind) < 3:
+            continue
+        if kind[0] == "cgroup2" and "" in own:
+            path = own[""]
+        elif kind[0] == "cgroup" and controller in kind[2].split(",") and controller in own:
+            path = own[controller]
+        else:
+            continue
+        mounted, at = PurePosixPath(fields[3]), root / fields[4].lstrip("/")
+        inside = PurePosixPath(path)
+        # In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
+        below = inside.relative_to(mounted) if inside.is_relative_to(mounted) else PurePosixPath()
+        found.extend(at / step for step in (below, *below.parents))
+    return found
+
+
+@dataclass(frozen=True)
+class Quota:
+    """A CPU quota: `cpus` (greater than 0; infinity: none) and the directory of the `group` that sets it."""
+
+    cpus: float
+    group: Path
+
+
+def cpu_quota(root: Path = ROOT) -> Quota | None:
+    """CPUs that this process may use at most: the tightest quota of its group and all its ancestors.
+
+    Returns
+    -------
+    Quota or None
+        None where it cannot be told, because no hierarchy with CPU quotas is mounted.
+    """
+    tightest: Quota | None = None
+    for group in groups("cpu", root):
+        found = _quota(group)
+        if found is not None and (tightest is None or found < tightest.cpus):
+            tightest = Quota(found, group)
+    return tightest
+
+
+def _quota(group: Path) -> float | None:
+    """CPUs that one group allows, None where it is no group that could tell."""
+    whole = text(group, "cpu.max")
+    if whole is not None:  # version 2: "max 100000" or "150000 100000"
+        quota, _, period = whole.partition(" ")
+    elif (group / "cpu.cfs_quota_us").exists():
+        quota, period = text(group, "cpu.cfs_quota_us") or "", text(group, "cpu.cfs_period_us") or ""
+    else:  # a root group has no quota file: where the hierarchy is there at all, it sets none
+        return math.inf if (group / "cgroup.procs").exists() else None
+    try:
+        return math.inf if quota in ("max", "-1") else int(quota) / int(period or "100000")
+    except (ValueError, ZeroDivisionError):
+        return None
+
+
+def throttled(root: Path = ROOT) -> int | None:
+    """How often the quota has stopped this process's group since the group began; None where it is not told."""
+    for group in groups("cpu", root):
+        for line in (text(group, "cpu.stat") or "").splitlines():
+            if line.startswith("nr_throttled "):
+                return int(line.split()[1])
+    return None

@@ -1,0 +1,76 @@
+"""Reading `/proc` and `/sys`, or a copy of them under another root, without ever failing.
+
+What cannot be read is `None` here and "unknown" in a description: a container, another kernel or a missing
+permission must never keep anybody from measuring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path("/")
+UNKNOWN = "unknown"
+
+
+def text(root: Path, path: str) -> str | None:
+    """Return the stripped content of a small file below `root`, or None where it cannot be read."""
+    try:
+        return (root / path).read_text(errors="replace").strip()
+    except OSError:  # gone, forbidden, or a driver that answers with an error
+        return None
+
+
+def told(root: Path, path: str) -> str:
+    """Return the content of a one-line file with its white space made single, or "unknown"."""
+    found = text(root, path)
+    return " ".join(found.split()) if found else UNKNOWN
+
+
+def number(root: Path, path: str) -> int | None:
+    """Return the whole number in a file, or None."""
+    found = text(root, path)
+    try:
+        return int(found) if found is not None else None
+    except ValueError:
+        return None
+
+
+def names(root: Path, path: str) -> list[str]:
+    """Return the names in a directory, sorted; none where it cannot be listed."""
+    try:
+        return sorted(entry.name for entry in (root / path).iterdir())
+    except OSError:
+        return []
+
+
+def parse_cpus(listed: str) -> list[int]:
+    """Return the CPUs of a kernel list such as `0-3,8`.
+
+    Examples
+    --------
+    >>> parse_cpus("0-3,8")
+    [0, 1, 2, 3, 8]
+    """
+    cpus: list[int] = []
+    for part in filter(None, (piece.strip() for piece in listed.split(","))):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def list_cpus(cpus: Iterable[int]) -> str:
+    """CPUs as the kernel writes them.
+
+    Examples
+    --------
+    >>> list_cpus([8, 0, 1, 2, 3])
+    '0-3,8'
+    """
+    runs: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if runs and cpu == runs[-1][1] + 1:
+            runs[-1][1] = cpu
+        else:
+            runs.append([cpu, cpu])
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)

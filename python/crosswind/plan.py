@@ -1,0 +1,139 @@
+"""Plan: the rates of the schedule that loses least, and the proof that none is faster (`plan.json`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from crosswind import _core
+from crosswind.platform import Platform, as_html_table, read_bytes
+from crosswind.tabular import Tabular
+
+Ports = Literal["single", "multi"]
+Method = Literal["exact", "greedy"]
+
+
+@dataclass(frozen=True)
+class Plan(Tabular):
+    """The steady state of a platform for one kind of task.
+
+    Attributes
+    ----------
+    data : dict
+        The content of `plan.json` (docs/reference/files.md).
+    """
+
+    data: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Plan:
+        """Read a `plan.json`.
+
+        Raises
+        ------
+        DescriptionError
+            When it is no plan, or one of another schema version.
+        """
+        return cls(json.loads(_core.read_plan(read_bytes(path), str(path))))
+
+    @property
+    def throughput_tasks_per_s(self) -> float:
+        """Tasks per second that the whole tree computes."""
+        return float(self.data["throughput_tasks_per_s"])
+
+    @property
+    def bound_tasks_per_s(self) -> float:
+        """Upper bound on the throughput of any schedule, tasks per second."""
+        return float(self.data["bound_tasks_per_s"])
+
+    @property
+    def gap_to_exact(self) -> float:
+        """(bound - throughput) / bound, in 0..1."""
+        return float(self.data["gap_to_exact"])
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """One entry per node, in the platform's order."""
+        return list(self.data["nodes"])
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind when trusting the figures."""
+        return list(self.data["warnings"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of `plan.json`."""
+        return dict(self.data)
+
+    def save(self, path: str | Path) -> None:
+        """Write a `plan.json`."""
+        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per node."""
+        return pa.Table.from_pylist(self.nodes)
+
+    def __repr__(self) -> str:
+        d = self.data
+        rate = f"{self.throughput_tasks_per_s:.6g} tasks/s"
+        return f"Plan({d['platform']!r}, {d['ports']}-port, {rate}, {len(self.nodes)} nodes)"
+
+    def _repr_html_(self) -> str:
+        d = self.data
+        caption = f"{d['platform']}: {self.throughput_tasks_per_s:.4g} tasks/s ({d['ports']} port, {d['method']})"
+        return as_html_table(caption, self.nodes)
+
+
+def plan(
+    platform: Platform | str | Path,
+    *,
+    task_size_mb: float,
+    task_work: float,
+    ports: Ports = "multi",
+    method: Method = "exact",
+) -> Plan:
+    """Find the rates at which the tree computes most tasks per second.
+
+    Parameters
+    ----------
+    platform : Platform or path
+        The tree of nodes.
+    task_size_mb : float
+        Input of a task, MB, greater than 0 (Z of the paper).
+    task_work : float
+        Work of a task, work units, greater than 0.
+    ports : {"multi", "single"}
+        Sends that a node may have under way.
+    method : {"exact", "greedy"}
+        The best rates, or those of the paper's greedy rule with the gap to the best.
+
+    Returns
+    -------
+    Plan
+        With a bound that no schedule can beat.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument is out of range, or the platform is wrong.
+
+    Notes
+    -----
+    interference-aware-scheduling, section 3, with the corrections of docs/papers/.
+
+    Examples
+    --------
+    >>> root = {"name": "r", "compute_per_s": 2.0}
+    >>> leaf = {"name": "a", "parent": "r", "compute_per_s": 4.0, "receive_limit_mb_per_s": 10.0}
+    >>> pair = Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, leaf]})
+    >>> plan(pair, task_size_mb=1.0, task_work=1.0).throughput_tasks_per_s
+    6.0
+    """
+    if not isinstance(platform, Platform):
+        platform = Platform.load(platform)
+    return Plan(json.loads(_core.plan(platform._checked, task_size_mb, task_work, ports, method)))

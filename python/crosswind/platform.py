@@ -1,0 +1,140 @@
+"""Platform: a tree of nodes, their compute rates, links and interference rates (`platform.toml`)."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+from crosswind.tabular import Tabular
+
+
+class Platform(Tabular):
+    """A tree of nodes; the root holds the input data.
+
+    Fields, units and ranges of a node are those of `platform.toml` (docs/reference/files.md).
+
+    Examples
+    --------
+    >>> root = {"name": "r", "compute_per_s": 2.0}
+    >>> leaf = {"name": "a", "parent": "r", "compute_per_s": 4.0, "receive_limit_mb_per_s": 10.0}
+    >>> platform = Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, leaf]})
+    >>> len(platform), platform.nodes[1]["parent"]
+    (2, 'r')
+    """
+
+    def __init__(self, checked: _core.Platform) -> None:
+        self._checked = checked
+
+    @classmethod
+    def load(cls, path: str | Path) -> Platform:
+        """Read a `platform.toml`.
+
+        Raises
+        ------
+        DescriptionError
+            With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
+        """
+        return cls(_core.Platform.from_toml(read_bytes(path), str(path)))
+
+    @classmethod
+    def from_toml(cls, text: str, file: str = "platform.toml") -> Platform:
+        """Check a platform given as TOML text."""
+        return cls(_core.Platform.from_toml(text.encode(), file))
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Platform:
+        """Check a platform given as a dictionary with the fields of `platform.toml`."""
+        try:
+            text = json.dumps(description, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
+            raise DescriptionError(f"platform: {error}", "description", hint) from None
+        return cls(_core.Platform.from_json(text.encode(), "platform"))
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self._checked.name
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """The nodes as in the file."""
+        nodes: list[dict[str, Any]] = self.to_dict()["node"]
+        return nodes
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What is allowed but suspicious, such as an interference rate times its link's rate above 1."""
+        warnings: list[dict[str, str]] = json.loads(self._checked.warnings_json())
+        return warnings
+
+    def __len__(self) -> int:
+        return len(self._checked)
+
+    def __repr__(self) -> str:
+        return f"Platform({self.name!r}, {len(self)} nodes)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of `platform.toml` as a dictionary."""
+        description: dict[str, Any] = json.loads(self._checked.to_json())
+        return description
+
+    def to_toml(self) -> str:
+        """Return the content of `platform.toml` as text."""
+        return self._checked.to_toml()
+
+    def save(self, path: str | Path, comment: str = "") -> None:
+        """Write a `platform.toml`, with a comment on top."""
+        head = "".join(f"# {line}\n".replace("# \n", "#\n") for line in comment.splitlines())
+        Path(path).write_text(head + self.to_toml(), encoding="utf-8")
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per node."""
+        return pa.Table.from_pylist(self.nodes)
+
+    def _repr_html_(self) -> str:
+        return as_html_table(self.name, self.nodes)
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a description's bytes, refusing at once what is no file or far too large.
+
+    Raises
+    ------
+    DescriptionError
+        When there is no such file, or it cannot be read.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if size > _core.LARGEST_DESCRIPTION_BYTES:
+            limit = _core.LARGEST_DESCRIPTION_BYTES / 1e6
+            raise DescriptionError(
+                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read",
+                "too-large",
+                "is this the right file?",
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file") from None
+
+
+def as_html_table(caption: str, rows: list[dict[str, Any]], most: int = 200) -> str:
+    """Return rows as an HTML table for notebooks, at most `most` of them."""
+    columns = list(dict.fromkeys(key for row in rows[:most] for key in row))
+
+    def cell(value: Any) -> str:
+        text = f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+        return f"<td>{html.escape(text)}</td>"
+
+    head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
+    body = "".join("<tr>" + "".join(cell(row.get(c)) for c in columns) + "</tr>" for row in rows[:most])
+    more = f"<tr><td>and {len(rows) - most} more</td></tr>" if len(rows) > most else ""
+    return f"<table><caption>{html.escape(caption)}</caption><tr>{head}</tr>{body}{more}</table>"

@@ -1,0 +1,69 @@
+"""The other end of a measurement: answers probes, moves their bytes, keeps their rates.
+
+`python -m crosswind.serve` is what a measurement without a peer starts for itself; people use `crosswind serve`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+from crosswind import _core
+
+DEFAULT_LISTEN = "127.0.0.1:7117"
+
+
+def serve(
+    listen: str = DEFAULT_LISTEN,
+    on_listening: Callable[[str], None] = lambda address: None,
+    *,
+    should_stop: Callable[[], bool] | None = None,
+) -> None:
+    """Be the other end of measurements until ctrl-C, or until `should_stop()` is true.
+
+    Parameters
+    ----------
+    listen : str
+        HOST:PORT; port 0 takes a free one. Off loopback, anybody who reaches the port may measure with this host.
+    on_listening : callable
+        Told the address in use, once.
+    should_stop : callable, optional
+        Asked ten times a second.
+
+    Raises
+    ------
+    MeasurementError
+        When the address is not this host's, or in use.
+
+    Examples
+    --------
+    >>> addresses = []
+    >>> serve("127.0.0.1:0", addresses.append, should_stop=lambda: True)
+    >>> addresses[0].startswith("127.0.0.1:")
+    True
+    """
+    try:
+        _core.serve(listen, on_listening, should_stop)
+    except KeyboardInterrupt:
+        return
+
+
+def _main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m crosswind.serve", description=__doc__)
+    parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT")
+    parser.add_argument("--cpus", default="", metavar="0,1", help="CPUs to run on")
+    parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started this ends")
+    options = parser.parse_args(arguments)
+    if options.end_with_parent:
+        _core.end_with_parent()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the parent's to handle: it needs us until it has ended
+    if options.cpus:
+        os.sched_setaffinity(0, {int(cpu) for cpu in options.cpus.split(",")})
+    serve(options.listen, lambda address: print(address, flush=True))
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -1,0 +1,37 @@
+"""Anything that is a table at heart: through Arrow to pandas and polars, without copies where they allow it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Tabular:
+    """Gives `to_pandas` and `to_polars` to a class that has `to_arrow`."""
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table as Arrow."""
+        raise NotImplementedError  # every subclass has its own columns
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> pl.DataFrame:
+        """Return the table as a polars frame.
+
+        Raises
+        ------
+        ModuleNotFoundError
+            When polars is not installed: `pip install crosswind[polars]`.
+        """
+        import polars
+
+        frame = polars.from_arrow(self.to_arrow())
+        if not isinstance(frame, polars.DataFrame):
+            raise TypeError("a table became a single column")
+        return frame
