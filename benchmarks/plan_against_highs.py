@@ -1,4 +1,4 @@
-"""Claim: a tree of 1,000 nodes is planned at least 100 times faster than its linear program is built and solved by HiGHS.
+"""Claim: a tree of 1,000 nodes is planned at least 100 times faster than HiGHS gets and solves its linear program.
 
 HiGHS gets the program in arrays, whole, with its default settings on one thread; its building (numpy), hand-over and
 solving are timed apart, and the ratio to solving alone stands beside the ratio to all. Both plan the same trees in one
@@ -86,10 +86,13 @@ def main() -> None:
     claim = {"nodes": count, "at_least_times_faster": 100, "smallest_median": least}
     path = record.write("plan_against_highs", ["numpy", "highspy"], claim=claim, holds=least >= 100, cases=cases)
     for case in cases:
+        whole = case["times_faster_than_build_and_solve"]["median"]
+        alone = case["times_faster_than_solve_alone"]["median"]
         print(
-            f"{case['ports']:>6}: {case['times_faster_than_build_and_solve']['median']:.0f} times faster than build and solve "
-            f"({case['highs_s']['median'] * 1e3:.2f} ms), {case['times_faster_than_solve_alone']['median']:.0f} than solve "
-            f"alone; plan {case['plan_s']['median'] * 1e6:.0f} us, optima within {case['largest_relative_difference']:.1e}"
+            f"{case['ports']:>6}: plan {case['plan_s']['median'] * 1e6:.0f} us, "
+            f"HiGHS {case['highs_s']['median'] * 1e3:.2f} ms: "
+            f"{whole:.0f} times faster than build and solve, {alone:.0f} than solve alone; "
+            f"optima within {case['largest_relative_difference']:.1e}"
         )
     print(path)
 
