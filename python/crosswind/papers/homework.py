@@ -220,7 +220,8 @@ def situations(platform: Platform, node: str) -> list[str]:
     """Question 5: the k + 2 situations in which a node with k children must be measured, and no more.
 
     Alone (C^n), receiving (MR^n, C_r^n), and receiving while sending to each child (C_sr^n(i)): the link from the
-    parent is idle at first, and in a steady state a node that sends also receives. The root receives from nobody: k + 1.
+    parent is idle at first, and in a steady state a node that sends also receives. The root receives from nobody:
+    k + 1.
 
     Raises
     ------
