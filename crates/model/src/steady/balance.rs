@@ -54,6 +54,8 @@ impl Balance {
             buffer.resize(count, 0.0);
         }
         self.high.fill(0.0);
+        self.keyed.clear();
+        self.keyed.extend((0..count as u32).map(|at| (0.0, at))); // already in order for the price 0
         let mut low = self.greedy(offers, port_room, side, 0.0);
         std::mem::swap(&mut self.low, &mut self.tried);
         let sum = |flows: &[f64]| flows.iter().sum::<f64>();
@@ -100,12 +102,9 @@ impl Balance {
     /// The best flows for `gain_i - price weight_i` under the port alone, into `tried`.
     fn greedy(&mut self, offers: &[Offer], port_room: f64, side: &Side, price: f64) -> Touch {
         self.tried.fill(0.0);
-        self.keyed.clear();
-        for (at, offer) in offers.iter().enumerate() {
-            let key = (offer.gain() - price * side.weight(offer)) * offer.per_port;
-            if key > 0.0 {
-                self.keyed.push((key, at as u32));
-            }
+        for (key, at) in &mut self.keyed {
+            let offer = &offers[*at as usize];
+            *key = (offer.gain() - price * side.weight(offer)) * offer.per_port;
         }
         let mut touch = Touch { won: 0.0, used: 0.0, port_price: 0.0 };
         let mut room = port_room;
@@ -116,12 +115,14 @@ impl Balance {
             touch.won += offer.gain() * amount;
             touch.used += side.weight(offer) * amount;
         };
-        let descending = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
         let mut rest = &mut self.keyed[..];
+        if rest.len() > SORTED_BELOW {
+            rest = worthwhile(rest);
+        }
         while rest.len() > SORTED_BELOW {
             let middle = rest.len() / 2;
-            rest.select_nth_unstable_by(middle, descending);
+            rest.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let (first, second) = rest.split_at_mut(middle);
             let needed: f64 = first.iter().map(|&(_, at)| full(at)).sum();
             if needed <= room {
@@ -132,8 +133,8 @@ impl Balance {
                 rest = first;
             }
         }
-        rest.sort_unstable_by(descending);
-        for &(key, at) in rest.iter() {
+        insertion_sort(rest);
+        for &(key, at) in rest.iter().take_while(|(key, _)| *key > 0.0) {
             let needed = full(at);
             if needed > room {
                 take(at, room * offers[at as usize].per_port);
@@ -144,5 +145,30 @@ impl Balance {
             room -= needed;
         }
         touch
+    }
+}
+
+/// Moves the entries with a key above 0 to the front; them.
+fn worthwhile(keyed: &mut [(f64, u32)]) -> &mut [(f64, u32)] {
+    let mut count = 0;
+    for at in 0..keyed.len() {
+        if keyed[at].0 > 0.0 {
+            keyed.swap(count, at);
+            count += 1;
+        }
+    }
+    &mut keyed[..count]
+}
+
+/// Highest key first. The order is nearly that of the last price: a pass and a few moves.
+fn insertion_sort(keyed: &mut [(f64, u32)]) {
+    for end in 1..keyed.len() {
+        let moving = keyed[end];
+        let mut at = end;
+        while at > 0 && keyed[at - 1].0 < moving.0 {
+            keyed[at] = keyed[at - 1];
+            at -= 1;
+        }
+        keyed[at] = moving;
     }
 }
