@@ -6,10 +6,8 @@
 //! the lines that touch the dual there meet at the next price to try. It ends when the dual lies on both lines; then a
 //! mixture of the two flows meets the constraint exactly and is optimal.
 
+use super::ranking::{FEW, highest_first};
 use super::station::{Offer, Side};
-
-/// Beyond this many children the greedy rule selects instead of sorting.
-const SORTED_BELOW: usize = 48;
 
 /// Prices tried before the search settles for what it has, with the bound that it proved. Ordinary searches need
 /// fewer than 12.
@@ -117,10 +115,10 @@ impl Balance {
         };
         let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
         let mut rest = &mut self.keyed[..];
-        if rest.len() > SORTED_BELOW {
+        if rest.len() > FEW {
             rest = worthwhile(rest);
         }
-        while rest.len() > SORTED_BELOW {
+        while rest.len() > FEW {
             let middle = rest.len() / 2;
             rest.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let (first, second) = rest.split_at_mut(middle);
@@ -133,7 +131,7 @@ impl Balance {
                 rest = first;
             }
         }
-        insertion_sort(rest);
+        highest_first(rest); // nearly the order of the last price
         for &(key, at) in rest.iter().take_while(|(key, _)| *key > 0.0) {
             let needed = full(at);
             if needed > room {
@@ -158,17 +156,4 @@ fn worthwhile(keyed: &mut [(f64, u32)]) -> &mut [(f64, u32)] {
         }
     }
     &mut keyed[..count]
-}
-
-/// Highest key first. The order is nearly that of the last price: a pass and a few moves.
-fn insertion_sort(keyed: &mut [(f64, u32)]) {
-    for end in 1..keyed.len() {
-        let moving = keyed[end];
-        let mut at = end;
-        while at > 0 && keyed[at - 1].0 < moving.0 {
-            keyed[at] = keyed[at - 1];
-            at -= 1;
-        }
-        keyed[at] = moving;
-    }
 }

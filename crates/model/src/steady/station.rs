@@ -40,8 +40,6 @@ pub(crate) struct Offer {
     pub per_port: f64,
     /// Most tasks per second that the child's subtree can take.
     pub limit: f64,
-    /// Tasks won per room of the port, the paper's priority; multi-port: the order of lowest interference rates.
-    pub priority: f64,
 }
 
 impl Offer {

@@ -9,6 +9,7 @@ use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use crosswind_schema::platform::Shape;
 
 use super::balance::Balance;
+use super::ranking::highest_first;
 use super::serve::{serve, serve_to};
 use super::single;
 use super::station::{Best, Offer, Station, Stop};
@@ -156,7 +157,15 @@ impl Walk {
             Ports::Single => (1.0 / link, link),
             Ports::Multi => (1.0, 1.0),
         };
-        Offer { child: place as u32, cost, port, per_port, limit, priority: (1.0 - cost) * per_port }
+        Offer { child: place as u32, cost, port, per_port, limit }
+    }
+
+    /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
+    fn priority(&self, place: usize) -> f64 {
+        match self.ports {
+            Ports::Single => (1.0 - self.cost[place]) * self.stations[place].receive,
+            Ports::Multi => 1.0 - self.cost[place],
+        }
     }
 
     /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
@@ -171,7 +180,7 @@ impl Walk {
         let mut up =
             Up { best: vec![idle; count], flow: vec![0.0; count], order: vec![0; count], served: vec![0; count] };
         let exact_single = method == Method::Exact && self.ports == Ports::Single;
-        let (mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Balance::default());
+        let (mut keyed, mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Vec::new(), Balance::default());
         for place in (0..count).rev() {
             let station = &self.stations[place];
             let range = self.children(place);
@@ -182,13 +191,17 @@ impl Walk {
                 }
                 continue;
             }
-            offers.clear();
+            keyed.clear();
             for child in range.clone() {
                 if !self.never_send(child) {
-                    offers.push(self.offer(child, up.best[child].rate));
+                    keyed.push((self.priority(child), child as u32));
                 }
             }
-            in_order(&mut offers);
+            highest_first(&mut keyed);
+            offers.clear();
+            for &(_, child) in &keyed {
+                offers.push(self.offer(child as usize, up.best[child as usize].rate));
+            }
             flows.clear();
             flows.resize(offers.len(), 0.0);
             let best = match exact_single {
@@ -199,11 +212,13 @@ impl Walk {
                 up.flow[offer.child as usize] = flow;
             }
             if let Some((kind, price)) = best.side.filter(|&(_, price)| exact_single && price > 0.0) {
-                offers.iter_mut().for_each(|o| o.priority = single::priority(station, o, kind, price));
-                in_order(&mut offers);
+                for (entry, offer) in keyed.iter_mut().zip(&offers) {
+                    entry.0 = single::priority(station, offer, kind, price);
+                }
+                highest_first(&mut keyed);
             }
-            for (place, offer) in up.order[range].iter_mut().zip(&offers) {
-                *place = offer.child;
+            for (place, &(_, child)) in up.order[range].iter_mut().zip(&keyed) {
+                *place = child;
             }
             up.served[place] = offers.len() as u32;
             up.best[place] = best;
@@ -330,13 +345,6 @@ fn refused(columns: &Columns<'_>, root: usize, ports: Ports) -> Result<(), Model
         }
     }
     Ok(())
-}
-
-/// Highest priority first; equal ones in the order of the file.
-fn in_order(offers: &mut [Offer]) {
-    if offers.len() > 1 {
-        offers.sort_unstable_by(|a, b| b.priority.total_cmp(&a.priority).then(a.child.cmp(&b.child)));
-    }
 }
 
 /// A share of a task that is too small to count is none: it would only overflow when divided by.
