@@ -8,7 +8,7 @@ from trees import ONE_GROUP_V2, plant, process, stat
 
 from crosswind.doctor import examine, network, peer, processor, surroundings
 from crosswind.errors import MeasurementError
-from crosswind.host import Snapshot, interface_to, is_same_machine, machine
+from crosswind.host import Snapshot, interface_to, is_same_machine
 
 CPU = "sys/devices/system/cpu"
 CLOCK = "sys/devices/system/clocksource/clocksource0"
@@ -259,25 +259,26 @@ def test_an_address_that_is_none_is_a_finding_not_an_error(address):
 
 def test_a_peer_that_speaks_another_language_is_a_problem(listener):
     def greet(address):
-        raise MeasurementError("it answered GET /", "handshake")
+        raise MeasurementError(f"{address} speaks version 2 of the protocol; this build speaks 1", "peer", "mend it so")
 
-    [found] = peer.greeting(listener, greet, "0.1.0")
+    [found] = peer.greeting(listener, greet)
     assert found.level == "problem"
-    assert "GET /" in found.message
+    assert "version 2" in found.message
+    assert found.hint == "mend it so"
 
 
-def test_a_peer_of_another_version_is_a_problem_with_both_versions(listener):
-    [found] = peer.greeting(listener, lambda _: {"version": "0.2.0", "host": "n"}, "0.1.0")
-    assert found.level == "problem"
-    assert "0.2.0" in found.message
-    assert "0.1.0" in found.message
+def test_a_peer_that_hangs_up_is_a_problem(listener):
+    findings = examine(listener, seconds=0.0, greet=lambda address: (_ for _ in ()).throw(ConnectionResetError()))
+    assert by_code(findings)["peer-handshake"].level == "problem"
 
 
 def test_a_peer_on_the_same_kernel_behind_another_address_is_found_out():
-    answer = {"version": "0.1.0", "host": "n", "machine": machine()}
-    found = by_code(peer.greeting("203.0.113.1:7117", lambda _: answer, "0.1.0"))
+    answer = {"host": "n", "loopback": True, "rtt_s": 0.0002}
+    found = by_code(peer.greeting("203.0.113.1:7117", lambda _: answer))
     assert found["peer-kernel"].level == "warning"
-    assert "peer-kernel" not in by_code(peer.greeting("203.0.113.1:7117", lambda _: answer | {"machine": "x"}, "0.1.0"))
+    assert "0.200 ms" in found["peer-handshake"].message
+    assert "peer-kernel" not in by_code(peer.greeting("203.0.113.1:7117", lambda _: answer | {"loopback": False}))
+    assert "peer-kernel" not in by_code(peer.greeting("127.0.0.1:7117", lambda _: answer))  # peer-place says so
 
 
 def test_the_peers_own_interface_is_the_one_that_is_looked_at(listener):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pyarrow as pa
 import pytest
+import synthetic
 
 from crosswind import host
 from crosswind.errors import AgentLost, DescriptionError
@@ -42,7 +43,14 @@ def measurement(arguments, ended="settled"):
         },
         "traffic": traffic | {"congestion_control": "cubic", "socket_buffer_bytes": None},
         "variation": "paced",
-        "peers": [{"address": "127.0.0.1:7117", "host": "h", "loopback": True, "rtt_s": 1e-4}],
+        "peers": [
+            {
+                "address": arguments.get("peer") or f"127.0.0.1:{arguments['matrix']}",
+                "host": "h",
+                "loopback": True,
+                "rtt_s": 1e-4,
+            }
+        ],
         "channels": [{"peer": 0, "direction": "receive", "unpaced_mb_per_s": 900.0, "top_mb_per_s": 800.0}],
         "block_s": 0.1,
         "settle_s": 0.03,
@@ -150,6 +158,15 @@ def test_other_arguments_are_refused_by_name_and_value(tmp_path):
     assert "--no-resume" in error.value.hint
 
 
+def test_arguments_with_which_nothing_could_be_measured_may_be_mended(tmp_path):
+    def refuse(**arguments):
+        raise DescriptionError("streams is 99; it must be in 1..64", "streams")
+
+    with pytest.raises(DescriptionError, match="99"):
+        run_sweep("footprint", tmp_path, VALUES, measure=refuse, streams=99)
+    assert run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=9).complete
+
+
 def test_points_of_another_host_are_refused(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe())
     index = json.loads((tmp_path / "sweep.json").read_text())
@@ -207,7 +224,7 @@ def test_two_sweeps_do_not_share_a_directory(tmp_path):
 
 
 def test_a_callable_task_is_written_by_its_name(tmp_path):
-    run_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), task=json.dumps)
+    run_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), peer="a:1", task=json.dumps)
     assert json.loads((tmp_path / "sweep.json").read_text())["arguments"]["task"] == "json.dumps"
 
 
@@ -264,8 +281,7 @@ def fitted(found):
     matrix = found.header["kernel"]["matrix"]
     ir, top = 1e-4 * math.log2(matrix), 4000.0 / math.log2(matrix)
     channel = SimpleNamespace(
-        peer="p:1",
-        direction="receive",
+        channel=0,
         estimator="available",
         ir_s_per_mb=ir,
         ir_ci95=(ir * 0.9, ir * 1.1),
@@ -287,13 +303,16 @@ def test_losses_are_compared_at_the_highest_rate_that_all_points_reached(tmp_pat
     assert table["matched_mb_per_s"].to_pylist() == pytest.approx([top] * 4)
     assert table["loss_at_matched"].to_pylist() == pytest.approx([1e-4 * bits * top for bits in (3, 4, 5, 6)])
     assert table["upper_bound_s_per_mb"].null_count == 4
+    # A peer that is started for each point has another port each time, and is one peer all the same.
+    assert table["peer"].to_pylist() == ["h"] * 4
     # At their own tops all four lose the same: that comparison would show nothing.
     assert np.ptp(table["loss_at_top"].to_numpy()) == pytest.approx(0)
 
 
 def test_a_sweep_is_a_table_in_pandas_polars_and_html(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), peer="node7:7117")
     sweep = Sweep.load(tmp_path, fit=fitted)
+    assert set(sweep.to_pandas()["peer"]) == {"node7:7117"}
     assert list(sweep.to_pandas()["value"]) == VALUES
     assert sweep.to_polars().height == 4
     assert sweep._repr_html_().count("<tr>") == 5
@@ -310,3 +329,32 @@ def test_an_unfinished_sweep_without_any_point_is_an_empty_table(tmp_path):
 def test_the_loss_is_unknown_where_nothing_idle_was_measured():
     without_idle = SimpleNamespace(x_mb_per_s=np.array([5.0]), y_work_per_s=np.array([1.0]), level=np.array([1.0]))
     assert math.isnan(loss_at(without_idle, 5.0))
+
+
+def test_the_fits_of_a_sweep_find_the_law_behind_each_point(tmp_path):
+    def measure(progress, **arguments):
+        # Twice the connections, twice the interference; the curve is straight, so the loss at one rate doubles too.
+        return synthetic.measurement(1e-4 * arguments["streams"], None, cycles=30, noise=0.01, drift=0.0)
+
+    sweep = run_sweep("streams", tmp_path, [1, 2], measure=measure)
+    table = sweep.to_arrow()
+    assert table["direction"].to_pylist() == ["receive", "receive"]
+    # The estimator `available` counts per second of CPU left to us: the law itself, up to the noise.
+    low, high = table["loss_at_matched"].to_pylist()
+    assert high / low == pytest.approx(2, rel=0.1)
+    assert all(row["ir_low"] < row["ir_s_per_mb"] < row["ir_high"] for row in table.to_pylist())
+
+
+def test_a_point_with_too_few_samples_for_a_fit_is_shown_without_figures(tmp_path):
+    def refuse_one(found):
+        if found.header["kernel"]["matrix"] == 16:
+            raise DescriptionError("too few samples for a fit", "no-fit")
+        return fitted(found)
+
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    sweep = Sweep.load(tmp_path, fit=refuse_one)
+    assert [value for value, _ in sweep.fits] == [8, 32, 64]
+    rows = sweep.to_arrow().to_pylist()
+    assert [row["value"] for row in rows] == VALUES
+    assert [math.isnan(row["ir_s_per_mb"]) for row in rows] == [False, True, False, False]
+    assert (rows[1]["direction"], rows[1]["settled"]) == ("receive", False)

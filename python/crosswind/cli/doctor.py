@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table
+from crosswind.cli.console import print_json
 
 UNTRUSTED = 3
 
@@ -34,8 +34,10 @@ def doctor(
     if json:
         print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
     else:
-        rows = [[f.level, f.message, f.hint or ""] for f in findings]
-        print_table([("", "left"), ("seen", "left"), ("hint", "left")], rows)
+        for finding in findings:
+            typer.echo(f"{finding.level:8} {finding.message}")
+            if finding.hint:
+                typer.echo(f"{'':8}   {finding.hint}")
     if disturbed:
         raise typer.Exit(UNTRUSTED)
 

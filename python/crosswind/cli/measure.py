@@ -11,6 +11,7 @@ import typer
 from crosswind.cli.console import print_json, progress_bar, tell, tell_warnings
 from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
+from crosswind.sizes import parse_bytes
 
 UNTRUSTED = 3
 INTERRUPTED = 130
@@ -23,30 +24,6 @@ PacedBy = Literal["peer", "sender", "receiver"]
 Variation = Literal["paced", "contention"]
 Placement = Literal["same-core", "other-core", "free", "explicit"]
 SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
-
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
-
-
-def parse_bytes(text: str, option: str) -> int:
-    """Read a size such as 64KiB, 1MB or 65536.
-
-    Raises
-    ------
-    DescriptionError
-        When it is no size.
-
-    Examples
-    --------
-    >>> parse_bytes("64KiB", "--message-size"), parse_bytes("1MB", "--message-size")
-    (65536, 1000000)
-    """
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*", text)
-    if not match or match[2].lower() not in _UNITS:
-        raise DescriptionError(
-            f"{option} is {text!r}; it must be a number of bytes", "size", "such as 65536, 64KiB, 1MB"
-        )
-    return int(float(match[1]) * _UNITS[match[2].lower()])
-
 
 def parse_cpus(text: str | None, option: str) -> list[int] | None:
     """Read a CPU list such as 0,2-5, as the kernel writes them.

@@ -14,7 +14,7 @@ from pathlib import Path
 from crosswind import host
 from crosswind.doctor import network, processor, surroundings
 from crosswind.doctor.finding import Finding, Level
-from crosswind.doctor.peer import Greet, greeting, reachable
+from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
 from crosswind.host.activity import Snapshot
 from crosswind.host.network import default_interfaces
@@ -38,7 +38,7 @@ def examine(
     root : Path
         Where `proc` and `sys` lie.
     greet : callable, optional
-        Asks a peer for its version, host name and `crosswind.host.machine`; the probe's own by default.
+        Shakes hands with a peer; `crosswind.serve.greet` by default.
 
     Returns
     -------
@@ -100,7 +100,8 @@ def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)
     if greet is not None and found[0].level != "problem":
-        found += greeting(peer, greet, host.versions()["version_crosswind"])
+        host_, port = host.split_address(peer, DEFAULT_PORT)
+        found += greeting(f"[{host_}]:{port}" if ":" in host_ else f"{host_}:{port}", greet)
     return found
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from crosswind.doctor.finding import Finding
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.host import machine, network
+from crosswind.host import network
 from crosswind.host.route import interface_to, is_same_machine, split_address
-from crosswind.host.tree import ROOT, UNKNOWN
+from crosswind.host.tree import ROOT
 
 DEFAULT_PORT = 7117
 _TRIES = 5
@@ -23,7 +23,8 @@ LONG_RTT_S = 0.005
 # Never reach a network card: both ends work on the same CPUs.
 _WITHOUT_CARD = ("loopback", "veth", "bridge", "tun")
 
-# Asks a peer who it is: {"version", "host", "machine"}; any may be missing.
+# Shakes hands with a peer: {"host": its name, "loopback": whether it runs on this same kernel, "rtt_s"}. Raises
+# MeasurementError when it is no peer, or one of another version.
 Greet = Callable[[str], Mapping[str, Any]]
 
 
@@ -77,21 +78,17 @@ def _place(host: str, same: bool, root: Path = ROOT) -> Finding:
     return Finding("peer-place", "warning", seen, hint)
 
 
-def greeting(address: str, greet: Greet, own_version: str, root: Path = ROOT) -> list[Finding]:
-    """Whether the peer is a Crosswind of our version, and whether it runs on our own kernel."""
+def greeting(address: str, greet: Greet) -> list[Finding]:
+    """Return whether the peer is a Crosswind that speaks our language, and whether it runs on our own kernel."""
     try:
         answer = greet(address)
     except (CrosswindError, OSError) as error:
-        hint = "is another program listening there? start `crosswind serve` on a free port"
+        hint = "install the same version of Crosswind there; is another program listening on that port?"
         mend = error.hint if isinstance(error, CrosswindError) and error.hint else hint
         return [Finding("peer-handshake", "problem", f"peer {address} does not answer as Crosswind: {error}", mend)]
-    name, version = answer.get("host", UNKNOWN), str(answer.get("version", UNKNOWN))
-    found = [Finding("peer-handshake", "ok", f"peer {address} is {name}, Crosswind {version}")]
-    if UNKNOWN not in (version, own_version) and version != own_version:
-        seen = f"peer {address} runs Crosswind {version}, this host {own_version}"
-        found = [Finding("peer-handshake", "problem", seen, f"`pip install crosswind=={own_version}` there")]
-    kernel = answer.get("machine", UNKNOWN)
-    if kernel != UNKNOWN and kernel == machine(root) and not is_same_machine(split_address(address)[0]):
+    seen = f"peer {address} is {answer['host']}, round trip {1e3 * answer['rtt_s']:.3f} ms"
+    found = [Finding("peer-handshake", "ok", seen)]
+    if answer["loopback"] and not is_same_machine(address):
         seen = f"peer {address} has another address but runs on this same kernel (container or network namespace)"
         hint = "for figures that hold, run `crosswind serve` on another machine"
         found.append(Finding("peer-kernel", "warning", seen, hint))

@@ -2,8 +2,8 @@
 
 The CPU time of the traffic's threads is explained by what they did: calls, bytes, wake-ups (MEASURING.md, section A1).
 The loss of compute rate is split in two: the traffic's threads took the CPU (displacement), or the computing thread
-did less work per CPU second (slow-down: softirq charged to it, caches, memory, clock). schedstat sees the first, only the
-computation itself sees the second (MEASURING.md, section A13).
+did less work per CPU second (slow-down: softirq charged to it, caches, memory, clock). schedstat sees the first, only
+the computation itself sees the second (MEASURING.md, section A13).
 """
 
 from __future__ import annotations
@@ -91,9 +91,14 @@ def fit_cost(measurement: Measurement, channel: int, *, seed: int = 0) -> CostFi
     found = _solve(np.einsum("ni,nj,n->ij", did, did, weight**2), (weight**2 * spent) @ did)
     drawn = _resampled(did, spent, weight, cycle, seed)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
+    call, gb, wakeup = ((float(a), float(b)) for a, b in zip(low, high, strict=True))
     return CostFit(
-        *(float(value) for value in found),
-        *((float(a), float(b)) for a, b in zip(low, high, strict=True)),
+        per_call_us=float(found[0]),
+        per_gb_s=float(found[1]),
+        per_wakeup_us=float(found[2]),
+        per_call_ci95=call,
+        per_gb_ci95=gb,
+        per_wakeup_ci95=wakeup,
         all_in_per_gb_s=float(spent.sum() / did[:, 1].sum()),
         median_error=float(np.median(np.abs(did @ found - spent) / spent)),
         blocks=spent.size,
@@ -141,8 +146,9 @@ def attribute(
 ) -> Attribution:
     """Split the loss between two states, given as (idle, loaded) sums over blocks.
 
-    The rate is c s: CPU share c = CPU seconds / seconds, times speed s = work / CPU seconds. The loss 1 - c s / (c0 s0) is split
-    by the average over both orders of changing c and s (Shapley), so that neither is favoured and the parts add up:
+    The rate is c s: CPU share c = CPU seconds / seconds, times speed s = work / CPU seconds. The loss 1 - c s / (c0 s0)
+    is split by the average over both orders of changing c and s (Shapley), so that neither is favoured and the parts
+    add up:
     displacement = (1 - c/c0)(1 + s/s0)/2, slow-down = (1 - s/s0)(1 + c/c0)/2.
 
     Returns

@@ -1,7 +1,7 @@
 """The equations of table 2: a line through (transfer rate, normalised compute rate), and a parabola beside it.
 
-y = c - IR x, by ordinary least squares; IR is the negative slope (interference-in-java, section 1). The same with c held at
-1, which is what the law 1 - IR TR of interference-aware-scheduling, section 3.1, assumes.
+y = c - IR x, by ordinary least squares; IR is the negative slope (interference-in-java, section 1). The same with c
+held at 1, which is what the law 1 - IR TR of interference-aware-scheduling, section 3.1, assumes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Floats = NDArray[np.float64]
 class Errors:
     """How far measured values lie from predicted ones.
 
-    The papers state errors without saying of what; their two texts on one data set (5.2 % and 12.4 % at most) agree only
-    if one means parts of the full rate and the other parts of the measured rate (E1-4). So both are here, by name.
+    The papers state errors without saying of what; their two texts on one data set (5.2 % and 12.4 % at most) agree
+    only if one means parts of the full rate and the other parts of the measured rate (E1-4). So both are here, by name.
 
     Attributes
     ----------

@@ -52,6 +52,8 @@ class Points:
         The unit of resampling, and the block's number.
     asked_mb_per_s, level : numpy.ndarray
         Rate asked (0: none; NaN: unpaced), and it as a part of the channel's top (unpaced: 1).
+    check : numpy.ndarray of bool
+        Whether the block is a check point, from outside the ladder.
     t_s, seconds : numpy.ndarray
         Middle of the block, and the length of its time base, s.
     estimator : str
@@ -66,6 +68,7 @@ class Points:
     block: Ints
     asked_mb_per_s: Floats
     level: Floats
+    check: Rows
     t_s: Floats
     seconds: Floats
     estimator: Estimator
@@ -94,6 +97,7 @@ def points(
     channel: int,
     estimator: Estimator = "available",
     phase: Sequence[str] | None = None,
+    drop_foreign: bool = True,
 ) -> Points:
     """Return one point per block in which `channel` was the only one that could move bytes.
 
@@ -110,6 +114,8 @@ def points(
         The time base. See `available_is_valid` for whether `available` means anything here.
     phase : sequence of str, optional
         Phases to use; by default `ladder` and `check`, or `contention` in a measurement made that way.
+    drop_foreign : bool
+        Whether intervals with foreign load are left out.
 
     Returns
     -------
@@ -126,7 +132,7 @@ def points(
     if not 0 <= channel < len(channels):
         raise DescriptionError(f"channel is {channel}; the measurement has {len(channels)}", "channel")
     rows = in_phases(measurement, phase) & alone(measurement, channel) & ~columns["settling"].astype(bool)
-    quiet = ~foreign(columns, estimator)
+    quiet = ~foreign(columns, estimator) | (not drop_foreign)
     kept = rows & quiet
     block, first, member = np.unique(columns["block"][kept], return_index=True, return_inverse=True)
 
@@ -145,6 +151,7 @@ def points(
             block=block.astype(np.int64),
             asked_mb_per_s=asked,
             level=np.where(np.isnan(asked), 1.0, asked / top),
+            check=in_phases(measurement, ("check",))[kept][first],
             t_s=per_block(columns["t_s"] + columns["dt_s"] / 2) / np.bincount(member, minlength=block.size),
             seconds=seconds,
             estimator=estimator,

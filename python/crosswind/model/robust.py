@@ -27,7 +27,7 @@ def theil_sen(x: ArrayLike, y: ArrayLike, cycle: ArrayLike) -> float:
 
     Examples
     --------
-    >>> theil_sen([0, 1, 2, 3], [5, 4, 3, 99], [0, 0, 0, 0])
+    >>> theil_sen([0, 1, 2, 3, 4], [5, 4, 3, 2, 99], [0] * 5)
     -1.0
     """
     xs, ys = np.asarray(x, float), np.asarray(y, float)

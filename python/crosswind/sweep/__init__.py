@@ -77,7 +77,7 @@ def run_sweep(
         raise DescriptionError("the footprint sweep varies the matrix, which only `diagonals` has", "sweep", hint)
     if what.argument == "matrix" and measure_arguments.get("task") is not None:
         raise DescriptionError("the footprint sweep varies the matrix, but a task of your own computes", "sweep")
-    directory = Path(directory)
+    directory, probe = Path(directory), measure or _probe()
     asked = new_index(what, values, measure_arguments, host.describe(interfaces=()))
     with _alone_in(directory):
         if not resume:
@@ -85,7 +85,7 @@ def run_sweep(
         index = _taken_up(asked, directory, values is None) if (directory / NAME).exists() else asked
         index.save(directory)
         with suppress(KeyboardInterrupt):  # what is complete is on disk, and `Sweep.complete` tells
-            _measure_missing(index, directory, measure or _probe(), measure_arguments, progress)
+            _measure_missing(index, directory, probe, measure_arguments, progress)
     return Sweep.load(directory)
 
 
@@ -106,6 +106,8 @@ def _forget(directory: Path) -> None:
 
 def _taken_up(asked: Index, directory: Path, usual: bool) -> Index:
     there = Index.load(directory)
+    if not any(there.file(directory, value).exists() for value in there.values):
+        return asked  # nothing was measured with other arguments: they may have been what was wrong
     taken = there.taken_up_by(asked, directory)
     return there if usual else taken
 

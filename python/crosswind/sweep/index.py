@@ -71,7 +71,7 @@ class Index:
     def save(self, directory: Path) -> None:
         """Write the index; an existing one is replaced only once the new one is complete."""
         part = directory / f"{NAME}.part"
-        part.write_text(json.dumps(asdict(self), indent=2) + "\n")
+        part.write_text(json.dumps({"schema_version": self.schema_version} | asdict(self), indent=2) + "\n")
         part.replace(directory / NAME)
 
     def file(self, directory: Path, value: Value) -> Path:

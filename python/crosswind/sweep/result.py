@@ -20,6 +20,17 @@ from crosswind.sweep.kinds import Value, kind_of
 from crosswind.tabular import Tabular
 
 Floats = NDArray[np.float64]
+_FIGURES = (
+    "ir_s_per_mb",
+    "ir_low",
+    "ir_high",
+    "upper_bound_s_per_mb",
+    "intercept",
+    "transfer_max_mb_per_s",
+    "loss_at_top",
+    "matched_mb_per_s",
+    "loss_at_matched",
+)
 
 
 def _fit(measurement: Measurement) -> Any:
@@ -75,21 +86,32 @@ class Sweep(Tabular):
         """Whether every value that was asked for has been measured."""
         return len(self.points) == len(self.values)
 
-    @functools.cached_property
+    @property
     def fits(self) -> list[tuple[Value, Any]]:
-        """The fit of each point; computed once."""
-        return [(value, self.fit(measurement)) for value, measurement in self.points]
+        """The fits of the points that have one; computed once."""
+        return [(value, found) for (value, _), found in zip(self.points, self._fits, strict=True) if found]
 
-    def matched_rate_mb_per_s(self) -> dict[tuple[str, str], float]:
-        """Return the highest rate that every point reached, by (peer, direction), MB/s.
+    @functools.cached_property
+    def _fits(self) -> list[Any]:
+        """The fit of each point, None where too little was sampled for one."""
+        return [self._fit_of(measurement) for _, measurement in self.points]
+
+    def _fit_of(self, measurement: Measurement) -> Any:
+        try:
+            return self.fit(measurement)
+        except DescriptionError:
+            return None
+
+    def matched_rate_mb_per_s(self) -> dict[tuple[int, str], float]:
+        """Return the highest rate that every point reached, by (index of the peer, direction), MB/s.
 
         Interference is curved: slopes over different ranges do not compare, losses at one rate do. On the time base of
         each point's estimator, as the points themselves.
         """
-        reached: dict[tuple[str, str], float] = {}
-        for _, fitted in self.fits:
-            for channel in fitted.channels:
-                key = (channel.peer, channel.direction)
+        reached: dict[tuple[int, str], float] = {}
+        for (_, measurement), fitted in zip(self.points, self._fits, strict=True):
+            for channel in fitted.channels if fitted else ():
+                key = _key(measurement, channel.channel)
                 rates, _ = curve(channel.points[channel.estimator])
                 reached[key] = min(reached.get(key, np.inf), float(rates.max(initial=0.0)))
         return reached
@@ -99,20 +121,25 @@ class Sweep(Tabular):
 
         Columns: `value`, `peer`, `direction`, `estimator`, `ir_s_per_mb` with its 95 % interval `ir_low`, `ir_high`,
         `upper_bound_s_per_mb` (null unless IR is about 0), `intercept`, `transfer_max_mb_per_s`, `loss_at_top`,
-        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`.
+        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`. Figures are NaN
+        where too little was sampled for a fit.
         """
         return pa.Table.from_pylist(list(self._rows()), schema=self._schema())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        matched = self.matched_rate_mb_per_s()
-        for (value, measurement), (_, fitted) in zip(self.points, self.fits, strict=True):
+        matched, names = self.matched_rate_mb_per_s(), self._peer_names()
+        for (value, measurement), fitted in zip(self.points, self._fits, strict=True):
+            if fitted is None:
+                yield from _without_fit(value, measurement, names)
+                continue
             for channel in fitted.channels:
                 low, high = channel.ir_ci95
-                rate = matched[channel.peer, channel.direction]
+                peer, direction = _key(measurement, channel.channel)
+                rate = matched[peer, direction]
                 yield {
                     "value": value,
-                    "peer": channel.peer,
-                    "direction": channel.direction,
+                    "peer": names[peer],
+                    "direction": direction,
                     "estimator": channel.estimator,
                     "ir_s_per_mb": channel.ir_s_per_mb,
                     "ir_low": low,
@@ -127,14 +154,18 @@ class Sweep(Tabular):
                     "elapsed_s": measurement.header["elapsed_s"],
                 }
 
+    def _peer_names(self) -> list[str]:
+        """Each peer's address; its host where the address is another one at each point (a peer started for each)."""
+        peers = [measurement.header["peers"] for _, measurement in self.points]
+        seen = zip(*peers, strict=False)
+        return [p[0]["address"] if len({each["address"] for each in p}) == 1 else str(p[0]["host"]) for p in seen]
+
     def _schema(self) -> pa.Schema:
         named = isinstance(kind_of(self.kind).values[0], str)
-        numbers = ["ir_s_per_mb", "ir_low", "ir_high", "upper_bound_s_per_mb", "intercept", "transfer_max_mb_per_s"]
-        numbers += ["loss_at_top", "matched_mb_per_s", "loss_at_matched"]
         return pa.schema(
             [("value", pa.string() if named else pa.int64())]
             + [(name, pa.string()) for name in ("peer", "direction", "estimator")]
-            + [(name, pa.float64()) for name in numbers]
+            + [(name, pa.float64()) for name in _FIGURES]
             + [("settled", pa.bool_()), ("elapsed_s", pa.float64())]
         )
 
@@ -145,6 +176,21 @@ class Sweep(Tabular):
         body = "".join("<tr>" + "".join(f"<td>{_cell(row[name])}</td>" for name in shown) + "</tr>" for row in rows)
         title = f"{self.kind} ({len(self.points)} of {len(self.values)} points{', ' + self.unit if self.unit else ''})"
         return f"<table><caption>{html.escape(title)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def _key(measurement: Measurement, channel: int) -> tuple[int, str]:
+    """Index of the peer, and direction."""
+    found = measurement.header["channels"][channel]
+    return int(found["peer"]), str(found["direction"])
+
+
+def _without_fit(value: Value, measurement: Measurement, names: list[str]) -> Iterator[dict[str, Any]]:
+    """Rows that say what was measured, and nothing more: a point must not be missing in silence."""
+    header = measurement.header
+    for channel in header["channels"]:
+        row = {"value": value, "peer": names[channel["peer"]], "direction": channel["direction"]}
+        figures = dict.fromkeys(_FIGURES, float("nan")) | {"upper_bound_s_per_mb": None}
+        yield row | {"estimator": "none", "settled": False, "elapsed_s": header["elapsed_s"]} | figures
 
 
 def _cell(value: Any) -> str:

@@ -12,7 +12,7 @@ pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> B
     if station.alone() >= station.receive {
         return Best { rate: station.receive, stop: Stop::Receive, prices: Prices::link_only() };
     }
-    let (local, link) = (station.local(), station.link());
+    let (local, link) = (station.side(SideKind::Local), station.side(SideKind::Receive));
     let (mut local_room, mut link_room, mut port_room) = (local.room, link.room, station.send);
     let (mut won, mut sent) = (0.0, 0.0);
     for (offer, flow) in offers.iter().zip(flows.iter_mut()) {

@@ -1,9 +1,10 @@
 //! The exact optimum of a node with a single port.
 //!
 //! Where the paper's order ends at the port or has served everybody, it is optimal. Where it ends at (3), or at (2) with
-//! a drop (E0-5), a second constraint counts besides the port (E0-4). The best rate under the port and (3) is one
-//! program, that under the port and (2) another, and the optimum is the smaller of the two: what may be sent in all,
-//! `min(T, (receive - T) / drop)`, is the smaller of two terms, and "is T possible?" is yes below each term's best.
+//! a drop (E0-5), a second constraint counts besides the port (E0-4): never both. What may be sent in all at the rate T is
+//! `min(T, (receive - T) / drop)`, whose terms meet at `T* = receive / (1 + drop)`. If the best flows under the port and
+//! (3) alone break (2), their rate lies above T*, so T* is possible and the best rate under (2) is at least T*, where (2) is
+//! the smaller term: flows that hold it hold (3). The same the other way round.
 
 use super::balance::{Balance, Balanced};
 use super::serve::{rate, serve};
@@ -14,7 +15,7 @@ const ROUNDING: f64 = 1e-13;
 
 /// The best rate of a node; `offers` stand in the order of priority. Writes the flows.
 ///
-/// The second value is the price of the other constraint when the order by [`Offer::priority`] is not the optimal one.
+/// The second value is the price of the other constraint where the order by [`Offer::priority`] is not the optimal one.
 pub(crate) fn best(
     station: &Station,
     offers: &[Offer],
@@ -22,64 +23,51 @@ pub(crate) fn best(
     flows: &mut [f64],
 ) -> (Best, Option<(SideKind, f64)>) {
     let served = serve(station, offers, flows);
-    let at_once = match served.stop {
-        Stop::Filled | Stop::Port => true,
-        Stop::Receive => station.drop == 0.0 || station.alone() >= station.receive,
-        Stop::Local => false,
+    let likelier = match served.stop {
+        Stop::Filled | Stop::Port => return (served, None),
+        Stop::Receive if station.drop == 0.0 || station.alone() >= station.receive => return (served, None),
+        Stop::Receive => SideKind::Receive,
+        Stop::Local => SideKind::Local,
     };
-    if at_once {
-        return (served, None);
+    let mut found = under(station, likelier, offers, balance, flows);
+    let limit = station.may_send(found.0.rate);
+    if station.drop == 0.0 && found.0.rate > station.receive {
+        // The link allows less, whatever is sent: all flows in proportion.
+        let wanted = station.per_task() * station.receive - station.compute;
+        flows.iter_mut().for_each(|flow| *flow *= wanted / found.1.won);
+        return (Best { rate: station.receive, stop: Stop::Receive, prices: Prices::link_only() }, None);
     }
-    let port = station.send;
-    let local = balance.solve(offers, port, &station.local(), flows);
-    let local_rate = (station.compute + local.won) / station.per_task();
-    if station.drop == 0.0 {
-        if local_rate <= station.receive {
-            return found(station, SideKind::Local, &local, local_rate);
-        }
-        // The link allows less: all flows in proportion.
-        let share = (station.per_task() * station.receive - station.compute) / local.won;
-        flows.iter_mut().for_each(|flow| *flow *= share);
-        let best = Best { rate: station.receive, stop: Stop::Receive, prices: Prices::link_only() };
-        return (best, None);
+    let mut kind = likelier;
+    if found.1.sent > limit * (1.0 + ROUNDING) {
+        kind = if likelier == SideKind::Local { SideKind::Receive } else { SideKind::Local };
+        found = under(station, kind, offers, balance, flows);
     }
-    if local.sent <= station.may_send(local_rate) * (1.0 + ROUNDING) {
-        return found(station, SideKind::Local, &local, local_rate);
-    }
-    let link = balance.solve(offers, port, &station.link(), flows);
-    let link_rate = rate(station, link.won, link.sent);
-    if link.sent <= link_rate * (1.0 + ROUNDING) {
-        return found(station, SideKind::Receive, &link, link_rate);
-    }
-    // Each alone breaks the other: the smaller rate is the optimum; find flows for it.
-    let (kind, other, most) = if local_rate < link_rate {
-        (SideKind::Local, local, local_rate)
-    } else {
-        (SideKind::Receive, link, link_rate)
-    };
-    let sum = super::station::Side::sum(station.may_send(most));
-    let at_rate = balance.solve(offers, port, &sum, flows);
-    let needed = station.per_task() * most - station.compute;
-    if at_rate.won > needed {
-        let share = needed / at_rate.won;
-        flows.iter_mut().for_each(|flow| *flow *= share);
-    }
-    found(station, kind, &other, most)
+    (found.0, Some((kind, found.1.side_price)))
 }
 
-fn found(station: &Station, kind: SideKind, at: &Balanced, rate: f64) -> (Best, Option<(SideKind, f64)>) {
-    let prices = Prices::of(station, Some(kind), at.side_price, at.port_price);
+/// The best rate under the port and one other constraint.
+fn under(
+    station: &Station,
+    kind: SideKind,
+    offers: &[Offer],
+    balance: &mut Balance,
+    flows: &mut [f64],
+) -> (Best, Balanced) {
+    let at = balance.solve(offers, station.send, &station.side(kind), flows);
     let stop = match (kind, at.side_price > 0.0) {
+        (SideKind::Local, true) => Stop::Local,
+        (SideKind::Receive, true) => Stop::Receive,
         (_, false) if at.port_price > 0.0 => Stop::Port,
         (_, false) => Stop::Filled,
-        (SideKind::Local, _) => Stop::Local,
-        _ => Stop::Receive,
     };
-    (Best { rate, stop, prices }, Some((kind, at.side_price)))
+    let rate = match kind {
+        SideKind::Local => (station.compute + at.won) / station.per_task(),
+        SideKind::Receive => rate(station, at.won, at.sent),
+    };
+    (Best { rate, stop, prices: Prices::of(station, Some(kind), at.side_price, at.port_price) }, at)
 }
 
 /// The order of service that the exact flows follow: gain less the other constraint's price, per room of the port.
 pub(crate) fn priority(station: &Station, offer: &Offer, kind: SideKind, price: f64) -> f64 {
-    let side = if kind == SideKind::Local { station.local() } else { station.link() };
-    (offer.gain() - price * side.weight(offer)) / offer.port
+    (offer.gain() - price * station.side(kind).weight(offer)) / offer.port
 }

@@ -73,11 +73,6 @@ impl Side {
     pub fn weight(&self, offer: &Offer) -> f64 {
         self.base + self.cost_share * offer.cost
     }
-
-    /// A limit on the plain sum of the flows.
-    pub fn sum(room: f64) -> Self {
-        Self { cost_share: 0.0, base: 1.0, room }
-    }
 }
 
 impl Station {
@@ -91,17 +86,15 @@ impl Station {
         self.compute / self.per_task()
     }
 
-    /// Constraint (3) in the flows alone.
-    pub fn local(&self) -> Side {
-        Side { cost_share: 1.0, base: self.rho, room: self.compute }
-    }
-
-    /// Constraint (2) in the flows alone.
-    pub fn link(&self) -> Side {
-        Side {
-            cost_share: -1.0,
-            base: 1.0 + self.drop * self.per_task(),
-            room: self.per_task() * self.receive - self.compute,
+    /// Constraint (2) or (3) in the flows alone.
+    pub fn side(&self, kind: SideKind) -> Side {
+        match kind {
+            SideKind::Local => Side { cost_share: 1.0, base: self.rho, room: self.compute },
+            SideKind::Receive => Side {
+                cost_share: -1.0,
+                base: 1.0 + self.drop * self.per_task(),
+                room: self.per_task() * self.receive - self.compute,
+            },
         }
     }
 

@@ -1,0 +1,54 @@
+"""What every record of a benchmark says about where and how it came about."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+RECORDS = Path(__file__).parent / "records"
+
+
+def pin_to_one_core() -> int:
+    """Keep this process on one CPU; its number."""
+    cpu = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+    return cpu
+
+
+def spread(samples: list[float]) -> dict[str, Any]:
+    """All samples with their median and range."""
+    return {"median": statistics.median(samples), "low": min(samples), "high": max(samples), "samples": samples}
+
+
+def machine() -> dict[str, Any]:
+    """CPU, cores, kernel and load of this machine."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    cpu = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(), "load_1_min": os.getloadavg()[0]}
+
+
+def write(name: str, packages: list[str], **content: Any) -> Path:
+    """Write `records/NAME.json`: machine, versions and the content."""
+    here = Path(__file__).parent
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    changes = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True, check=False)
+    record = {
+        "benchmark": name,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": commit.stdout.strip(),
+        "uncommitted_changes": bool(changes.stdout.strip()),
+        "machine": machine(),
+        "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in packages}},
+        **content,
+    }
+    RECORDS.mkdir(exist_ok=True)
+    path = RECORDS / f"{name}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return path

@@ -1,0 +1,212 @@
+//! Laws of the planner that need no other solver: every constraint at every node, the dual's proof, invariances, size.
+
+use crosswind_model::{Columns, Rates, Task, plan_columns};
+use crosswind_schema::plan::{LimitedBy, Method, Ports};
+use proptest::prelude::*;
+
+/// A platform by columns that it owns.
+#[derive(Clone, Debug)]
+struct Owned {
+    parent: Vec<i32>,
+    compute: Vec<f64>,
+    send: Vec<f64>,
+    receive: Vec<f64>,
+    drop: Vec<f64>,
+    ir_receive: Vec<f64>,
+    ir_send: Vec<f64>,
+}
+
+impl Owned {
+    fn plan(&self, task: (f64, f64), ports: Ports, method: Method) -> Rates {
+        let columns = Columns {
+            parent: &self.parent,
+            compute_per_s: &self.compute,
+            send_limit_mb_per_s: &self.send,
+            receive_limit_mb_per_s: &self.receive,
+            receive_limit_drop: &self.drop,
+            ir_receive_s_per_mb: &self.ir_receive,
+            ir_send_s_per_mb: &self.ir_send,
+        };
+        plan_columns(&columns, Task::new(task.0, task.1).unwrap(), ports, method).unwrap()
+    }
+
+    /// The largest excess over any constraint of SPEC 1.2, relative to what meets in it.
+    fn excess(&self, rates: &Rates, (size, work): (f64, f64), ports: Ports) -> f64 {
+        let count = self.parent.len();
+        let flow = &rates.received_tasks_per_s;
+        let mut sent = vec![0.0; count];
+        let mut cost = vec![0.0; count];
+        let mut port = vec![0.0; count];
+        for n in 0..count {
+            if let Ok(parent) = usize::try_from(self.parent[n]) {
+                sent[parent] += flow[n];
+                cost[parent] += self.ir_send[n] * size * flow[n]; // share of the parent's compute rate
+                port[parent] += if ports == Ports::Single { flow[n] * size / self.receive[n] } else { flow[n] * size };
+            }
+        }
+        let mut worst = 0.0f64;
+        let mut check = |left: f64, right: f64| {
+            if right.is_finite() {
+                worst = worst.max((left - right) / left.abs().max(right.abs()).max(1e-300));
+            }
+        };
+        for n in 0..count {
+            let below_root = self.parent[n] >= 0;
+            let share = 1.0 - cost[n] - if below_root { self.ir_receive[n] * size * flow[n] } else { 0.0 };
+            check(sent[n], flow[n]);
+            check(rates.computed_tasks_per_s[n], (self.compute[n] / work * share).max(1e-12 * flow[n]));
+            check(port[n], if ports == Ports::Single { 1.0 } else { self.send[n] });
+            if below_root {
+                check(flow[n] + self.drop[n] * sent[n], self.receive[n] / size);
+            }
+            assert!(rates.computed_tasks_per_s[n] >= 0.0 && flow[n] >= 0.0);
+        }
+        worst
+    }
+}
+
+/// Trees of 1 to 40 nodes; zeros, ties and starved nodes are common.
+fn trees() -> impl Strategy<Value = Owned> {
+    let zero_or = |range: std::ops::Range<f64>| prop_oneof![1 => Just(0.0), 3 => range];
+    let node = (
+        any::<prop::sample::Index>(),
+        prop_oneof![1 => Just(0.0), 4 => 0.01..30.0f64, 1 => Just(1.0)],
+        prop_oneof![1 => Just(f64::INFINITY), 3 => 0.1..50.0f64, 1 => Just(2.0)],
+        prop_oneof![3 => (-1.0..3.0f64).prop_map(|e| 10f64.powf(e)), 1 => Just(2.0)],
+        zero_or(0.0..1.0),
+        zero_or(0.0..0.3),
+        zero_or(0.0..0.5),
+    );
+    prop::collection::vec(node, 1..40).prop_map(|nodes| Owned {
+        parent: nodes.iter().enumerate().map(|(n, node)| if n == 0 { -1 } else { node.0.index(n) as i32 }).collect(),
+        compute: nodes.iter().map(|n| n.1).collect(),
+        send: nodes.iter().map(|n| n.2).collect(),
+        receive: nodes.iter().map(|n| n.3).collect(),
+        drop: nodes.iter().map(|n| n.4).collect(),
+        ir_receive: nodes.iter().map(|n| n.5).collect(),
+        ir_send: nodes.iter().map(|n| n.6).collect(),
+    })
+}
+
+const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn every_constraint_holds_and_the_dual_proves_the_exact_plan(tree in trees(), size in 0.1..10.0f64) {
+        let task = (size, 1.0);
+        for ports in PORTS {
+            let exact = tree.plan(task, ports, Method::Exact);
+            let greedy = tree.plan(task, ports, Method::Greedy);
+            for rates in [&exact, &greedy] {
+                prop_assert!(tree.excess(rates, task, ports) <= 1e-10, "excess {}", tree.excess(rates, task, ports));
+            }
+            prop_assert_eq!(exact.gap_to_exact(), 0.0, "{} of {}", exact.throughput_tasks_per_s, exact.bound_tasks_per_s);
+            prop_assert!(greedy.throughput_tasks_per_s <= exact.throughput_tasks_per_s * (1.0 + 1e-12));
+            prop_assert!(exact.throughput_tasks_per_s >= exact.root_only_tasks_per_s * (1.0 - 1e-12));
+            if ports == Ports::Multi {
+                prop_assert_eq!(&greedy.received_tasks_per_s, &exact.received_tasks_per_s);
+            }
+        }
+    }
+
+    #[test]
+    fn more_of_anything_never_makes_the_exact_plan_slower(tree in trees(), at in any::<prop::sample::Index>()) {
+        let n = at.index(tree.parent.len());
+        for ports in PORTS {
+            let before = tree.plan((1.0, 1.0), ports, Method::Exact).throughput_tasks_per_s;
+            let changes: [fn(&mut Owned, usize); 6] = [
+                |t, n| t.compute[n] *= 1.5,
+                |t, n| t.receive[n] *= 1.5,
+                |t, n| t.send[n] *= 1.5,
+                |t, n| t.ir_send[n] *= 0.5,
+                |t, n| t.ir_receive[n] *= 0.5,
+                |t, n| t.drop[n] *= 0.5,
+            ];
+            for change in changes
+            {
+                let mut better = tree.clone();
+                change(&mut better, n);
+                let after = better.plan((1.0, 1.0), ports, Method::Exact).throughput_tasks_per_s;
+                prop_assert!(after >= before * (1.0 - 1e-12));
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_on_the_never_send_list_gets_a_task_and_the_others_are_ranked_without_gaps(tree in trees()) {
+        for (ports, method) in [(Ports::Single, Method::Exact), (Ports::Single, Method::Greedy), (Ports::Multi, Method::Exact)] {
+            let rates = tree.plan((2.0, 1.0), ports, method);
+            let mut ranks: Vec<Vec<u32>> = vec![Vec::new(); tree.parent.len()];
+            for (n, &parent) in tree.parent.iter().enumerate() {
+                let Ok(parent) = usize::try_from(parent) else { continue };
+                let never = tree.ir_send[n] * 2.0 * tree.compute[parent] >= 1.0;
+                prop_assert_eq!(rates.never_send[n], never);
+                if never {
+                    prop_assert_eq!((rates.received_tasks_per_s[n], rates.rank[n]), (0.0, 0));
+                    prop_assert_eq!(rates.limited_by[n], LimitedBy::NeverSend);
+                } else {
+                    ranks[parent].push(rates.rank[n]);
+                }
+            }
+            for mut ranks in ranks {
+                ranks.sort_unstable();
+                prop_assert!(ranks.iter().copied().eq(1..=ranks.len() as u32));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_node_may_not_gain_from_is_not_what_limits_the_tree(tree in trees()) {
+        for ports in PORTS {
+            let rates = tree.plan((1.0, 1.0), ports, Method::Exact);
+            for n in 0..tree.parent.len() {
+                let gains = [rates.gain_per_receive_mb_per_s[n], rates.gain_per_send_mb_per_s[n], rates.gain_per_work_per_s[n]];
+                prop_assert!(gains.iter().all(|g| g.is_finite() && *g >= 0.0));
+                if rates.received_tasks_per_s[n] == 0.0 && tree.parent[n] >= 0 {
+                    prop_assert_eq!(gains, [0.0; 3]);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_ratios_of_a_task_to_the_platform_count(tree in trees()) {
+        for ports in PORTS {
+            let small = tree.plan((2.0, 1.0), ports, Method::Exact);
+            let large = tree.plan((10.0, 5.0), ports, Method::Exact);
+            let difference = small.throughput_tasks_per_s - 5.0 * large.throughput_tasks_per_s;
+            prop_assert!(difference.abs() <= 1e-12 * small.throughput_tasks_per_s);
+        }
+    }
+}
+
+/// A million nodes whose values repeat with different periods.
+fn million(parent: impl Fn(i32) -> i32) -> Owned {
+    let count = 1_000_000;
+    let cycle = |period: i32, least: f64, step: f64| {
+        (0..count).map(|n| least + step * f64::from(n % period)).collect::<Vec<f64>>()
+    };
+    Owned {
+        parent: (0..count).map(|n| if n == 0 { -1 } else { parent(n) }).collect(),
+        compute: cycle(7, 1.0, 2.0),
+        send: cycle(5, 10.0, 10.0),
+        receive: cycle(11, 1.0, 5.0),
+        drop: cycle(3, 0.0, 0.25),
+        ir_receive: cycle(13, 0.0, 0.01),
+        ir_send: cycle(17, 0.0, 0.01),
+    }
+}
+
+#[test]
+fn a_chain_and_a_star_of_a_million_nodes_are_planned_without_recursion() {
+    for tree in [million(|n| n - 1), million(|_| 0)] {
+        for ports in PORTS {
+            let rates = tree.plan((1.0, 1.0), ports, Method::Exact);
+            assert!(tree.excess(&rates, (1.0, 1.0), ports) <= 1e-9);
+            assert_eq!(rates.gap_to_exact(), 0.0);
+            assert!(rates.throughput_tasks_per_s > rates.root_only_tasks_per_s);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+"""The computation without traffic: before any socket, idle between transfers, and how steady it was.
+
+A thread that spins for messages takes half the node while nothing moves: its interference rate is 0, and only the
+baseline without any socket shows the loss (MEASURING.md, A11). So the intercept against that baseline is a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from crosswind.measurement import Measurement
+from crosswind.model.interval import mean_interval
+from crosswind.model.points import Estimator, foreign, in_phases, samples, time_base
+from crosswind.model.robust import theil_sen
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Compute rates without traffic, all on the wall's time base unless said otherwise.
+
+    Attributes
+    ----------
+    bare_per_s : float
+        Work units/s before any socket existed; NaN where that was not measured.
+    idle_per_s, idle_ci95 : float, tuple of float
+        Work units/s in idle blocks of the design, and its interval over cycles.
+    intercept_against_bare : float
+        idle / bare: what is left of the computation when connections are open and nothing moves.
+    drift : float
+        Change of the idle rate from the design's start to its end, parts of its mean (Theil-Sen).
+    noise : float
+        Standard deviation of idle blocks, parts of their mean.
+    correlation : float
+        Lag-1 correlation of idle blocks: why points must not be taken as independent. NaN with fewer than 4 blocks.
+    foreign_share : float
+        Mean part of the computing CPU that went to other people's work; NaN where it cannot be told.
+    blocks : int
+        Number of idle blocks.
+    """
+
+    bare_per_s: float
+    idle_per_s: float
+    idle_ci95: tuple[float, float]
+    intercept_against_bare: float
+    drift: float
+    noise: float
+    correlation: float
+    foreign_share: float
+    blocks: int
+
+
+def baseline(measurement: Measurement) -> Baseline:
+    """Describe the computation without traffic.
+
+    The bare and idle rates are compared on wall time, where a spinning receiver shows; of the intervals in which other
+    people's work was found on the CPU, none is used as long as quiet ones remain.
+    """
+    columns = samples(measurement)
+    used = ~columns["settling"].astype(bool)
+    design = used & in_phases(measurement)
+    idle = design.copy()
+    for channel in range(len(measurement.header["channels"])):
+        idle &= columns[f"channel{channel}_asked_mb_per_s"] == 0
+    bare = used & in_phases(measurement, ("bare",))
+    block, first, y, at = _rates(measurement, _quiet_or_all(columns, idle))
+    bare_rates = _rates(measurement, _quiet_or_all(columns, bare))[2]
+    bare_rate = float(bare_rates.mean()) if bare_rates.size else float("nan")
+    mean, low, high = mean_interval(y, columns["cycle"][first])
+    # One chord from each block to every other; blocks of all cycles are one group here.
+    slope = theil_sen(at[-400:], y[-400:], np.zeros(min(y.size, 400), int))
+    scatter = y - slope * (at - at.mean()) - y.mean() if y.size else y
+    power = float(scatter @ scatter)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = (
+            float(np.sum(columns["foreign_cpu_s"][design]) / np.sum(columns["dt_s"][design])) if design.any() else 0.0
+        )
+    return Baseline(
+        bare_per_s=bare_rate,
+        idle_per_s=mean,
+        idle_ci95=(low, high),
+        intercept_against_bare=mean / bare_rate if bare_rate > 0 else float("nan"),
+        drift=float(slope * np.ptp(at) / y.mean()) if y.size > 1 else float("nan"),
+        noise=float(y.std(ddof=1) / y.mean()) if y.size > 1 else float("nan"),
+        correlation=float(scatter[1:] @ scatter[:-1]) / power if y.size >= 4 and power > 0 else float("nan"),
+        foreign_share=share,
+        blocks=int(block.size),
+    )
+
+
+def _quiet_or_all(columns: dict[str, NDArray[np.float64]], rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    quiet = rows & ~foreign(columns, "wall")
+    return quiet if quiet.any() else rows
+
+
+def _rates(
+    measurement: Measurement, rows: NDArray[np.bool_], estimator: Estimator = "wall"
+) -> tuple[NDArray[np.int64], NDArray[np.intp], Floats, Floats]:
+    """Return number, first row, compute rate and time of each block among `rows`."""
+    columns = samples(measurement)
+    block, first, member = np.unique(columns["block"][rows], return_index=True, return_inverse=True)
+    seconds = np.bincount(member, time_base(measurement, estimator)[rows], block.size)
+    rate = np.bincount(member, columns["work"][rows], block.size) / seconds
+    return block, np.flatnonzero(rows)[first], rate, columns["t_s"][rows][first]

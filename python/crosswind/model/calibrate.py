@@ -1,0 +1,227 @@
+"""Fits -> a calibrated platform: measured rates in the place of guesses, and a warning where one is still a guess."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.errors import DescriptionError
+from crosswind.model.channel import ChannelFit
+from crosswind.model.fit import Fit
+from crosswind.model.trust import Told, warning
+from crosswind.platform import Platform
+
+Node = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A platform, and what in it was not measured.
+
+    Attributes
+    ----------
+    platform : Platform
+        The calibrated platform.
+    warnings : list of dict
+        code, message, hint.
+    """
+
+    platform: Platform
+    warnings: list[Told]
+
+
+def platform_of(fit: Fit, name: str | None = None) -> Calibration:
+    """Return the platform that one measurement describes: the measured host, and one child per peer.
+
+    The host's compute rate, send limit and the price of sending to each peer are measured. What a peer computes and
+    what receiving costs it is measured only on the peer itself; until then it is taken to be like this host, which the
+    warnings say. (For a peer on this same machine that is what it is.)
+
+    Parameters
+    ----------
+    fit : Fit
+    name : str, optional
+        The platform's name; by default the measurement's.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    DescriptionError
+        When no channel could be fitted alone.
+    """
+    return calibrate([fit], None, name)
+
+
+def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str | None = None) -> Calibration:
+    """Put measured values in their place.
+
+    Without `platform`, the first fit's host becomes the root and the peers of all fits its descendants: a peer that was
+    itself measured (another fit has its name) brings its own compute rate and its own price of receiving. With
+    `platform`, nodes named like a measured host or peer get the measured values, and the rest stays as it is.
+
+    Parameters
+    ----------
+    fits : sequence of Fit
+        At least one; one per measured host.
+    platform : Platform, optional
+        What to calibrate.
+    name : str, optional
+        Name of a new platform.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    DescriptionError
+        Without a fit, or when no node of `platform` has the name of anything measured.
+    """
+    if not fits or not any(fit.channels for fit in fits):
+        raise DescriptionError("nothing to calibrate with: no channel was fitted alone", "no-fit", "--direction each")
+    return _recalibrated(fits, platform) if platform else _described(fits, name)
+
+
+def host_of(fit: Fit) -> str:
+    """Return the name of the measured host."""
+    name: str = fit.measurement.header["host"]["name"]
+    return name
+
+
+def peer_names(fit: Fit) -> dict[str, str]:
+    """Return the node name of each peer by address: its own name, or its address where names repeat."""
+    peers = fit.measurement.header["peers"]
+    names = [p["host"] for p in peers]
+    taken = {host_of(fit)}
+    return {
+        p["address"]: n if n and n not in taken and names.count(n) == 1 else p["address"]
+        for p, n in zip(peers, names, strict=True)
+    }
+
+
+def _rate(ir: ChannelFit | None) -> float:
+    """Return an interference rate that a platform may have: noise below 0 is 0."""
+    return max(ir.ir_s_per_mb, 0.0) if ir else 0.0
+
+
+def _send_limit(fit: Fit) -> float | None:
+    sends = [c.transfer_max_mb_per_s for c in fit.channels if c.direction == "send"]
+    return max(sends) if sends else None
+
+
+def _receive_price(fit: Fit) -> float:
+    """Return what receiving costs this host, s/MB: the mean over its peers."""
+    prices = [_rate(c) for c in fit.channels if c.direction == "receive"]
+    return sum(prices) / len(prices) if prices else 0.0
+
+
+def _compute(fit: Fit) -> float:
+    return fit.baseline.idle_per_s
+
+
+def _link(fit: Fit, address: str, told: list[Told]) -> tuple[float, float]:
+    """Return (most MB/s to this peer, price of sending to it, s/MB), from what was measured."""
+    send = next((c for c in fit.channels if c.peer == address and c.direction == "send"), None)
+    if send:
+        return send.transfer_max_mb_per_s, _rate(send)
+    receive = next((c for c in fit.channels if c.peer == address), None)
+    told.append(
+        warning(
+            "send-not-measured",
+            f"sending from {host_of(fit)} to {address} was not measured: its link is taken to be as fast as receiving,"
+            " its interference as 0",
+            "--direction each",
+        )
+    )
+    return (receive.transfer_max_mb_per_s if receive else float("nan")), 0.0
+
+
+def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
+    told: list[Told] = []
+    own = {host_of(fit): fit for fit in fits}
+    first = fits[0]
+    root: Node = {"name": host_of(first), "compute_per_s": _compute(first)}
+    if (limit := _send_limit(first)) is not None:
+        root["send_limit_mb_per_s"] = limit
+    nodes, placed = [root], {host_of(first)}
+    for fit in fits:
+        if host_of(fit) not in placed:
+            raise DescriptionError(
+                f"{host_of(fit)} is no peer of the hosts before it: the measurements describe no tree",
+                "no-tree",
+                "begin with the root's measurement, or give --platform",
+            )
+        for address, node_name in peer_names(fit).items():
+            if node_name in placed or not any(c.peer == address for c in fit.channels):
+                continue  # what a node costs its parent is known from the parent's own measurement
+            limit, price = _link(fit, address, told)
+            node: Node = {"name": node_name, "parent": host_of(fit)}
+            node |= _peer_itself(fit, address, node_name, own.get(node_name), told)
+            node |= {"receive_limit_mb_per_s": limit, "ir_send_s_per_mb": price}
+            nodes.append(node)
+            placed.add(node_name)
+    description = {"schema_version": 1, "name": name or first.measurement.header["name"], "node": nodes}
+    return Calibration(Platform.from_dict(description), told)
+
+
+def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Told]) -> Node:
+    """Return what only the peer's own measurement can tell: its compute rate and its price of receiving."""
+    source = measured or fit
+    if measured is None:
+        same = any(p["loopback"] for p in fit.measurement.header["peers"] if p["address"] == address)
+        message = (
+            f"{name} is this same machine: as a node of its own it would have to share the compute rate given here"
+            if same
+            else f"{name} was not measured itself: its compute rate and price of receiving are those of {host_of(fit)}"
+        )
+        told.append(warning("peer-not-measured", message, f"run `crosswind measure` on {name} too and fit both files"))
+    node: Node = {"compute_per_s": _compute(source), "ir_receive_s_per_mb": _receive_price(source)}
+    if (limit := _send_limit(source)) is not None and measured is not None:
+        node["send_limit_mb_per_s"] = limit
+    return node
+
+
+def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
+    told: list[Told] = []
+    description = platform.to_dict()
+    nodes = {node["name"]: node for node in description["node"]}
+    touched: set[str] = set()
+    for fit in fits:
+        here = nodes.get(host_of(fit))
+        if here is not None:
+            touched.add(here["name"])
+            here["compute_per_s"] = _compute(fit)
+            if (limit := _send_limit(fit)) is not None:
+                here["send_limit_mb_per_s"] = limit
+            if "parent" in here and any(c.direction == "receive" for c in fit.channels):
+                here["ir_receive_s_per_mb"] = _receive_from(fit, here["parent"])
+        for address, peer in peer_names(fit).items():
+            child = nodes.get(peer)
+            sends = any(c.peer == address and c.direction == "send" for c in fit.channels)
+            if child is None or child.get("parent") != host_of(fit) or not sends:
+                continue
+            touched.add(peer)
+            child["receive_limit_mb_per_s"], child["ir_send_s_per_mb"] = _link(fit, address, told)
+    if not touched:
+        measured = ", ".join(sorted({n for fit in fits for n in (host_of(fit), *peer_names(fit).values())}))
+        raise DescriptionError(
+            f"no node of the platform has the name of anything measured ({measured})",
+            "no-node",
+            f"its nodes are {', '.join(list(nodes)[:20])}",
+        )
+    untouched = [n for n in nodes if n not in touched]
+    if untouched:
+        shown = ", ".join(untouched[:10]) + (f" and {len(untouched) - 10} more" if len(untouched) > 10 else "")
+        told.append(warning("not-calibrated", f"{shown}: kept as described", "measure there too"))
+    return Calibration(Platform.from_dict(description), told)
+
+
+def _receive_from(fit: Fit, parent: str) -> float:
+    """Return the price of receiving from the parent where that was measured, else the mean over peers."""
+    names = peer_names(fit)
+    exact = [c for c in fit.channels if c.direction == "receive" and names[c.peer] == parent]
+    return _rate(exact[0]) if exact else _receive_price(fit)

@@ -1,0 +1,207 @@
+"""Measurement -> Fit: the interference rates of a host, with how well each is known and what they cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from crosswind.errors import DescriptionError
+from crosswind.measurement import Measurement
+from crosswind.model import document, trust
+from crosswind.model.additive import Additivity, check_additivity
+from crosswind.model.baseline import Baseline, baseline
+from crosswind.model.channel import ChannelFit, fit_channel
+from crosswind.model.hull import Hull
+from crosswind.model.normalise import Normalise
+from crosswind.model.plane import PlaneFit, fit_plane
+from crosswind.model.three_point import ThreePointFit, fit_three_points
+from crosswind.model.together import Blocks, blocks
+from crosswind.tabular import Tabular
+
+if TYPE_CHECKING:
+    from crosswind.platform import Platform
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A normalised compute rate, and whether it was interpolated.
+
+    Attributes
+    ----------
+    rate : float
+        Part of the idle compute rate, never below 0.
+    inside : bool
+        Whether the transfer rates lie in the convex hull of measured ones; outside, the law is extrapolated.
+    """
+
+    rate: float
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Fit(Tabular):
+    """What a measurement tells about interference.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        What was fitted.
+    channels : tuple of ChannelFit
+        One per direction of each peer that was measured alone.
+    plane, three_point : PlaneFit or None, ThreePointFit or None
+        Both directions at once; None where that was not measured.
+    additive : tuple of Additivity or None
+        Several peers at once, one entry per direction; None where that was not measured.
+    baseline : Baseline
+        The computation without traffic.
+    hull : Hull
+        Of all measured (received, sent) totals, MB/s.
+    normalise : str
+        What a rate of 1 means: `idle` or `max`.
+    warnings : list of dict
+        code, message, hint; the measurement's own first.
+    """
+
+    measurement: Measurement
+    channels: tuple[ChannelFit, ...]
+    plane: PlaneFit | None
+    additive: tuple[Additivity, ...] | None
+    three_point: ThreePointFit | None
+    baseline: Baseline
+    hull: Hull
+    normalise: Normalise
+    warnings: list[dict[str, str]]
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether every rate settled on a host quiet enough; else the command line exits with 3."""
+        return not any(w["code"] in trust.UNTRUSTED for w in self.warnings)
+
+    def alone(self, direction: str) -> ChannelFit | None:
+        """Return the first channel of this direction, `receive` or `send`."""
+        return next((c for c in self.channels if c.direction == direction), None)
+
+    def predict(self, received_mb_per_s: float = 0.0, sent_mb_per_s: float = 0.0) -> Prediction:
+        """Predict the compute rate at total transfer rates, MB/s.
+
+        By the plane where both directions are asked for and were measured at once, else by 1 - sum IR TR with the
+        rates of each direction's first channel alone.
+
+        Raises
+        ------
+        DescriptionError
+            When a direction is asked for that was not measured.
+        """
+        if self.plane and received_mb_per_s and sent_mb_per_s:
+            rate = float(self.plane.rate(np.array(received_mb_per_s), np.array(sent_mb_per_s)))
+        else:
+            rate = 1.0
+            for direction, amount in (("receive", received_mb_per_s), ("send", sent_mb_per_s)):
+                channel = self.alone(direction)
+                if channel is None and amount:
+                    raise DescriptionError(f"{direction} was not measured", "not-measured", f"--direction {direction}")
+                rate -= channel.ir_s_per_mb * amount if channel else 0.0
+        return Prediction(max(rate, 0.0), bool(self.hull.contains(received_mb_per_s, sent_mb_per_s)))
+
+    def platform(self, name: str | None = None) -> Platform:
+        """Return the platform that was measured; see `crosswind.model.calibrate.platform_of`."""
+        from crosswind.model.calibrate import platform_of
+
+        return platform_of(self, name).platform
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `crosswind measure --json`."""
+        return document.as_dict(self)
+
+    def table(self) -> str:
+        """Return the interference rates as text, in the form of table 2 of the papers."""
+        return document.as_table_2(self)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per channel."""
+        return pa.Table.from_pylist(document.rows(self))
+
+    def _repr_html_(self) -> str:
+        return document.as_html(self)
+
+    def __repr__(self) -> str:
+        rates = ", ".join(f"{c.direction} {c.peer}: {c.ir_s_per_gb:.4g} s/GB" for c in self.channels)
+        return f"Fit({self.measurement.header['name']!r}: {rates})"
+
+
+def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 0) -> Fit:
+    """Fit interference rates to a measurement.
+
+    The normalised compute rate is taken as c - IR TR for each direction of each peer alone; together, as a plane, as
+    the law through three points, and as the sum of the parts, each compared with what was measured.
+
+    Parameters
+    ----------
+    measurement : Measurement
+    normalise : {"idle", "max"}
+        What a compute rate of 1 means: the mean of idle blocks, or the highest rate seen, as in the papers.
+    seed : int
+        Of the bootstraps: same seed, same figures.
+
+    Returns
+    -------
+    Fit
+
+    Raises
+    ------
+    DescriptionError
+        When too little was sampled for any fit.
+
+    Notes
+    -----
+    Validity: rates hold for this kernel, placement, message size and pacing; the header records them. Source:
+    interference-in-java, sections 2 and 3; interference-aware-scheduling, sections 2 and 3.1; docs/papers/.
+    """
+    if normalise not in ("idle", "max"):
+        raise DescriptionError(f'normalise is "{normalise}"; it must be "idle" or "max"', "normalise")
+    fitted = [fit_channel(measurement, i, normalise, seed) for i in range(len(measurement.header["channels"]))]
+    channels = tuple(c for c in fitted if c is not None)
+    estimator = channels[0].estimator if channels else "wall"
+    every = blocks(measurement, estimator)
+    plane, three_point, additive = _together(every, channels)
+    if not channels and plane is None:
+        hint = "measure longer, with idle and busy blocks"
+        raise DescriptionError("too few samples for a fit", "too-few-points", hint)
+    base = baseline(measurement)
+    missing = [i for i, c in enumerate(fitted) if c is None]
+    return Fit(
+        measurement=measurement,
+        channels=channels,
+        plane=plane,
+        additive=additive,
+        three_point=three_point,
+        baseline=base,
+        hull=Hull(every.received_mb_per_s, every.sent_mb_per_s),
+        normalise=normalise,
+        warnings=trust.judge(measurement, channels, missing, base, plane=plane, additive=additive),
+    )
+
+
+def _together(
+    every: Blocks, channels: tuple[ChannelFit, ...]
+) -> tuple[PlaneFit | None, ThreePointFit | None, tuple[Additivity, ...] | None]:
+    """Fit what needs several channels at once."""
+    rest = every.work_per_s[~every.used.any(axis=1)]
+    if not rest.size or not rest.mean() > 0 or len(every.receives) < 2:
+        return None, None, None
+    reference = float(rest.mean())
+    by_direction: dict[str, list[float]] = {"receive": [], "send": []}
+    for channel in channels:
+        by_direction[channel.direction].append(channel.ir_s_per_mb)
+    alone = {d: float(np.mean(rates)) if rates else float("nan") for d, rates in by_direction.items()}
+    plane = fit_plane(every, reference, alone["receive"], alone["send"])
+    three_point = None
+    if plane:
+        flat = plane.rate(every.received_mb_per_s, every.sent_mb_per_s)
+        three_point = fit_three_points(every, reference, flat)
+    # The estimators of all channels agree, since validity is a property of the placement.
+    additive = check_additivity(every, reference, {c.channel: c.line for c in channels})
+    return plane, three_point, additive or None

@@ -1,0 +1,166 @@
+"""What to keep in mind when trusting a fit: warnings as data, each with a code, what is so, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crosswind.measurement import Measurement
+from crosswind.model.additive import Additivity
+from crosswind.model.baseline import Baseline
+from crosswind.model.channel import ChannelFit
+from crosswind.model.plane import PlaneFit
+from crosswind.model.points import available_is_valid
+
+Told = dict[str, str]
+
+FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
+"""Mean part of the computing CPU in other people's hands, above which figures on this time base are not trustworthy."""
+DRIFT = 0.10
+"""Change of the idle rate over the measurement, parts of its mean, that is told."""
+BENT = 0.02
+"""Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
+SHORT = 0.9
+"""Part of the asked rate that must be reached."""
+
+UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points"})
+"""Codes that make a fit not trustworthy (exit code 3)."""
+
+
+def warning(code: str, message: str, hint: str) -> Told:
+    """Return a warning as it stands in files."""
+    return {"code": code, "message": message, "hint": hint}
+
+
+def judge(
+    measurement: Measurement,
+    channels: tuple[ChannelFit, ...],
+    missing: list[int],
+    base: Baseline,
+    *,
+    plane: PlaneFit | None,
+    additive: tuple[Additivity, ...] | None,
+) -> list[Told]:
+    """Return the measurement's own warnings, then those of the fit; each code and message once."""
+    told = [dict(w) for w in measurement.header["warnings"]]
+    told += _about_measurement(
+        measurement, base, "available" if any(c.estimator == "available" for c in channels) else "wall"
+    )
+    for channel in channels:
+        told += _about_channel(channel)
+    told += _about_missing(measurement, missing, plane)
+    told += _about_together(plane, additive or ())
+    unique = {(w["code"], w["message"]): w for w in told}
+    return list(unique.values())
+
+
+def _about_measurement(measurement: Measurement, base: Baseline, estimator: str) -> Iterator[Told]:
+    if measurement.partial:
+        yield warning("partial", f"the measurement ended early ({measurement.header['ended']})", "measure again")
+    if base.foreign_share > FOREIGN_SHARE[estimator]:
+        yield warning(
+            "not-quiet",
+            f"other processes had {100 * base.foreign_share:.0f} % of the computing CPU; figures on the time base"
+            f' "{estimator}" bear {100 * FOREIGN_SHARE[estimator]:.0f} %',
+            "stop them, or measure when the host is quiet; `crosswind doctor` names the busy ones",
+        )
+    why = available_is_valid(measurement)
+    if why:
+        yield warning(
+            "wall-only",
+            f"figures are on wall time only, since {why}: whatever else ran on this host is in them",
+            "pin both threads to one CPU each, e.g. --placement same-core",
+        )
+    if abs(base.drift) > DRIFT:
+        yield warning(
+            "drift",
+            f"the idle compute rate changed by {100 * base.drift:+.0f} % during the measurement",
+            "cycles cancel slow drift; rates per second are those of its mean",
+        )
+    left = 100 * base.intercept_against_bare
+    if left < 100 * (1 - BENT):
+        yield warning(
+            "idle-cost",
+            f"open connections without traffic leave {left:.0f} % of the compute rate before any socket existed:"
+            " interference rates start from what is left",
+            "a thread that polls for messages does this; wait for events instead",
+        )
+    if any(peer["loopback"] for peer in measurement.header["peers"]):
+        yield warning(
+            "loopback",
+            "the peer is this same machine: traffic never meets a network card, softirq runs on the sender's core",
+            "measure against another machine: `crosswind serve` there, --peer HOST:PORT here",
+        )
+
+
+def _about_channel(channel: ChannelFit) -> Iterator[Told]:
+    name = f"{channel.direction} {channel.peer}"
+    low, high = channel.ir_ci95
+    if not channel.settled:
+        yield warning(
+            "not-settled",
+            f"{name}: IR is known only to {1000 * low:.4f} .. {1000 * high:.4f} s/GB, the loss at the top to"
+            f" {100 * channel.loss_ci95[0]:.1f} .. {100 * channel.loss_ci95[1]:.1f} %",
+            "measure longer (--max-seconds), or on a quieter host",
+        )
+    for lack in channel.lack_of_fit:
+        if abs(lack.gap) > BENT and not lack.ci95[0] <= 0 <= lack.ci95[1]:
+            bend = f" (t of x^2: {channel.quadratic.t_square:+.1f})" if channel.quadratic else ""
+            yield warning(
+                "not-linear",
+                f"{name}: at {100 * lack.level:.0f} % of the top rate the compute rate is"
+                f" {100 * lack.gap:+.1f} % of the full rate off the line{bend}",
+                "IR depends on where it is sampled: quote it with its range, and compare at matched rates",
+            )
+    if channel.reached < SHORT:
+        yield warning(
+            "rate-not-reached",
+            f"{name}: only {100 * channel.reached:.0f} % of the asked top rate was reached",
+            "little interference may mean little communication: look at the achieved range",
+        )
+    if channel.upper_bound is not None:
+        yield warning(
+            "about-zero",
+            f"{name}: IR is about 0: at most {1000 * channel.upper_bound:.4f} s/GB",
+            "a relative interval means nothing here; use the bound",
+        )
+    if channel.cost and channel.cost.median_error > 0.25:
+        yield warning(
+            "cost-model",
+            f"{name}: calls, bytes and wake-ups explain the traffic's CPU time only to"
+            f" {100 * channel.cost.median_error:.0f} %",
+            "do not extrapolate the costs per call, GB and wake-up",
+        )
+
+
+def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) -> Iterator[Told]:
+    if plane and plane.synergy_ci95[1] < 0:
+        more = -100 * plane.synergy
+        yield warning(
+            "no-synergy",
+            f"receiving and sending at once costs {more:.1f} % of the idle rate more than the sum of each alone",
+            "a plan that adds both rates up is too hopeful for nodes that do both",
+        )
+    for part in additive:
+        low, high = part.bias_ci95
+        if abs(part.bias) > BENT and not low <= 0 <= high:
+            off = f"{100 * part.bias:+.1f} % of the idle rate off the sum of what each peer costs alone"
+            yield warning(
+                "not-additive",
+                f"with several peers ({part.direction}) the compute rate is {off}",
+                "compare at matched rates first: on a bent curve, slopes over different ranges differ",
+            )
+
+
+def _about_missing(measurement: Measurement, missing: list[int], plane: PlaneFit | None) -> Iterator[Told]:
+    for channel in missing:
+        entry = measurement.header["channels"][channel]
+        peer = measurement.header["peers"][entry["peer"]]["address"]
+        yield warning(
+            "too-few-points",
+            f"{entry['direction']} {peer}: too few usable points for a fit of its own",
+            "measure longer, on a quieter host"
+            if not np.isfinite(plane.constant if plane else np.nan)
+            else "measure each direction alone too: --direction each",
+        )

@@ -1,0 +1,74 @@
+"""A figure of the report: a chart with a stable name, a title, words for those who cannot see it, and its JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A chart on the page and, with `figures=DIR`, in files `ID.png` and `ID.svg`.
+
+    Attributes
+    ----------
+    id : str
+        Letters, digits and hyphens: safe in HTML, in a URL and as a file's name.
+    title : str
+        What stands above it.
+    alt : str
+        What it shows, in a sentence.
+    chart : altair chart
+        The chart itself.
+    """
+
+    id: str
+    title: str
+    alt: str
+    chart: alt.TopLevelMixin
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The Vega-Lite specification, without a configuration: the page brings one for all."""
+        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        spec.pop("config", None)
+        spec.pop("$schema", None)
+        return spec
+
+    @property
+    def height(self) -> int:
+        """Height of the drawing, px, to keep the page still while figures are drawn."""
+        return int(self.spec.get("height", 200))
+
+    @property
+    def json(self) -> str:
+        """The specification as JSON that may stand inside a script element."""
+        return script_json(self.spec)
+
+
+def script_json(value: Any) -> str:
+    r"""Return JSON in which nothing can end a script element or begin a comment, whatever strings it holds.
+
+    Examples
+    --------
+    >>> script_json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def identifier(*parts: str) -> str:
+    """Return words as one identifier: lower case letters, digits, hyphens.
+
+    Examples
+    --------
+    >>> identifier("measured 1", "Receive: host:7117", "scatter")
+    'measured-1-receive-host-7117-scatter'
+    """
+    words = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:40] for part in parts)
+    return "-".join(word for word in words if word)

@@ -1,0 +1,86 @@
+"""How every figure looks: colours that can be told apart on white and on black, and one configuration.
+
+Marks have mid-tones (contrast of at least 3:1 on white and on the dark page, apart for people who do not see red or
+green); text, axes and grid are greys that the page's style sheet repaints for dark screens and for paper.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+BLUE, ORANGE, GREEN, PINK, GREY, OCHRE, VIOLET, CRIMSON = (
+    "#2f7fc1",
+    "#d9701a",
+    "#16957a",
+    "#c2578f",
+    "#808890",
+    "#a98300",
+    "#8a63c9",
+    "#d1304e",
+)
+INK, MUTED, GRID = "#1c2126", "#59626b", "#dfe3e7"
+CHANNEL_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, GREY)
+
+EXPORT_WIDTH = 720
+EXPORT_FONT = "Liberation Sans, Arial, sans-serif"
+
+
+def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif") -> dict[str, Any]:
+    """Return the Vega-Lite configuration that the report's page and its exported figures share."""
+    text = {"labelColor": MUTED, "titleColor": INK, "labelFontSize": 11, "titleFontSize": 11.5, "titleFontWeight": 600}
+    return {
+        "font": font,
+        "background": None,
+        "view": {"stroke": None},
+        "axis": {**text, "gridColor": GRID, "domainColor": "#aab2ba", "tickColor": "#aab2ba", "labelFlush": False},
+        "axisX": {"grid": False, "tickCount": 8, "titlePadding": 6, "labelOverlap": "greedy"},
+        "axisY": {
+            "domain": False,
+            "ticks": False,
+            "tickCount": 5,
+            "minExtent": 38,
+            "titleAngle": 0,
+            "titleAlign": "left",
+            "titleAnchor": "end",
+            "titleBaseline": "bottom",
+            "titleX": -38,
+            "titleY": -11,
+        },
+        "legend": {**text, "orient": "top", "title": None, "symbolStrokeWidth": 2, "padding": 0, "offset": 28},
+        "text": {"color": INK, "fontSize": 11},
+        "point": {"filled": True},
+    }
+
+
+def dressed(chart: alt.TopLevelMixin, title: str = "", font: str = EXPORT_FONT) -> dict[str, Any]:
+    """Return the specification of a chart at a fixed width, with a title and in the report's look, for export.
+
+    Examples
+    --------
+    >>> chart = alt.Chart(alt.Data(values=[{"x": 1.0}])).mark_point().encode(x="x:Q")
+    >>> dressed(chart)["width"]
+    720
+    """
+    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec["width"] = EXPORT_WIDTH
+    spec["padding"] = 14
+    if title:
+        spec["title"] = {"text": title, "anchor": "start", "frame": "group", "fontSize": 15, "color": INK, "offset": 14}
+    spec["config"] = {**configuration(font), "background": "#ffffff"}
+    return spec
+
+
+def records(columns: dict[str, Any]) -> alt.Data:
+    """Return columns as inline data, numbers at six significant digits so that a page stays small."""
+    names = list(columns)
+    rows = zip(*(columns[name] for name in names), strict=True)
+    return alt.Data(values=[{name: _short(value) for name, value in zip(names, row, strict=True)} for row in rows])
+
+
+def _short(value: Any) -> Any:
+    if isinstance(value, (str, bool, type(None))):
+        return value
+    number = float(f"{float(value):.6g}")
+    return None if number != number or number in (float("inf"), float("-inf")) else number

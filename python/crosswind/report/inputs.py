@@ -1,0 +1,95 @@
+"""What a report is about: files and objects sorted into measurements, platforms, plans and sweeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from crosswind.errors import DescriptionError
+from crosswind.measurement import Measurement
+from crosswind.model.fit import Fit, fit
+from crosswind.plan import Plan
+from crosswind.platform import Platform
+from crosswind.sweep import Sweep
+
+Item = Measurement | Fit | Plan | Platform | Sweep | str | Path
+HINT = "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """A measurement that ended too early for a fit, and why."""
+
+    measurement: Measurement
+    reason: str
+
+
+@dataclass
+class Contents:
+    """What was given, by kind, in the order given."""
+
+    measured: list[Fit | Unfitted] = field(default_factory=list)
+    platforms: list[Platform] = field(default_factory=list)
+    plans: list[Plan] = field(default_factory=list)
+    sweeps: list[Sweep] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.measured or self.platforms or self.plans or self.sweeps)
+
+
+def gather(items: Item | Sequence[Item]) -> Contents:
+    """Load and sort what a report is to be about.
+
+    Raises
+    ------
+    DescriptionError
+        For nothing at all, and for anything that is none of the kinds, naming it and what would be taken.
+    """
+    contents = Contents()
+    for item in items if _several(items) else [items]:  # type: ignore[list-item]
+        _add(contents, _loaded(item) if isinstance(item, (str, Path)) else item)
+    if not contents:
+        raise DescriptionError("there is nothing to report on", "no-input", HINT)
+    return contents
+
+
+def _several(items: object) -> bool:
+    return isinstance(items, Iterable) and not isinstance(items, (str, Path, Platform))
+
+
+def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep:
+    path = Path(path)
+    if path.is_dir():
+        if not (path / "sweep.json").is_file():
+            raise DescriptionError(f"{path}: is a directory without sweep.json", "no-sweep", HINT)
+        return Sweep.load(path)
+    if not path.exists():
+        raise DescriptionError(f"{path}: no such file", "no-file", HINT)
+    match path.suffix.lower():
+        case ".parquet":
+            return Measurement.load(path)
+        case ".json":
+            return Plan.load(path)
+        case ".toml":
+            return Platform.load(path)
+    raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
+
+
+def _add(contents: Contents, item: object) -> None:
+    match item:
+        case Measurement():
+            try:
+                contents.measured.append(fit(item))
+            except DescriptionError as error:
+                contents.measured.append(Unfitted(item, str(error)))
+        case Fit():
+            contents.measured.append(item)
+        case Plan():
+            contents.plans.append(item)
+        case Platform():
+            contents.platforms.append(item)
+        case Sweep():
+            contents.sweeps.append(item)
+        case _:
+            raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", HINT)

@@ -1,0 +1,176 @@
+"""One HTML file about what was measured and planned: self-contained, offline, safe with whatever names files hold."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import jinja2
+import vl_convert
+
+from crosswind._core import __version__
+from crosswind.errors import DescriptionError
+from crosswind.report import terms
+from crosswind.report.export import write_figures
+from crosswind.report.figure import Figure, script_json
+from crosswind.report.figures.look import configuration
+from crosswind.report.inputs import Contents, Item, gather
+from crosswind.report.measured import MeasuredSection, measured_section
+from crosswind.report.planned import PlanSection, PlatformSection, plan_section, platform_section
+from crosswind.report.swept import SweepSection, sweep_section
+
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def report(items: Item | Sequence[Item], out: str | Path = "report.html", figures: str | Path | None = None) -> Path:
+    """Write one HTML file that needs no network.
+
+    Parameters
+    ----------
+    items : one or several of Measurement, Fit, Plan, Platform, Sweep, or paths of their files
+        `*.parquet` is a measurement and is fitted, `*.json` a plan, `*.toml` a platform, a directory with `sweep.json` a
+        sweep.
+    out : path
+        The file to write; it is replaced only once the new one is complete.
+    figures : path, optional
+        A directory, made where it is missing: each figure also goes there as PNG and SVG, named by its place on the page.
+
+    Returns
+    -------
+    Path
+        `out`.
+
+    Raises
+    ------
+    DescriptionError
+        When there is nothing to report, an item is of no known kind, or the file cannot be written.
+
+    Notes
+    -----
+    The same items give the same bytes. Figures as Altair charts: `crosswind.report.figures`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from crosswind.platform import Platform
+    >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [{"name": "r", "compute_per_s": 2.0}]})
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     report(alone, Path(directory) / "report.html").name
+    'report.html'
+    """
+    out = Path(out)
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        raise DescriptionError(f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists")
+    page, drawn = _page(gather(items))
+    part = out.with_name(out.name + ".part")
+    part.write_text(page, encoding="utf-8")
+    part.replace(out)
+    if figures is not None:
+        write_figures(drawn, Path(figures), VEGA_LITE)
+    return out
+
+
+def _page(contents: Contents) -> tuple[str, list[Figure]]:
+    measured = [measured_section(item, k) for k, item in enumerate(contents.measured, 1)]
+    sweeps = [sweep_section(item, k) for k, item in enumerate(contents.sweeps, 1)]
+    plans = [plan_section(item, k) for k, item in enumerate(contents.plans, 1)]
+    platforms = [platform_section(item, k) for k, item in enumerate(contents.platforms, 1)]
+    figures = [figure for section in (*measured, *sweeps, *plans) for figure in section.figures]
+    bundle, program = _bundle(), _asset("page.js")
+    scripts = " ".join(_hash(script) for script in (bundle, program))
+    page = _environment().get_template("page.html.j2").render(
+        title=_title(measured, sweeps, plans, platforms),
+        contents=[(s.id, getattr(s, "title", None) or s.name) for s in (*measured, *sweeps, *plans, *platforms)],
+        warnings=_warnings(measured, sweeps, plans, platforms),
+        measured=measured,
+        sweeps=sweeps,
+        plans=plans,
+        platforms=platforms,
+        terms=_terms(measured, sweeps, plans),
+        figures=figures,
+        sources=_sources(contents),
+        version=__version__,
+        style=_asset("style.css"),
+        bundle=bundle,
+        program=program,
+        configuration=script_json(configuration()),
+        # Nothing is fetched, and no script runs but these two: names in files cannot become one.
+        policy=f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+    )  # fmt: skip
+    return page, figures
+
+
+def _title(
+    measured: Sequence[MeasuredSection],
+    sweeps: Sequence[SweepSection],
+    plans: Sequence[PlanSection],
+    platforms: Sequence[PlatformSection],
+) -> str:
+    if measured or sweeps:
+        return "What communication costs the computation"
+    return (plans or platforms)[0].title
+
+
+def _warnings(*kinds: Sequence[Any]) -> list[dict[str, str]]:
+    """Return every warning once, with the section that it concerns."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for sections in kinds:
+        for section in sections:
+            where = getattr(section, "title", None) or section.name
+            for warning in section.warnings:
+                found.setdefault((where, warning["message"]), {**warning, "where": where})
+    return list(found.values())
+
+
+def _terms(*kinds: Sequence[Any]) -> list[tuple[str, str, str]]:
+    """Return the terms that the page's sections link to."""
+    measured, sweeps, plans = kinds
+    groups = [
+        (measured or sweeps, terms.MEASURED),
+        (any(section.together_tables for section in measured), terms.TOGETHER),
+        (sweeps, terms.SWEPT),
+        (plans, terms.PLANNED),
+    ]
+    chosen = [term for wanted, group in groups if wanted for term in group]
+    return chosen or [terms.MEASURED[0]]
+
+
+def _sources(contents: Contents) -> str:
+    kinds = (
+        (contents.measured, "measurement"),
+        (contents.sweeps, "sweep"),
+        (contents.plans, "plan"),
+        (contents.platforms, "platform"),
+    )
+    parts = [f"{len(items)} {word}{'' if len(items) == 1 else 's'}" for items, word in kinds if items]
+    return ", ".join(parts)
+
+
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("crosswind.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _asset(name: str) -> str:
+    return (files("crosswind.report") / "templates" / name).read_text(encoding="utf-8")
+
+
+@cache
+def _bundle() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside a script element."""
+    return vl_convert.javascript_bundle(vl_version=VEGA_LITE).replace("</script", "<\\/script")
+
+
+def _hash(script: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

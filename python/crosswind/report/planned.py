@@ -1,0 +1,115 @@
+"""The sections about plans and platforms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.plan import Plan
+from crosswind.platform import Platform
+from crosswind.report.figure import Figure
+from crosswind.report.figures.nodes import MOST_BARS, node_bars
+from crosswind.report.figures.tree import MOST_NODES, platform_tree
+from crosswind.report.measured import Card
+from crosswind.report.tables import Table, planned_nodes, platform_nodes
+from crosswind.report.words import number, percent, plain
+
+EXACT = 1e-9  # a gap below this is rounding
+
+
+@dataclass(frozen=True)
+class PlanSection:
+    """One plan."""
+
+    id: str
+    title: str
+    headline: str
+    proof: str
+    note: str
+    others: str
+    cards: list[Card]
+    tree: Figure
+    bars: Figure
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.tree, self.bars]
+
+
+@dataclass(frozen=True)
+class PlatformSection:
+    """One platform."""
+
+    id: str
+    title: str
+    where: str
+    table: Table
+    warnings: list[dict[str, str]]
+
+
+def plan_section(plan: Plan, place: int) -> PlanSection:
+    """Prepare the section of the plan at `place` (from 1)."""
+    data, nodes = plan.to_dict(), plan.nodes
+    id_ = f"plan-{place}"
+    alone = float(data["root_only_tasks_per_s"])
+    throughput, gap = plan.throughput_tasks_per_s, plan.gap_to_exact
+    busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
+    never = sum(1 for node in nodes if node["never_send"])
+    times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
+    proof = (
+        "No schedule of this model is faster: the bound from the dual is the same."
+        if gap <= EXACT
+        else f"No schedule can be faster than {number(plan.bound_tasks_per_s)} tasks/s; the gap to that bound is {percent(gap)}."
+    )
+    task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
+    return PlanSection(
+        id=id_,
+        title=f"Plan for {data['platform']}",
+        headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
+        proof=proof,
+        note=f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one." if len(nodes) > MOST_NODES else "",
+        cards=[
+            Card("throughput", number(throughput), "tasks/s", "throughput"),
+            Card("bound", number(plan.bound_tasks_per_s), f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
+            Card("root alone", number(alone), "tasks/s", "root-only"),
+            Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
+            Card("never sent to", f"{never:,}", "nodes", "never-send"),
+        ],
+        tree=Figure(
+            f"{id_}-tree",
+            "Where the tasks go",
+            f"Tree of {len(nodes)} nodes with streams of tasks from the root; {number(throughput)} tasks per second in all.",
+            platform_tree(nodes),
+        ),
+        bars=Figure(
+            f"{id_}-nodes",
+            "Who computes them",
+            f"Bars of the tasks per second that each node computes; {busy} of {len(nodes)} nodes compute.",
+            node_bars(nodes),
+        ),
+        table=planned_nodes(nodes),
+        others=_others(nodes),
+        warnings=plan.warnings,
+    )
+
+
+def _others(nodes: Sequence[Mapping[str, Any]]) -> str:
+    rates = sorted((float(node["computed_tasks_per_s"]) for node in nodes), reverse=True)[MOST_BARS:]
+    return f"The {len(rates):,} other nodes compute {number(sum(rates))} tasks/s together." if rates else ""
+
+
+def platform_section(platform: Platform, place: int) -> PlatformSection:
+    """Prepare the section of the platform at `place` (from 1)."""
+    nodes = platform.nodes
+    root = next(node["name"] for node in nodes if not node.get("parent"))
+    return PlatformSection(
+        id=f"platform-{place}",
+        title=f"Platform {platform.name}",
+        where=f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}; {root} is the root and holds the input data",
+        table=platform_nodes(nodes),
+        warnings=platform.warnings,
+    )

@@ -1,0 +1,94 @@
+"""The section about one sweep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.report.figure import Figure
+from crosswind.report.figures.sweep import sweep_interference, sweep_reached
+from crosswind.report.tables import Table, swept
+from crosswind.report.words import number
+from crosswind.sweep import Sweep
+
+
+@dataclass(frozen=True)
+class SweepSection:
+    """One sweep."""
+
+    id: str
+    title: str
+    headline: str
+    where: str
+    interference: Figure
+    reached: Figure
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.interference, self.reached]
+
+
+def sweep_section(sweep: Sweep, place: int) -> SweepSection:
+    """Prepare the section of the sweep at `place` (from 1)."""
+    id_ = f"sweep-{place}"
+    rows = sweep.to_arrow().to_pylist()
+    return SweepSection(
+        id=id_,
+        title=f"Sweep: {sweep.kind}",
+        headline=_headline(rows, sweep.kind),
+        where=_where(sweep),
+        interference=Figure(
+            f"{id_}-interference",
+            f"Interference rate against {sweep.kind}",
+            f"Interference rate with its interval for {len(sweep.points)} values of {sweep.kind}.",
+            sweep_interference(sweep),
+        ),
+        reached=Figure(
+            f"{id_}-reached",
+            f"Rate reached against {sweep.kind}",
+            f"Highest transfer rate reached for {len(sweep.points)} values of {sweep.kind}.",
+            sweep_reached(sweep),
+        ),
+        table=swept(rows, sweep.kind, sweep.unit),
+        warnings=_warnings(sweep),
+    )
+
+
+def _where(sweep: Sweep) -> str:
+    if not sweep.points:
+        return "No point is complete yet."
+    header = sweep.points[0][1].header
+    return f"{header['host']['name']}, {header['kernel']['name']}, placement {header['placement']['mode']}"
+
+
+def _headline(rows: list[dict[str, Any]], kind: str) -> str:
+    parts = []
+    for direction in dict.fromkeys(row["direction"] for row in rows):
+        ours = [row for row in rows if row["direction"] == direction]
+        low, high = (choose(ours, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+        apart = "" if low["ir_high"] < high["ir_low"] else ", though their intervals overlap"
+        parts.append(
+            f"{direction}: from {number(1000 * low['ir_s_per_mb'])} s/GB at {_value(low)} to "
+            f"{number(1000 * high['ir_s_per_mb'])} s/GB at {_value(high)}{apart}"
+        )
+    return f"Interference over {kind}: " + "; ".join(parts) + "." if parts else f"No point of the {kind} sweep is complete."
+
+
+def _value(row: dict[str, Any]) -> str:
+    return f"{row['value']:,}" if isinstance(row["value"], int) else str(row["value"])
+
+
+def _warnings(sweep: Sweep) -> list[dict[str, str]]:
+    """Return each warning of the points once, saying at how many of them it was given."""
+    found: dict[str, tuple[dict[str, str], list[str]]] = {}
+    for value, fitted in sweep.fits:
+        for warning in fitted.warnings:
+            found.setdefault(warning["code"], (warning, []))[1].append(str(value))
+    warnings = [{**warning, "message": f"at {', '.join(values)}: {warning['message']}"} for warning, values in found.values()]
+    if not sweep.complete:
+        missing = len(sweep.values) - len(sweep.points)
+        warnings.insert(0, {"code": "sweep-incomplete", "message": f"{missing} of {len(sweep.values)} points are missing", "hint": "run the same command again: it measures what is missing"})  # fmt: skip
+    return warnings

@@ -1,0 +1,294 @@
+"""Tables of the report: plain rows of text, made here so that templates hold no arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.model.channel import ChannelFit
+from crosswind.report.figures.tree import LIMITS
+from crosswind.report.words import number, percent, plain
+
+MOST_NODES = 50
+
+
+@dataclass(frozen=True)
+class Column:
+    """Head of a column: its label, its unit, the term that explains it, and whether it holds numbers."""
+
+    label: str
+    unit: str = ""
+    term: str = ""
+    numeric: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under columns; the first cell of a row is its head."""
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    terms: Sequence[str] = ()
+
+
+def as_in_table_2(channels: Sequence[ChannelFit]) -> Table:
+    """Return the fits in the form of the papers' table 2, one row per channel and time base."""
+    columns = [
+        Column("peer", numeric=False),
+        Column("direction", numeric=False),
+        Column("time base", term="time-base", numeric=False),
+        Column("avg IR", "s/MB", "ir"),
+        Column("avg IR", "s/GB", "ir"),
+        Column("const", "", "intercept"),
+        Column("StDev", "", "std-dev"),
+        Column("MaxErr", "", "max-error"),
+        Column("R²", "", "r-squared"),
+        Column("points"),
+    ]
+    rows = []
+    for channel in channels:
+        for estimator, line in channel.lines.items():
+            headline = " (headline)" if estimator == channel.estimator and len(channel.lines) > 1 else ""
+            rows.append(
+                [
+                    channel.peer,
+                    channel.direction,
+                    f"{estimator}{headline}",
+                    number(line.ir_s_per_mb),
+                    number(1000 * line.ir_s_per_mb),
+                    f"{line.intercept:.3f}",
+                    f"{line.std_dev:.4f}",
+                    f"{line.max_error:.4f}",
+                    f"{line.r_squared:.3f}",
+                    f"{line.points:,}",
+                ]
+            )
+    return Table("Least squares, in the form of table 2 of the papers", columns, rows)
+
+
+def vector(channels: Sequence[ChannelFit]) -> Table:
+    """Return everything that is known about each channel, one column per channel."""
+    peers = {channel.peer for channel in channels}
+    heads = [f"{c.direction} {c.peer}" if len(peers) > 1 else c.direction for c in channels]
+    columns = [Column("quantity", numeric=False), *(Column(head) for head in heads)]
+    lines: list[tuple[str, list[str]]] = []
+
+    def add(term: str, label: str, unit: str, cells: Sequence[str]) -> None:
+        if any(cell != "–" for cell in cells):
+            lines.append((term, [f"{label}, {unit}" if unit else label, *cells]))
+
+    def interval(low: float, high: float, factor: float) -> str:
+        return f"{number(factor * low)} .. {number(factor * high)}"
+
+    def quadratic(name: str) -> list[str]:
+        return [number(getattr(c.quadratic, name)) if c.quadratic else "–" for c in channels]
+
+    def costs(name: str) -> list[str]:
+        return [number(getattr(c.cost, name)) if c.cost else "–" for c in channels]
+
+    def cost_intervals(name: str) -> list[str]:
+        return [interval(*getattr(c.cost, name), 1.0) if c.cost else "–" for c in channels]
+
+    add("ir", "interference rate, least squares", "s/GB", [number(1000 * c.ir_s_per_mb) for c in channels])
+    add("interval", "its 95 % interval", "s/GB", [interval(*c.ir_ci95, 1000.0) for c in channels])
+    add("upper-bound", "upper bound, where 0 is within the interval", "s/GB", [
+        "–" if c.upper_bound is None else number(1000 * c.upper_bound) for c in channels
+    ])
+    add("ir", "interference rate, least squares", "s/MB", [number(c.ir_s_per_mb) for c in channels])
+    add("theil-sen", "interference rate, Theil-Sen", "s/GB", [number(1000 * c.theil_sen) for c in channels])
+    add("chord", "interference rate, chord from idle to top", "s/GB", [number(1000 * c.chord) for c in channels])
+    add("loss", "loss at the top", "of idle", [percent(c.loss_at_top) for c in channels])
+    add("interval", "its 95 % interval", "of idle", [
+        f"{percent(c.loss_ci95[0])} .. {percent(c.loss_ci95[1])}" for c in channels
+    ])
+    add("displacement", "of it displacement", "of idle", [percent(c.displacement) for c in channels])
+    add("displacement", "of it slow-down", "of idle", [percent(c.slow_down) for c in channels])
+    add("cost", "CPU time per call", "µs", costs("per_call_us"))
+    add("interval", "its 95 % interval", "µs", cost_intervals("per_call_ci95"))
+    add("cost", "CPU time per GB, beyond calls and wake-ups", "s/GB", costs("per_gb_s"))
+    add("interval", "its 95 % interval", "s/GB", cost_intervals("per_gb_ci95"))
+    add("cost", "CPU time per wake-up", "µs", costs("per_wakeup_us"))
+    add("interval", "its 95 % interval", "µs", cost_intervals("per_wakeup_ci95"))
+    add("cost", "CPU time per GB, everything together", "s/GB", costs("all_in_per_gb_s"))
+    add("range", "rates the line stands on", "MB/s", [interval(*c.range_mb_per_s, 1.0) for c in channels])
+    add("range", "highest rate reached", "MB/s", [number(c.transfer_max_mb_per_s, 4) for c in channels])
+    add("range", "reached of what was asked at the top", "", [percent(c.reached) for c in channels])
+    add("quadratic", "quadratic: t of the square", "", quadratic("t_square"))
+    add("r-squared", "R² of the line", "", [f"{c.r_squared:.3f}" for c in channels])
+    add("r-squared", "R² of the quadratic", "", quadratic("r_squared"))
+    add("max-error", "largest error, of the measured rate", "", [percent(c.max_error_relative) for c in channels])
+    for level in sorted({check.level for c in channels for check in c.lack_of_fit}):
+        label = f"check points at {plain(level)} of the top, against the line"
+        add("lack-of-fit", label, "of idle", [_lack_of_fit(c, level) for c in channels])
+    add("foreign", "intervals dropped for foreign load", "", [percent(c.foreign_share) for c in channels])
+    rows = [row for _, row in lines]
+    return Table("What is known about each direction", columns, rows, terms=[term for term, _ in lines])
+
+
+def _lack_of_fit(channel: ChannelFit, level: float) -> str:
+    check = next((one for one in channel.lack_of_fit if one.level == level), None)
+    return f"{100 * check.gap:+.1f} %".replace("-", "−") if check else "–"
+
+
+def together(fit: Any) -> list[Table]:
+    """Return what was found with several channels at once: additive law, plane, three points; those that are there."""
+    tables = []
+    if fit.additive:
+        columns = [
+            Column("direction", numeric=False),
+            Column("mean error", "of idle"),
+            Column("largest error", "of idle"),
+            Column("bias", "of idle", "additive"),
+            Column("95 %"),
+            Column("against one peer at the same rate", "of idle", "additive"),
+            Column("95 %"),
+            Column("points"),
+        ]
+        rows = [
+            [
+                found.direction,
+                percent(found.errors.mean_error),
+                percent(found.errors.max_error),
+                percent(found.bias),
+                _interval(found.bias_ci95),
+                percent(found.matched_bias),
+                _interval(found.matched_ci95) if found.matched_points else "–",
+                f"{found.points:,}",
+            ]
+            for found in fit.additive
+        ]
+        tables.append(Table("Several peers at once, against the sum of each alone", columns, rows))
+    if fit.plane or fit.three_point:
+        tables.append(_both_directions(fit))
+    return tables
+
+
+def _both_directions(fit: Any) -> Table:
+    columns = [
+        Column("model", numeric=False),
+        Column("const"),
+        Column("IR receive", "s/GB", "ir"),
+        Column("IR send", "s/GB", "ir"),
+        Column("mean error", "of idle"),
+        Column("largest error", "of idle", "max-error"),
+        Column("StDev", "", "std-dev"),
+        Column("points"),
+    ]
+
+    def row(name: str, const: float, receive: float, send: float, errors: Any, points: int) -> list[str]:
+        rates = [f"{const:.3f}", number(1000 * receive), number(1000 * send)]
+        return [name, *rates, percent(errors.mean_error), percent(errors.max_error), f"{errors.std_dev:.4f}", f"{points:,}"]
+
+    rows, note = [], ""
+    plane, three = fit.plane, fit.three_point
+    if plane:
+        alone = (plane.alone_receive_s_per_mb, plane.alone_send_s_per_mb)
+        rows.append(row("each direction alone, added", 1.0, *alone, plane.errors_separate, plane.points))
+        fitted = (plane.constant, plane.ir_receive_s_per_mb, plane.ir_send_s_per_mb)
+        rows.append(row("plane", *fitted, plane.errors, plane.points))
+        word = "gives back" if plane.synergy >= 0 else "costs a further"
+        note = (
+            f"Doing both at once {word} {percent(abs(plane.synergy))} of the idle rate against the sum of both alone "
+            f"(95 %: {_interval(plane.synergy_ci95)})."
+        )
+    if three:
+        law = (1.0, three.ir_receive_s_per_mb, three.ir_send_s_per_mb)
+        rows.append(row("three points", *law, three.errors, three.points))
+        rows.append(row("three points, inside the hull", *law, three.errors_inside, three.inside))
+        if plane:
+            rows.append(row("plane, inside the hull", *fitted, three.plane_errors_inside, three.inside))
+    return Table("Receiving and sending at once", columns, rows, note)
+
+
+def _interval(ends: tuple[float, float]) -> str:
+    return f"{percent(ends[0]).removesuffix(' %')} .. {percent(ends[1])}"
+
+
+def planned_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table:
+    """Return a plan's nodes; of many, those that receive most."""
+    columns = [
+        Column("node", numeric=False),
+        Column("parent", numeric=False),
+        Column("computes", "tasks/s"),
+        Column("receives", "tasks/s"),
+        Column("rank", term="rank"),
+        Column("limited by", term="limited-by", numeric=False),
+        Column("gain per MB/s received", "tasks/s", "gain"),
+        Column("gain per MB/s sent", "tasks/s", "gain"),
+        Column("gain per work unit/s", "tasks/s", "gain"),
+    ]
+    shown = list(nodes)
+    note = ""
+    if len(nodes) > most:
+        order = sorted(range(len(nodes)), key=lambda k: (-float(nodes[k]["received_tasks_per_s"]), k))[:most]
+        shown = [nodes[k] for k in order]
+        note = f"{most:,} of {len(nodes):,} nodes are shown, those that receive most; plan.json has all."
+    rows = [
+        [
+            str(node["name"]),
+            str(node.get("parent") or ""),
+            number(node["computed_tasks_per_s"]),
+            number(node["received_tasks_per_s"]),
+            str(node["rank"] or "–"),
+            LIMITS[node["limited_by"]][0],
+            number(node["gain_per_receive_mb_per_s"]),
+            number(node["gain_per_send_mb_per_s"]),
+            number(node["gain_per_work_per_s"]),
+        ]
+        for node in shown
+    ]
+    return Table("What the plan asks of each node", columns, rows, note)
+
+
+def platform_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table:
+    """Return a platform's nodes as described, the first of many."""
+    columns = [
+        Column("node", numeric=False),
+        Column("parent", numeric=False),
+        Column("computes", "work units/s"),
+        Column("receives at most", "MB/s"),
+        Column("sends at most", "MB/s"),
+        Column("IR receive", "s/MB", "ir"),
+        Column("IR send, at the parent", "s/MB", "ir"),
+    ]
+    keys = ("compute_per_s", "receive_limit_mb_per_s", "send_limit_mb_per_s", "ir_receive_s_per_mb", "ir_send_s_per_mb")
+    rows = [
+        [str(node["name"]), str(node.get("parent") or ""), *(number(node.get(key)) for key in keys)] for node in nodes[:most]
+    ]
+    note = f"The first {most:,} of {len(nodes):,} nodes are shown; the file has all." if len(nodes) > most else ""
+    return Table("The nodes as described", columns, rows, note)
+
+
+def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
+    """Return a sweep's points (rows of `Sweep.to_arrow`)."""
+    columns = [
+        Column(kind, unit, numeric=False),
+        Column("peer", numeric=False),
+        Column("direction", numeric=False),
+        Column("IR", "s/GB", "ir"),
+        Column("95 %", "s/GB", "interval"),
+        Column("highest rate", "MB/s", "range"),
+        Column("loss at the top", "of idle", "loss"),
+        Column("loss at the matched rate", "of idle", "matched-rate"),
+        Column("matched rate", "MB/s", "matched-rate"),
+        Column("settled", numeric=False),
+    ]
+    out = [
+        [
+            f"{row['value']:,}" if isinstance(row["value"], int) else str(row["value"]),
+            str(row["peer"]),
+            str(row["direction"]),
+            number(1000 * row["ir_s_per_mb"]),
+            f"{number(1000 * row['ir_low'])} .. {number(1000 * row['ir_high'])}",
+            number(row["transfer_max_mb_per_s"], 4),
+            percent(row["loss_at_top"]),
+            percent(row["loss_at_matched"]),
+            number(row["matched_mb_per_s"]),
+            "yes" if row["settled"] else "no",
+        ]
+        for row in rows
+    ]
+    return Table("Each point of the sweep", columns, out)
