@@ -108,10 +108,10 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     if not limited_by_cpu:
         wanted = PART_WHERE_WIRE_LIMITS * unpaced_mb_per_s
         scale = 10.0 ** (math.floor(math.log10(wanted)) - 1)
-        return math.floor(wanted / scale) * scale
+        return float(f"{math.floor(wanted / scale) * scale:.2g}")
     wanted = PART_WHERE_CPU_LIMITS * unpaced_mb_per_s
     scale = 10.0 ** math.floor(math.log10(wanted))
-    return max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale
+    return float(f"{max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale:.2g}")
 
 
 def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random) -> list[Block]:

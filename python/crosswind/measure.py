@@ -21,7 +21,7 @@ from typing import Any
 from crosswind import _core, design
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.host import describe
-from crosswind.host.route import interface_to
+from crosswind.host.route import interface_to, split_address
 from crosswind.measurement import Measurement
 from crosswind.peer_process import peer_process
 from crosswind.placement import Placed, place
@@ -194,6 +194,11 @@ def measure(
         raise DescriptionError(
             "direction is 'both' with variation 'contention'", "direction", "contention studies one direction at a time"
         )
+    if peer is not None and not isinstance(peer, str) and not peer:
+        raise DescriptionError("peer is []; it must be HOST:PORT, or several", "peer")
+    for address in [peer] if isinstance(peer, str) else [*(peer or ()), *loaders]:
+        if split_address(address)[1] is None:
+            raise DescriptionError(f"peer is {address!r}; it must be HOST:PORT", "peer", f"such as {address}:7117")
     placed = place(placement, compute_cpus, traffic_cpus)
     return _Session(arguments, placed).run()
 

@@ -74,7 +74,7 @@ def test_a_python_callable_is_work(tmp_path):
 
 def test_a_failing_task_is_an_error_that_says_how_it_failed():
     with pytest.raises(MeasurementError, match="exit status 7") as caught:
-        measure(task="exit 7", max_seconds=3)
+        measure(task="false; exit 7", max_seconds=3)
     assert caught.value.code == "task"
 
     def divide():
@@ -245,7 +245,7 @@ def test_killing_a_measurement_leaves_no_peer_behind():
         ({"placement": "explicit", "compute_cpus": [99999], "traffic_cpus": [0]}, "compute_cpus names CPU 99999"),
         ({"compute_cpus": [0]}, "compute_cpus is [0] with placement 'same-core'"),
         ({"task": "  "}, "task is empty"),
-        ({"peer": []}, "peer is"),
+        ({"peer": []}, "peer is []; it must be HOST:PORT, or several"),
         ({"peer": "nowhere:0"}, "peer is 'nowhere:0'"),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, dict) else "",

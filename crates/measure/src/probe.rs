@@ -163,6 +163,13 @@ impl Probe {
     /// # Errors
     /// When a peer is lost, the work fails or the caller asked to stop; the rows until then are kept.
     pub fn run_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
+        self.computation.tally.pause(false);
+        let result = self.sample_block(block, interrupted);
+        self.computation.tally.pause(self.computation.coarse);
+        result
+    }
+
+    fn sample_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
         self.set_levels(block)?;
         self.set_load(block.load)?;
         let number = self.blocks;
