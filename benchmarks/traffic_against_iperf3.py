@@ -17,6 +17,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 
 import record
@@ -54,12 +55,16 @@ def probe(address: str, direction: str) -> _core.Probe:
 
 
 def ours(address: str, direction: str, level: float | None, seconds: float) -> float:
-    """Rate at this end, MB/s; the first 0.3 s are left out, as iperf3's are with -O."""
+    """Rate at the receiving end, MB/s; the first 0.3 s are left out."""
     end = probe(address, direction)
-    end.run_block([level], seconds + 0.3, 0.3, seconds, "calibrate")
+    end.run_block([level], 0.3, 0.0, 0.3, "calibrate")
+    end.take()
+    there, start = end.moved_there_mb()[0], time.monotonic()
+    end.run_block([level], seconds, 0.0, seconds, "calibrate")
+    there, spent = end.moved_there_mb()[0] - there, time.monotonic() - start
     columns = end.take()
     end.close()
-    return columns["channel0_mb"][1] / columns["dt_s"][1]
+    return columns["channel0_mb"][0] / columns["dt_s"][0] if direction == "receive" else there / spent
 
 
 def iperf3(direction: str, buffer_bytes: int | None) -> float:
@@ -74,9 +79,7 @@ def iperf3(direction: str, buffer_bytes: int | None) -> float:
     while "listening" not in server.stdout.readline():
         pass
     command = ["iperf3", "-c", "127.0.0.1", "-p", port, "-A", f"{HERE},{THERE}", "-l", str(MESSAGE_BYTES)]
-    command += ["-t", str(SECONDS), "-O", "0.3", "-C", "cubic", "-J"] + (["-R"] if direction == "receive" else [])
-    command[command.index("-t") + 1] = str(int(SECONDS))
-    command[command.index("-O") + 1] = "1"
+    command += ["-t", str(int(SECONDS)), "-O", "1", "-C", "cubic", "-J"] + (["-R"] if direction == "receive" else [])
     command += ["-w", str(buffer_bytes)] if buffer_bytes else []
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     server.wait(10)

@@ -51,7 +51,7 @@ def serve(
         return
 
 
-def _main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m crosswind.serve", description=__doc__)
     parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     parser.add_argument("--cpus", default="", metavar="0,1", help="CPUs to run on")
@@ -66,4 +66,4 @@ def _main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    sys.exit(main())

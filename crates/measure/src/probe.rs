@@ -195,6 +195,19 @@ impl Probe {
         Ok(())
     }
 
+    /// MB that the peers themselves have moved on each channel, since the connection.
+    ///
+    /// # Errors
+    /// When a peer is lost.
+    pub fn moved_there_mb(&mut self) -> Result<Vec<f64>, MeasureError> {
+        let mut of_peers = Vec::new();
+        for peer in &mut self.peers {
+            of_peers.push(peer.moved()?.into_iter());
+        }
+        let next = |peer: usize| of_peers.get_mut(peer).and_then(Iterator::next).unwrap_or(0) as f64 * 1e-6;
+        Ok(self.config.channels.iter().map(|channel| channel.peer).map(next).collect())
+    }
+
     /// Hands over the rows since the last call.
     pub fn take(&mut self) -> Vec<Row> {
         std::mem::take(&mut self.rows)
