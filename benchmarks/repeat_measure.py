@@ -1,12 +1,13 @@
-"""Claims about repeating `measure` with the same settings on a quiet host, threads on the same core: IR spreads by less than
-10 % of its median over five runs, the stated interval covers the median in at least four of five, and 5 % of IR is reached within
-20 s per peer and direction.
+"""Claims about repeating `measure` with the same settings on a quiet host.
 
-Directions take turns, so that drift of the host falls on both. Time counts from the start of the direction's first cycle to the end of
-its last one; both directions are measured by runs of their own.
+Threads on the same core: IR spreads by less than 10 % of its median over five runs, the stated interval covers the
+median in at least four of five, and 5 % of IR is reached within 20 s per peer and direction.
+
+Directions take turns, so that drift of the host falls on both. Time counts from the start of the direction's first
+cycle to the end of its last one; both directions are measured by runs of their own.
 
     python benchmarks/repeat_measure.py [runs] [seconds]
-"""  # fmt: skip
+"""
 
 from __future__ import annotations
 
@@ -53,8 +54,10 @@ def main() -> None:
             all_runs[direction].append(run)
             part = run["ir_half_width"] / run["ir_s_per_mb"]
             print(
-                f"{direction} {seed}: IR {1e3 * run['ir_s_per_mb']:.4f} s/GB +- {100 * part:.1f} %, top {run['top_mb_per_s']:g}, "
-                f"{run['seconds']:.1f} s, {run['cycles']} cycles, foreign {100 * run['foreign_share']:.1f} %, {run['ended']}",
+                f"{direction} {seed}: IR {1e3 * run['ir_s_per_mb']:.4f} s/GB +- {100 * part:.1f} %",
+                f"top {run['top_mb_per_s']:g} MB/s, {run['seconds']:.1f} s, {run['cycles']} cycles",
+                f"foreign {100 * run['foreign_share']:.1f} %, {run['ended']}",
+                sep=", ",
                 flush=True,
             )
     cases = []

@@ -1,8 +1,8 @@
 """Claim: sampling costs the kernel less than 0.5 % of its idle rate.
 
-Blocks with the sampler at its usual interval alternate with blocks of the same length that are read at their ends only, in
-the order ABBA, so that drift cancels. The kernel's rate is per CPU second of its thread: others on the host do not count,
-but what the sampler does to caches, locks and memory does. The interval is that of paired differences (t).
+Blocks with the sampler at its usual interval alternate with blocks of the same length that are read at their ends only,
+in the order ABBA, so that drift cancels. The kernel's rate is per CPU second of its thread: others on the host do not
+count, but what the sampler does to caches, locks and memory does. The interval is that of paired differences (t).
 
     python benchmarks/sampling_cost.py [pairs]
 """
@@ -63,7 +63,7 @@ def main() -> None:
     cost = 1 - np.array(per_cpu["usual"]) / np.array(per_cpu["none"])
     half = float(stats.t.ppf(0.975, pairs - 1) * cost.std(ddof=1) / np.sqrt(pairs))
     mean, median = float(cost.mean()), float(np.median(cost))
-    print(f"sampling every {1e3 * INTERVALS['usual']:.0f} ms costs {100 * mean:.3f} % +- {100 * half:.3f} % (median {100 * median:.3f} %)")
+    print(f"sampling every {1e3 * INTERVALS['usual']:.0f} ms costs {100 * mean:.3f} % +- {100 * half:.3f} %")
     record.write(
         "sampling_cost",
         ["numpy", "scipy"],

@@ -1,12 +1,15 @@
-"""Claims: unpaced loopback traffic reaches at least 95 % of iperf3's rate with the same message size and placement;
+"""Claims about the traffic generator.
+
+Unpaced loopback traffic reaches at least 95 % of iperf3's rate with the same message size and placement;
 a paced rate is within 2 % of the asked one from 1 to 1000 MB/s.
 
-Nothing computes here, so that only the traffic generators are compared. Each round measures all contestants once, in shuffled
-order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, and iperf3 with buffers of our size. Both
-ends of each are pinned to the same two CPUs, both use cubic and messages of 1 MB; each rate is that of the receiving end.
+Nothing computes here, so that only the traffic generators are compared. Each round measures all contestants once, in
+shuffled order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, and iperf3 with buffers of
+our size. Both ends of each are pinned to the same two CPUs, both use cubic and messages of 1 MB; each rate is that of
+the receiving end.
 
     python benchmarks/traffic_against_iperf3.py [rounds]
-"""  # fmt: skip
+"""
 
 from __future__ import annotations
 

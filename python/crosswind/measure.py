@@ -1,11 +1,10 @@
 """Measure how much communication slows this host's computation down.
 
-The probe (`crates/measure`) executes; here is decided what it does when, and when to stop. `design.py` says which levels
-come in which order, `stopping.py` when enough is known, `placement.py` which CPUs are used.
+The probe (`crates/measure`) executes; here is decided what it does when, and when to stop. `design.py` says which
+levels come in which order, `stopping.py` when enough is known, `placement.py` which CPUs are used.
 
-A measurement goes through phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the top),
-then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once.
-"""
+A measurement goes through phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the
+top), then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once."""
 
 from __future__ import annotations
 
@@ -42,7 +41,8 @@ UNITS = {
 SOCKET_BUFFER_BYTES = 1 << 20
 """Default of each socket buffer: autotuning grows buffers while one measures, and moves IR two-fold (MEASURING.md, A10)."""
 CONGESTION_CONTROL = "cubic"
-"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md, A10)."""
+"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md,
+A10)."""
 
 WARM_UP_S = 1.0
 BARE_S = 1.0
@@ -62,6 +62,7 @@ TOGETHER_SHARE = 0.2
 """Most of the time that `together` blocks may take after channels were measured alone."""
 
 Progress = Callable[[float, str], None]
+Levels = list[float | None]
 
 
 class _TimeUpError(Exception):
@@ -264,7 +265,7 @@ class _Session:
 
     def _phases(self) -> None:
         scale = min(1.0, self.max_seconds / 20)
-        silent = [0.0] * len(self.channels)
+        silent: Levels = [0.0] * len(self.channels)
         self.tell(0.0, "warming up")
         self.block(silent, "warm-up", WARM_UP_S * scale)
         self.recording.add(self.probe.take())
@@ -290,13 +291,13 @@ class _Session:
         if not self.probe.header()["coarse"]:
             return 0.0
         table = self.recording.table()
-        work = sum(table["work"].to_pylist())
-        return sum(table["dt_s"].to_pylist()) / work if work > 0 else 0.0
+        work = float(table["work"].to_numpy().sum())
+        return float(table["dt_s"].to_numpy().sum()) / work if work > 0 else 0.0
 
     def _calibrate(self, channel: int, scale: float) -> None:
         """Find the rate without pacing, and from it a top that is the same from run to run and is reached."""
         self.tell(0.0, f"finding the rate of {self._channel_name(channel)}")
-        levels: list[float | None] = [0.0] * len(self.channels)
+        levels: Levels = [0.0] * len(self.channels)
         levels[channel] = design.UNPACED
         seconds = max(CALIBRATE_BLOCK_S * scale, self.timing.block_s)
         self.recording.add(self.probe.take())
@@ -375,9 +376,7 @@ class _Session:
         self.cycle += 1
         self.recording.add(self.probe.take())
 
-    def block(
-        self, levels: list[float | None], phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0
-    ) -> None:
+    def block(self, levels: Levels, phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0) -> None:
         seconds = seconds or self.timing.block_s
         self.probe.run_block(
             levels,
@@ -417,9 +416,7 @@ class _Session:
         missing = sum(known[i].cycles_to_go(*goals) if i in known else math.inf for i in open_channels)
         left = max(min(missing * cycle_s + reserve, self._left_s()), 0.0)
         elapsed = self.max_seconds - self._left_s()
-        worst = max(
-            (p.ir_half_width / abs(p.ir_s_per_mb) for p in known.values() if p.ir_s_per_mb), default=math.inf
-        )
+        worst = max((p.ir_half_width / abs(p.ir_s_per_mb) for p in known.values() if p.ir_s_per_mb), default=math.inf)
         word = f"IR known to {100 * worst:.0f} %" if worst < 1 else "measuring"
         self.tell(elapsed / max(elapsed + left, 1e-9), f"{word}, about {left:.0f} s left")
 
@@ -452,7 +449,8 @@ class _Session:
                 "socket_buffer_bytes": self._buffer(),
             },
             "variation": self.arguments["variation"],
-            "peers": facts["peers"] or [{"address": p, "host": "", "loopback": False, "rtt_s": 0.0} for p in self.peers],
+            "peers": facts["peers"]
+            or [{"address": p, "host": "", "loopback": False, "rtt_s": 0.0} for p in self.peers],
             "channels": self.channels,
             "block_s": self.timing.block_s,
             "settle_s": self.timing.settle_s,

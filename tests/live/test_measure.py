@@ -2,9 +2,11 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -102,7 +104,7 @@ def test_every_way_to_move_bytes_moves_them(settings, tmp_path):
 
 
 def test_both_directions_alone_take_turns_and_come_together_at_last(tmp_path):
-    found = measure(matrix=64, max_seconds=12, target=10.0, loss_target=1.0)
+    found = measure(matrix=64, max_seconds=45, target=10.0, loss_target=1.0)
     samples = check_sound(found, tmp_path)
     assert found.header["ended"] == "settled"
     ladder = samples[samples["phase"] == "ladder"]
@@ -131,7 +133,9 @@ def test_several_peers_are_measured_at_once(peer, second_peer, tmp_path):
 @pytest.mark.parametrize("named", [False, True], ids=["the peer loads itself", "another server loads it"])
 def test_contention_lets_others_load_the_peer(named, peer, second_peer, tmp_path):
     loaders = [second_peer.address] if named else []
-    found = measure(peer=peer.address, direction="send", variation="contention", loaders=loaders, matrix=64, max_seconds=6)
+    found = measure(
+        peer=peer.address, direction="send", variation="contention", loaders=loaders, matrix=64, max_seconds=6
+    )
     samples = check_sound(found, tmp_path)
     contended = samples[samples["phase"] == "contention"]
     assert contended["channel0_asked_mb_per_s"].isna().any()
@@ -182,20 +186,26 @@ def test_a_peer_killed_before_anything_was_learnt_is_an_error(peer):
         measure(peer=peer.address, direction="receive", matrix=64, max_seconds=30, progress=kill_at_once)
 
 
-def test_nobody_there_and_somebody_else_there_are_told_apart():
-    import socket
+SOMEBODY_ELSE = r"""
+import socket
+server = socket.create_server(("127.0.0.1", 0))
+print(server.getsockname()[1], flush=True)
+caller, _ = server.accept()
+caller.sendall(b"SSH-2.0-x\r\n")
+caller.recv(100)
+"""
 
+
+def test_nobody_there_and_somebody_else_there_are_told_apart():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        address = "127.0.0.1:%d" % unused.getsockname()[1]
+        address = f"127.0.0.1:{unused.getsockname()[1]}"
         with pytest.raises(MeasurementError) as caught:
             measure(peer=address, **BRIEF)
     assert caught.value.code == "unreachable"
     assert address in str(caught.value)
 
-    other = [sys.executable, "-c", "import socket; s = socket.create_server(('127.0.0.1', 0));"
-             "print(s.getsockname()[1], flush=True); c, _ = s.accept(); c.sendall(b'SSH-2.0-x\\r\\n'); c.recv(100)"]  # fmt: skip
-    with subprocess.Popen(other, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", SOMEBODY_ELSE], stdout=subprocess.PIPE, text=True) as process:
         address = f"127.0.0.1:{process.stdout.readline().strip()}"
         with pytest.raises(MeasurementError, match="is no Crosswind") as caught:
             measure(peer=address, **BRIEF)
@@ -204,22 +214,26 @@ def test_nobody_there_and_somebody_else_there_are_told_apart():
 
 
 def children_of(process):
-    with open(f"/proc/{process}/task/{process}/children") as file:
-        return [int(word) for word in file.read().split()]
+    return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+TALKATIVE = """
+from crosswind.measure import measure
+measure(matrix=64, max_seconds=60, progress=lambda fraction, message: print(message, flush=True))
+"""
 
 
 def test_killing_a_measurement_leaves_no_peer_behind():
-    code = "from crosswind.measure import measure; measure(matrix=64, max_seconds=60, progress=lambda f, m: print(m, flush=True))"
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen([sys.executable, "-c", TALKATIVE], stdout=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             if "finding the rate" in line:
                 break
         (own_peer,) = children_of(process.pid)
         process.kill()
     deadline = time.monotonic() + 30
-    while os.path.exists(f"/proc/{own_peer}") and time.monotonic() < deadline:  # noqa: PTH110
+    while Path(f"/proc/{own_peer}").exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert not os.path.exists(f"/proc/{own_peer}")  # noqa: PTH110
+    assert not Path(f"/proc/{own_peer}").exists()
 
 
 @pytest.mark.parametrize(

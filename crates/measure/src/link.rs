@@ -68,8 +68,8 @@ impl Control {
 }
 
 fn greeted(address: &str, role: Role) -> Result<TcpStream, MeasureError> {
-    let mut stream = socket::connect(address)
-        .map_err(|source| MeasureError::Unreachable { peer: address.to_owned(), source })?;
+    let mut stream =
+        socket::connect(address).map_err(|source| MeasureError::Unreachable { peer: address.to_owned(), source })?;
     greet(&mut stream, role).map_err(|error| MeasureError::Refused {
         peer: address.to_owned(),
         why: match error.kind() {
@@ -241,8 +241,7 @@ fn start(
     let (stream, tally) = (Arc::new(stream), Arc::new(FlowTally::default()));
     let (own_stream, own_tally) = (Arc::clone(&stream), Arc::clone(&tally));
     let (cpus, nice, wait) = (config.traffic_cpus.clone(), config.traffic_nice, config.wait);
-    let (message_bytes, chunk, streams) =
-        (config.message_bytes as usize, config.pacing_chunk_bytes, config.streams);
+    let (message_bytes, chunk, streams) = (config.message_bytes as usize, config.pacing_chunk_bytes, config.streams);
     let (ready, placed) = std::sync::mpsc::channel();
     let run = move || {
         own_tally.belongs_to_this_thread();

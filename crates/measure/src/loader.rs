@@ -50,13 +50,8 @@ impl Loader {
             let own = Arc::clone(&stream);
             let run = move || {
                 let tally = FlowTally::default();
-                let flow = Flow {
-                    stream: &own,
-                    message_bytes: MESSAGE_BYTES,
-                    wait: Wait::Event,
-                    pacer: None,
-                    tally: &tally,
-                };
+                let flow =
+                    Flow { stream: &own, message_bytes: MESSAGE_BYTES, wait: Wait::Event, pacer: None, tally: &tally };
                 let _ = flow.send(); // ends when either end closes
             };
             let handle = std::thread::Builder::new().name("cw-load".into()).spawn(run)?;

@@ -233,7 +233,8 @@ mod tests {
     #[test]
     fn times_are_those_of_the_cpus_in_use() {
         let (times, switches) = parse_stat(STAT, &[0]);
-        let expected = CpuTimes { user_s: 5.0, system_s: 0.2, irq_s: 0.03, softirq_s: 0.04, steal_s: 0.05, idle_s: 1.1 };
+        let expected =
+            CpuTimes { user_s: 5.0, system_s: 0.2, irq_s: 0.03, softirq_s: 0.04, steal_s: 0.05, idle_s: 1.1 };
         for (found, expected) in [
             (times.user_s, expected.user_s),
             (times.system_s, expected.system_s),

@@ -36,7 +36,8 @@ impl Triad {
     pub fn beyond_the_cache() -> Result<Self, MeasureError> {
         let each = last_cache_bytes().unwrap_or(UNKNOWN_CACHE_BYTES);
         if let Some(free) = available_bytes().filter(|free| 3 * each > free / 2) {
-            let permitted = format!("one whose {} MB fit in half of the {} MB free", 3 * each / 1_000_000, free / 1_000_000);
+            let permitted =
+                format!("one whose {} MB fit in half of the {} MB free", 3 * each / 1_000_000, free / 1_000_000);
             return Err(MeasureError::value("kernel", "triad", permitted));
         }
         Ok(Self::new(each / size_of::<f64>()))
