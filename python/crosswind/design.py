@@ -1,8 +1,9 @@
 """Which levels come when: shuffled cycles of short blocks, so that slow drift cancels within each cycle.
 
-A cycle of the ladder is 40 % idle, 20 % middle, 40 % top: ends carry a slope's information, the middle shows a bend. Every
-tenth cycle has 1/4 and 3/4 besides, for lack of fit. Blocks last 0.1 s or 20 round trips; the first 30 ms are left to TCP
-to settle. Each channel has cycles of its own, the channels taking turns, so that all of them see the same drift.
+A cycle of the ladder is 40 % idle, 20 % middle, 40 % top: ends carry a slope's information, the middle shows a bend.
+Every tenth cycle has 1/4 and 3/4 besides, for lack of fit. Blocks last 0.1 s or 20 round trips; the first 30 ms are
+left to TCP to settle. Each channel has cycles of its own, the channels taking turns, so that all of them see the same
+drift.
 
 Source: MEASURING.md, A3 and "Design advice": per second of measuring this design gave 3 to 10 times the precision of
 ladders with long blocks. It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure.py`).
@@ -89,9 +90,10 @@ def timing(round_trip_s: float, unit_s: float = 0.0) -> Timing:
 def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     """Return the highest paced rate of a ladder, MB/s: the same from run to run, and within reach.
 
-    Slopes over different ranges of a bent curve differ, and the unpaced rate itself moves by tens of per cent from run to
-    run where the CPU limits it; so the top is then half of it, rounded down to a coarse step (1, 1.5, 2, 3, 5, 7 times
-    a power of ten). Where the wire limits it, it is steady, and 0.9 of it, rounded down to two digits, shows more of the range.
+    Slopes over different ranges of a bent curve differ, and the unpaced rate itself moves by tens of per cent from run
+    to run where the CPU limits it; so the top is then half of it, rounded down to a coarse step (1, 1.5, 2, 3, 5, 7
+    times a power of ten). Where the wire limits it, it is steady, and 0.9 of it, rounded down to two digits, shows more
+    of the range.
 
     Parameters
     ----------
@@ -108,10 +110,10 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     if not limited_by_cpu:
         wanted = PART_WHERE_WIRE_LIMITS * unpaced_mb_per_s
         scale = 10.0 ** (math.floor(math.log10(wanted)) - 1)
-        return math.floor(wanted / scale) * scale
+        return float(f"{math.floor(wanted / scale) * scale:.2g}")
     wanted = PART_WHERE_CPU_LIMITS * unpaced_mb_per_s
     scale = 10.0 ** math.floor(math.log10(wanted))
-    return max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale
+    return float(f"{max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale:.2g}")
 
 
 def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random) -> list[Block]:

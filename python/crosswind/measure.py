@@ -1,18 +1,16 @@
 """Measure how much communication slows this host's computation down.
 
-The probe (`crates/measure`) executes; here is decided what it does when, and when to stop. `design.py` says which levels
-come in which order, `stopping.py` when enough is known, `placement.py` which CPUs are used.
+The probe (`crates/measure`) executes; here is decided what it does when, and when to stop. `design.py` says which
+levels come in which order, `stopping.py` when enough is known, `placement.py` which CPUs are used.
 
-A measurement goes through phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the top),
-then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once.
-"""
+A measurement goes through phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the
+top), then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import math
-import statistics
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -22,7 +20,7 @@ from typing import Any
 from crosswind import _core, design
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.host import describe
-from crosswind.host.route import interface_to
+from crosswind.host.route import interface_to, split_address
 from crosswind.measurement import Measurement
 from crosswind.peer_process import peer_process
 from crosswind.placement import Placed, place
@@ -43,12 +41,17 @@ UNITS = {
 SOCKET_BUFFER_BYTES = 1 << 20
 """Default of each socket buffer: autotuning grows buffers while one measures, and moves IR two-fold (MEASURING.md, A10)."""
 CONGESTION_CONTROL = "cubic"
-"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md, A10)."""
+"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md,
+A10)."""
 
 WARM_UP_S = 1.0
 BARE_S = 1.0
-CALIBRATE_BLOCKS = 5
-CALIBRATE_BLOCK_S = 0.25
+CALIBRATE_BLOCKS = 8
+CALIBRATE_BLOCK_S = 0.15
+CALIBRATE_TRIES = 3
+"""Where nothing moves at first: on a crowded host a thread may wait half a second for its CPU."""
+CALIBRATE_QUANTILE = 0.75
+"""Of the blocks' rates: others on the host lower the rate of some blocks, and nothing raises it."""
 REACHED = 0.97
 """Part of the asked rate that the top of a ladder must reach to count as paced."""
 TOP_TRIES = 6
@@ -59,6 +62,7 @@ TOGETHER_SHARE = 0.2
 """Most of the time that `together` blocks may take after channels were measured alone."""
 
 Progress = Callable[[float, str], None]
+Levels = list[float | None]
 
 
 class _TimeUpError(Exception):
@@ -191,6 +195,11 @@ def measure(
         raise DescriptionError(
             "direction is 'both' with variation 'contention'", "direction", "contention studies one direction at a time"
         )
+    if peer is not None and not isinstance(peer, str) and not peer:
+        raise DescriptionError("peer is []; it must be HOST:PORT, or several", "peer")
+    for address in [peer] if isinstance(peer, str) else [*(peer or ()), *loaders]:
+        if split_address(address)[1] is None:
+            raise DescriptionError(f"peer is {address!r}; it must be HOST:PORT", "peer", f"such as {address}:7117")
     placed = place(placement, compute_cpus, traffic_cpus)
     return _Session(arguments, placed).run()
 
@@ -256,7 +265,7 @@ class _Session:
 
     def _phases(self) -> None:
         scale = min(1.0, self.max_seconds / 20)
-        silent = [0.0] * len(self.channels)
+        silent: Levels = [0.0] * len(self.channels)
         self.tell(0.0, "warming up")
         self.block(silent, "warm-up", WARM_UP_S * scale)
         self.recording.add(self.probe.take())
@@ -282,21 +291,23 @@ class _Session:
         if not self.probe.header()["coarse"]:
             return 0.0
         table = self.recording.table()
-        work = sum(table["work"].to_pylist())
-        return sum(table["dt_s"].to_pylist()) / work if work > 0 else 0.0
+        work = float(table["work"].to_numpy().sum())
+        return float(table["dt_s"].to_numpy().sum()) / work if work > 0 else 0.0
 
     def _calibrate(self, channel: int, scale: float) -> None:
         """Find the rate without pacing, and from it a top that is the same from run to run and is reached."""
         self.tell(0.0, f"finding the rate of {self._channel_name(channel)}")
-        levels: list[float | None] = [0.0] * len(self.channels)
+        levels: Levels = [0.0] * len(self.channels)
         levels[channel] = design.UNPACED
         seconds = max(CALIBRATE_BLOCK_S * scale, self.timing.block_s)
         self.recording.add(self.probe.take())
-        for _ in range(CALIBRATE_BLOCKS):
-            self.block(levels, "calibrate", seconds)
-        rows = [row for row in self._new_rows() if not row["settling"]]
-        rates = [row[f"channel{channel}_mb"] / row["dt_s"] for row in rows]
-        unpaced = statistics.median(rates)
+        for _ in range(CALIBRATE_TRIES):
+            for _ in range(CALIBRATE_BLOCKS):
+                self.block(levels, "calibrate", seconds)
+            rows = [row for row in self._new_rows() if not row["settling"]]
+            unpaced = _typical_rate(rows, channel)
+            if unpaced > 0:
+                break
         if unpaced <= 0:
             peer = self.peers[self.channels[channel]["peer"]]
             raise MeasurementError(f"no byte moved to or from {peer}", "no-traffic", "does a firewall drop data?")
@@ -309,14 +320,11 @@ class _Session:
         if self.arguments["variation"] == "contention":
             return
         for _ in range(TOP_TRIES):
-            levels[channel] = top
-            self.block(levels, "calibrate", seconds)
-            moved, spent = 0.0, 0.0
-            for row in self._new_rows():
-                if not row["settling"]:
-                    moved, spent = moved + row[f"channel{channel}_mb"], spent + row["dt_s"]
-            self.channels[channel]["top_mb_per_s"] = top
-            if self.arguments["top_mb_per_s"] or moved >= REACHED * top * spent:
+            levels[channel] = self.channels[channel]["top_mb_per_s"] = top
+            for _ in range(CALIBRATE_BLOCKS // 2):
+                self.block(levels, "calibrate", seconds)
+            rows = [row for row in self._new_rows() if not row["settling"]]
+            if self.arguments["top_mb_per_s"] or _typical_rate(rows, channel) >= REACHED * top:
                 return
             top = design.top_of_ladder(top / design.PART_WHERE_CPU_LIMITS * 0.99, limited_by_cpu=True)
         self.found.append(
@@ -368,9 +376,7 @@ class _Session:
         self.cycle += 1
         self.recording.add(self.probe.take())
 
-    def block(
-        self, levels: list[float | None], phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0
-    ) -> None:
+    def block(self, levels: Levels, phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0) -> None:
         seconds = seconds or self.timing.block_s
         self.probe.run_block(
             levels,
@@ -410,9 +416,7 @@ class _Session:
         missing = sum(known[i].cycles_to_go(*goals) if i in known else math.inf for i in open_channels)
         left = max(min(missing * cycle_s + reserve, self._left_s()), 0.0)
         elapsed = self.max_seconds - self._left_s()
-        worst = max(
-            (p.ir_half_width / abs(p.ir_s_per_mb) for p in known.values() if p.ir_s_per_mb), default=math.inf
-        )
+        worst = max((p.ir_half_width / abs(p.ir_s_per_mb) for p in known.values() if p.ir_s_per_mb), default=math.inf)
         word = f"IR known to {100 * worst:.0f} %" if worst < 1 else "measuring"
         self.tell(elapsed / max(elapsed + left, 1e-9), f"{word}, about {left:.0f} s left")
 
@@ -423,7 +427,7 @@ class _Session:
             "schema_version": 1,
             "name": self.arguments["name"] or self._default_name(),
             "started": self.started.isoformat().replace("+00:00", "Z"),
-            "command": [_word(argument) for argument in sys.argv] or ["crosswind.measure"],
+            "command": list(map(str, sys.argv)) or ["crosswind.measure"],
             "seed": self.arguments["seed"],
             "host": self._host(),
             "kernel": self._kernel(),
@@ -445,7 +449,8 @@ class _Session:
                 "socket_buffer_bytes": self._buffer(),
             },
             "variation": self.arguments["variation"],
-            "peers": facts["peers"] or [{"address": p, "host": "", "loopback": False, "rtt_s": 0.0} for p in self.peers],
+            "peers": facts["peers"]
+            or [{"address": p, "host": "", "loopback": False, "rtt_s": 0.0} for p in self.peers],
             "channels": self.channels,
             "block_s": self.timing.block_s,
             "settle_s": self.timing.settle_s,
@@ -525,5 +530,7 @@ def _settable(congestion: str) -> str | None:
     return congestion
 
 
-def _word(argument: object) -> str:
-    return str(argument)
+def _typical_rate(rows: list[dict[str, Any]], channel: int) -> float:
+    """Return the upper quartile of the rates of a channel, MB/s."""
+    rates = sorted(row[f"channel{channel}_mb"] / row["dt_s"] for row in rows)
+    return float(rates[math.floor(CALIBRATE_QUANTILE * len(rates))])

@@ -32,7 +32,8 @@ def peer_process(cpus: Sequence[int]) -> Iterator[str]:
     MeasurementError
         When it does not start.
     """
-    command = [sys.executable, "-m", "crosswind.serve", "--listen", "127.0.0.1:0", "--end-with-parent"]
+    start = "from crosswind.serve import main; main()"
+    command = [sys.executable, "-c", start, "--listen", "127.0.0.1:0", "--end-with-parent"]
     if cpus:
         command += ["--cpus", ",".join(map(str, cpus))]
     ours = str(Path(__file__).resolve().parents[1])

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute
 
-_TYPES = {
+_TYPES: dict[str, pa.DataType] = {
     "block": pa.int32(),
     "cycle": pa.int32(),
     "settling": pa.bool_(),
@@ -37,7 +38,7 @@ class Recording:
             self._tables = [self.table()]
 
     @staticmethod
-    def _column(name: str, values: list[Any]) -> pa.Array:
+    def _column(name: str, values: list[Any]) -> pa.Array[Any]:
         wanted = _TYPES.get(name, pa.float64())
         if pa.types.is_dictionary(wanted):
             return pa.array(values, pa.string()).dictionary_encode().cast(wanted)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import os
 import signal
-import sys
 from collections.abc import Callable, Sequence
 
 from crosswind import _core
@@ -51,7 +50,8 @@ def serve(
         return
 
 
-def _main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Serve as told on the command line; the address in use is the first line of stdout."""
     parser = argparse.ArgumentParser(prog="python -m crosswind.serve", description=__doc__)
     parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     parser.add_argument("--cpus", default="", metavar="0,1", help="CPUs to run on")
@@ -66,4 +66,4 @@ def _main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(_main())
+    main()

@@ -4,8 +4,8 @@
 //! sender whose receiver keeps the rate has its socket buffer full at every level, so a change of the level shows in its
 //! own counter at once, but for what the buffers hold (a few MB, moved within the start of a block that is not used).
 //!
-//! A message is sent in pieces of at most 256 KiB, so that the counter moves while a large one is on its way. The
-//! receiver takes what has arrived, at most a message at a time, into one buffer.
+//! A message is handed to the kernel in one call; a blocking one counts when the call returns, so the sampler asks TCP how
+//! much of it has arrived (`tcpi_bytes_acked`). The receiver takes what has arrived, at most a message, into one buffer.
 
 use std::io;
 use std::net::TcpStream;
@@ -14,9 +14,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 use crate::config::Wait;
 use crate::pacer::Pacer;
-
-/// Most bytes handed to the kernel at once.
-const PIECE: usize = 256 << 10;
 
 /// What a flow's thread tells the sampler; alone on its cache lines.
 #[derive(Debug, Default)]
@@ -90,10 +87,10 @@ impl Flow<'_> {
     /// When the connection fails.
     pub fn send(mut self) -> io::Result<()> {
         let message = random_bytes(self.message_bytes);
-        let mut at = 0;
+        let mut at = 0usize;
         let socket = self.stream.as_raw_fd();
         self.run(|most| {
-            let part = &message[at..message.len().min(at + most.min(PIECE))];
+            let part = &message[at..message.len().min(at.saturating_add(most))];
             // SAFETY: the pointer and the length are those of a live slice.
             let sent = unsafe { libc::send(socket, part.as_ptr().cast(), part.len(), libc::MSG_NOSIGNAL) };
             at = if sent > 0 { (at + sent as usize) % message.len() } else { at };

@@ -15,6 +15,7 @@ use crate::socket::{self, InForce};
 use crate::{linux, placement};
 
 const PINGS: usize = 11;
+const ODD: &str = "it answers something else than was asked";
 
 /// A control connection.
 pub struct Control {
@@ -102,12 +103,22 @@ impl PeerLink {
     pub fn open(address: &str, channels: Vec<ChannelSpec>) -> Result<Self, MeasureError> {
         let mut control = Control::connect(address)?;
         let Reply::Opened { session, host, boot } = control.ask(&Request::Open { channels })? else {
-            let why = "it answers something else than was asked".into();
-            return Err(MeasureError::Refused { peer: address.to_owned(), why });
+            return Err(MeasureError::Refused { peer: address.to_owned(), why: ODD.into() });
         };
         let rtt_s = control.round_trip()?.as_secs_f64();
         let loopback = !boot.is_empty() && boot == linux::boot_id();
         Ok(Self { address: address.to_owned(), host, loopback, rtt_s, control, session })
+    }
+
+    /// Bytes that the peer itself has moved on each channel.
+    ///
+    /// # Errors
+    /// When the peer is lost.
+    pub fn moved(&mut self) -> Result<Vec<u64>, MeasureError> {
+        match self.control.ask(&Request::Moved {})? {
+            Reply::Moved { bytes } => Ok(bytes),
+            _ => Err(MeasureError::Refused { peer: self.address.clone(), why: ODD.into() }),
+        }
     }
 
     /// Tells the peer its channels' rates, and waits until they are set.
@@ -150,7 +161,7 @@ impl ChannelLink {
             match reply.map_err(|error| refused(error.to_string()))? {
                 Reply::Done {} => {}
                 Reply::Refused { why } => return Err(refused(why)),
-                Reply::Opened { .. } => return Err(refused("it answers something else than was asked".into())),
+                _ => return Err(refused(ODD.into())),
             }
             let congestion = config.congestion_control.as_deref();
             socket::for_data(&stream, config.socket_buffer_bytes, congestion)
@@ -176,6 +187,16 @@ impl ChannelLink {
     /// What the threads tell.
     pub fn tallies(&self) -> impl Iterator<Item = &FlowTally> {
         self.flows.iter().map(|flow| &*flow.tally)
+    }
+
+    /// Bytes moved so far: received here, or acknowledged by the other end's TCP.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let sent = |flow: &FlowThread| socket::bytes_acknowledged(&flow.stream).unwrap_or_else(|_| flow.tally.bytes());
+        match self.direction {
+            Direction::Receive => self.tallies().map(FlowTally::bytes).sum(),
+            Direction::Send => self.flows.iter().map(sent).sum(),
+        }
     }
 
     /// What the kernel uses for the first connection.

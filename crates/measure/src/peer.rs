@@ -28,10 +28,19 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Longest silence of a probe between two requests: a unit of the user's own work may take long.
 const LONGEST_BLOCK: Duration = Duration::from_secs(3600);
 const RECEIVE_BUFFER: usize = 1_000_000;
+const NO_SESSION: &str = "no session is open";
 
 struct Session {
     channels: Vec<(ChannelSpec, Gate)>,
-    streams: Mutex<Vec<(usize, Arc<TcpStream>)>>,
+    streams: Mutex<Vec<Claim>>,
+}
+
+/// A data connection of a session.
+#[derive(Clone)]
+struct Claim {
+    channel: usize,
+    stream: Arc<TcpStream>,
+    tally: Arc<FlowTally>,
 }
 
 /// What all connections of a server share.
@@ -130,7 +139,11 @@ impl Desk {
                 Ok(Request::Open { .. }) => Reply::Refused { why: "this connection has a session already".into() },
                 Ok(Request::Levels { rates }) => match &mine {
                     Some((_, session)) => session.set_levels(&rates),
-                    None => Reply::Refused { why: "no session is open".into() },
+                    None => Reply::Refused { why: NO_SESSION.into() },
+                },
+                Ok(Request::Moved {}) => match &mine {
+                    Some((_, session)) => Reply::Moved { bytes: session.moved() },
+                    None => Reply::Refused { why: NO_SESSION.into() },
                 },
                 Ok(Request::Load { target, streams }) => load(&mut loader, target, streams),
                 Err(error) => break Err(error),
@@ -166,15 +179,9 @@ impl Desk {
         let session = locked(&self.sessions).get(&belongs.session).map(Arc::clone);
         let claimed = session.as_ref().and_then(|session| {
             let channel = session.channels.get(belongs.channel)?;
-            let mut streams = locked(&session.streams);
-            let taken = streams.iter().filter(|(index, _)| *index == belongs.channel).count();
-            (taken < channel.0.streams as usize).then(|| {
-                let stream = Arc::new(stream.try_clone().ok()?);
-                streams.push((belongs.channel, Arc::clone(&stream)));
-                Some((channel, stream))
-            })?
+            Some((channel, session.claim(belongs.channel, channel.0.streams as usize, &stream)?))
         });
-        let Some(((spec, gate), kept)) = claimed else {
+        let Some(((spec, gate), claim)) = claimed else {
             return write_frame(&mut stream, &Reply::Refused { why: "no such session or channel".into() });
         };
         if let Err(error) = socket::for_data(&stream, spec.socket_buffer_bytes, spec.congestion_control.as_deref()) {
@@ -183,13 +190,12 @@ impl Desk {
         }
         write_frame(&mut stream, &Reply::Done {})?;
         linux::exact_timers();
-        let tally = FlowTally::default();
         let flow = Flow {
-            stream: &kept,
+            stream: &claim.stream,
             message_bytes: spec.message_bytes as usize,
             wait: Wait::Event,
             pacer: spec.paced_there.then(|| Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes)),
-            tally: &tally,
+            tally: &claim.tally,
         };
         match spec.direction {
             Direction::Receive => flow.send(),
@@ -232,12 +238,31 @@ impl Session {
         Reply::Done {}
     }
 
+    /// Makes a connection one of a channel's, unless the channel has all of its own.
+    fn claim(&self, channel: usize, most: usize, stream: &TcpStream) -> Option<Claim> {
+        let mut streams = locked(&self.streams);
+        if streams.iter().filter(|claim| claim.channel == channel).count() >= most {
+            return None;
+        }
+        let claim = Claim { channel, stream: Arc::new(stream.try_clone().ok()?), tally: Arc::default() };
+        streams.push(claim.clone());
+        Some(claim)
+    }
+
+    fn moved(&self) -> Vec<u64> {
+        let mut bytes = vec![0; self.channels.len()];
+        for claim in locked(&self.streams).iter() {
+            bytes[claim.channel] += claim.tally.bytes();
+        }
+        bytes
+    }
+
     fn end(&self) {
         for (_, gate) in &self.channels {
             gate.end();
         }
-        for (_, stream) in locked(&self.streams).iter() {
-            let _ = stream.shutdown(Shutdown::Both); // gone already is as good
+        for claim in locked(&self.streams).iter() {
+            let _ = claim.stream.shutdown(Shutdown::Both); // gone already is as good
         }
     }
 }

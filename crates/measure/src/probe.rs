@@ -163,6 +163,13 @@ impl Probe {
     /// # Errors
     /// When a peer is lost, the work fails or the caller asked to stop; the rows until then are kept.
     pub fn run_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
+        self.computation.tally.pause(false);
+        let result = self.sample_block(block, interrupted);
+        self.computation.tally.pause(self.computation.coarse);
+        result
+    }
+
+    fn sample_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
         self.set_levels(block)?;
         self.set_load(block.load)?;
         let number = self.blocks;
@@ -186,6 +193,19 @@ impl Probe {
             self.channels.iter().try_for_each(ChannelLink::check)?;
         }
         Ok(())
+    }
+
+    /// MB that the peers themselves have moved on each channel, since the connection.
+    ///
+    /// # Errors
+    /// When a peer is lost.
+    pub fn moved_there_mb(&mut self) -> Result<Vec<f64>, MeasureError> {
+        let mut of_peers = Vec::new();
+        for peer in &mut self.peers {
+            of_peers.push(peer.moved()?.into_iter());
+        }
+        let next = |peer: usize| of_peers.get_mut(peer).and_then(Iterator::next).unwrap_or(0) as f64 * 1e-6;
+        Ok(self.config.channels.iter().map(|channel| channel.peer).map(next).collect())
     }
 
     /// Hands over the rows since the last call.

@@ -86,6 +86,8 @@ pub enum Request {
     },
     /// Are you there?
     Ping {},
+    /// How many bytes has each channel moved, counted at your end?
+    Moved {},
 }
 
 /// Who a data connection belongs to.
@@ -113,6 +115,11 @@ pub enum Reply {
     },
     /// It is done.
     Done {},
+    /// Bytes of each channel, from the session's start.
+    Moved {
+        /// One for each channel.
+        bytes: Vec<u64>,
+    },
     /// It will not be done.
     Refused {
         /// Why.

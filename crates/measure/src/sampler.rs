@@ -117,15 +117,13 @@ impl Sampler {
         let mut reading = Reading { at_ns, steps, ..Reading::default() };
         let mut traffic_ns = 0;
         for channel in channels {
-            let mut bytes = 0;
             for flow in channel.tallies() {
-                bytes += flow.bytes();
                 reading.calls += flow.calls();
                 if !flow.ended() {
                     traffic_ns += clock(flow.thread())?;
                 }
             }
-            reading.bytes.push(bytes);
+            reading.bytes.push(channel.bytes());
         }
         if tally.ended() {
             compute_ns = 0; // its clock means nothing any more

@@ -107,6 +107,31 @@ pub fn in_force(stream: &TcpStream) -> InForce {
     }
 }
 
+/// Bytes that the other end's TCP has acknowledged, from the start of the connection.
+///
+/// Finer than a count of what was handed over: a blocking call counts when it returns, and waits until a third of the
+/// send buffer is free.
+///
+/// # Errors
+/// When the connection is gone, or the kernel is older than 4.1.
+pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
+    const AT: usize = 120; // offset of tcpi_bytes_acked in linux/tcp.h; the libc crate's structure ends before it
+    let mut info = [0u8; AT + 8];
+    let mut length = info.len() as libc::socklen_t;
+    // SAFETY: the buffer is live and its length is passed along.
+    let done = unsafe {
+        let buffer = info.as_mut_ptr().cast();
+        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, buffer, &raw mut length)
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    match info[AT..].try_into() {
+        Ok(bytes) if length as usize == info.len() => Ok(u64::from_ne_bytes(bytes)),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
 fn get(stream: &TcpStream, name: i32) -> i32 {
     let (mut value, mut length) = (0i32, size_of::<i32>() as libc::socklen_t);
     // SAFETY: the integer is live and its length is passed along.

@@ -104,6 +104,11 @@ impl PyProbe {
         columns(py, &rows)
     }
 
+    /// MB that the peers themselves have moved on each channel.
+    fn moved_there_mb(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        self.with(py, Probe::moved_there_mb)
+    }
+
     /// What is in force: peers, sockets, work.
     fn header<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let guard = self.lock();

@@ -52,6 +52,8 @@ pub struct Tally {
     failure: Mutex<Option<MeasureError>>,
     completed: Condvar,
     completion: Mutex<()>,
+    /// Guarded by `completion`, told by `completed`.
+    paused: AtomicBool,
 }
 
 /// Resources that ended children used.
@@ -95,6 +97,21 @@ impl Tally {
         let waiting = |_: &mut ()| self.steps() <= steps && !self.ended();
         let _done = self.completed.wait_timeout_while(guard, patience, waiting).unwrap_or_else(PoisonError::into_inner);
         self.steps() > steps
+    }
+
+    /// Holds the computation back before its next unit, or lets it go on.
+    ///
+    /// Only for coarse work: a callable and the design of the next block would fight for Python between blocks.
+    pub fn pause(&self, paused: bool) {
+        let _guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
+        self.paused.store(paused, Ordering::Relaxed);
+        self.completed.notify_all();
+    }
+
+    fn wait_while_paused(&self) {
+        let guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = |_: &mut ()| self.paused.load(Ordering::Relaxed) && !self.ended();
+        drop(self.completed.wait_while(guard, waiting).unwrap_or_else(PoisonError::into_inner));
     }
 
     fn announce(&self) {
@@ -156,6 +173,7 @@ impl Computation {
     /// Stops and waits for the end; of the user's own work only a little.
     pub fn stop(&mut self) {
         self.tally.ended.0.store(true, Ordering::Relaxed);
+        self.tally.announce();
         command::kill_child(&self.tally);
         if let Some(handle) = self.handle.take() {
             if !matches!(self.gone.recv_timeout(PATIENCE), Err(RecvTimeoutError::Timeout)) {
@@ -185,9 +203,24 @@ fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
         tally.steps.0.store(steps, Ordering::Relaxed);
         if coarse {
             tally.announce();
+            tally.wait_while_paused();
         }
     }
     tally.announce();
+}
+
+/// Computes nothing: for what traffic does by itself, as in the benchmarks of the traffic generator.
+struct Idle;
+
+impl Kernel for Idle {
+    fn step(&mut self) -> Result<(), MeasureError> {
+        std::thread::sleep(Duration::from_millis(10));
+        Ok(())
+    }
+
+    fn steps_per_unit(&self) -> f64 {
+        1.0
+    }
 }
 
 fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> {
@@ -195,10 +228,11 @@ fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, Me
         "diagonals" => Box::new(diagonals::Diagonals::new(kernel.matrix as usize, kernel.diagonals as usize)),
         "burn" => Box::new(burn::Burn::new()),
         "triad" => Box::new(triad::Triad::beyond_the_cache()?),
+        "idle" => Box::new(Idle),
         "command" => {
             let task = kernel.task.as_deref().unwrap_or_default();
             Box::new(command::Command::new(task, Arc::clone(tally))?)
         }
-        other => return Err(MeasureError::value("kernel", other, "diagonals, burn, triad, command or callable")),
+        other => return Err(MeasureError::value("kernel", other, "diagonals, burn, triad, command, callable or idle")),
     })
 }

@@ -1,0 +1,151 @@
+"""Claims about the traffic generator.
+
+Unpaced loopback traffic reaches at least 95 % of iperf3's rate with the same message size and placement;
+a paced rate is within 2 % of the asked one from 1 to 1000 MB/s.
+
+Nothing computes here, so that only the traffic generators are compared. Each round measures all contestants once, in
+shuffled order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, and iperf3 with buffers of
+our size. Both ends of each are pinned to the same two CPUs, both use cubic and messages of 1 MB; each rate is that of
+the receiving end.
+
+    python benchmarks/traffic_against_iperf3.py [rounds]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack
+
+import record
+
+from crosswind import _core
+from crosswind.measure import SOCKET_BUFFER_BYTES
+from crosswind.peer_process import peer_process
+
+MESSAGE_BYTES = 1_000_000
+SECONDS = 2.0
+PACED_SECONDS = 1.5
+RATES = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 600.0, 1000.0]
+HERE, THERE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
+
+
+def probe(address: str, direction: str) -> _core.Probe:
+    settings = {
+        "kernel": {"name": "idle"},
+        "peers": [address],
+        "channels": [{"peer": 0, "direction": direction}],
+        "message_bytes": MESSAGE_BYTES,
+        "streams": 1,
+        "wait": "event",
+        "paced_by": "peer",
+        "pacing_chunk_bytes": 65_536,
+        "socket_buffer_bytes": SOCKET_BUFFER_BYTES,
+        "congestion_control": "cubic",
+        "compute_cpus": [HERE],
+        "traffic_cpus": [HERE],
+        "sampler_cpus": [THERE],
+    }
+    found = _core.Probe(json.dumps(settings))
+    found.connect()
+    return found
+
+
+def ours(address: str, direction: str, level: float | None, seconds: float) -> float:
+    """Rate at the receiving end, MB/s; the first 0.3 s are left out."""
+    end = probe(address, direction)
+    end.run_block([level], 0.3, 0.0, 0.3, "calibrate")
+    end.take()
+    there, start = end.moved_there_mb()[0], time.monotonic()
+    end.run_block([level], seconds, 0.0, seconds, "calibrate")
+    there, spent = end.moved_there_mb()[0] - there, time.monotonic() - start
+    columns = end.take()
+    end.close()
+    return columns["channel0_mb"][0] / columns["dt_s"][0] if direction == "receive" else there / spent
+
+
+def iperf3(direction: str, buffer_bytes: int | None) -> float:
+    """Rate at the receiving end, MB/s."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    server = subprocess.Popen(
+        ["iperf3", "-s", "-1", "-p", port, "-A", str(THERE), "--forceflush"], stdout=subprocess.PIPE, text=True
+    )
+    assert server.stdout is not None
+    while "listening" not in server.stdout.readline():
+        pass
+    command = ["iperf3", "-c", "127.0.0.1", "-p", port, "-A", f"{HERE},{THERE}", "-l", str(MESSAGE_BYTES)]
+    command += ["-t", str(int(SECONDS)), "-O", "1", "-C", "cubic", "-J"] + (["-R"] if direction == "receive" else [])
+    command += ["-w", str(buffer_bytes)] if buffer_bytes else []
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    server.wait(10)
+    server.stdout.close()
+    found = json.loads(answer.stdout)
+    if "error" in found:
+        raise RuntimeError(found["error"])
+    return float(found["end"]["sum_received"]["bits_per_second"]) / 8e6
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    order = random.Random(1)
+    cases = []
+    with ExitStack() as stack:
+        address = stack.enter_context(peer_process([THERE]))
+        for direction in ("receive", "send"):
+            contestants = {
+                "crosswind": lambda d=direction: ours(address, d, None, SECONDS),
+                "iperf3": lambda d=direction: iperf3(d, None),
+                "iperf3_same_buffers": lambda d=direction: iperf3(d, SOCKET_BUFFER_BYTES),
+            }
+            samples: dict[str, list[float]] = {name: [] for name in contestants}
+            for _ in range(rounds):
+                turns = list(contestants)
+                order.shuffle(turns)
+                for turn in turns:
+                    samples[turn].append(contestants[turn]())
+            medians = {name: statistics.median(values) for name, values in samples.items()}
+            ratio = medians["crosswind"] / max(medians["iperf3"], medians["iperf3_same_buffers"])
+            cases.append(
+                {
+                    "direction": direction,
+                    "rate_mb_per_s": {name: record.spread(values) for name, values in samples.items()},
+                    "ratio_to_better_iperf3": ratio,
+                    "reached": ratio >= 0.95,
+                }
+            )
+            print(f"{direction}: {medians} ratio {ratio:.3f}", flush=True)
+        paced = []
+        turns = [(direction, rate) for direction in ("receive", "send") for rate in RATES]
+        order.shuffle(turns)
+        for direction, rate in turns:
+            got = ours(address, direction, rate, PACED_SECONDS)
+            paced.append({"direction": direction, "asked_mb_per_s": rate, "got_mb_per_s": got, "error": got / rate - 1})
+            print(f"{direction} paced {rate:g}: {got:.3f} MB/s", flush=True)
+    paced.sort(key=lambda case: (case["direction"], case["asked_mb_per_s"]))
+    worst = max(abs(case["error"]) for case in paced)
+    print(f"largest pacing error {100 * worst:.2f} %")
+    version = subprocess.run(["iperf3", "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+    record.write(
+        "traffic_against_iperf3",
+        [],
+        iperf3=version,
+        message_bytes=MESSAGE_BYTES,
+        cpus={"measured_end": HERE, "other_end": THERE},
+        rounds=rounds,
+        unpaced=cases,
+        paced=paced,
+        paced_worst_error=worst,
+        paced_reached=worst <= 0.02,
+    )
+
+
+if __name__ == "__main__":
+    main()

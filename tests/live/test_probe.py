@@ -1,0 +1,217 @@
+"""The probe and its peer, block by block: bytes counted, handshakes refused."""
+
+import json
+import socket
+import struct
+
+import pytest
+
+from crosswind import _core
+from crosswind.errors import DescriptionError, MeasurementError
+
+pytestmark = pytest.mark.live
+
+CHUNK = 65_536
+BUFFER = 1 << 20
+
+
+def make_probe(address, direction, **changed):
+    settings = {
+        "kernel": {"name": "diagonals", "matrix": 64},
+        "peers": [address],
+        "channels": [{"peer": 0, "direction": direction}],
+        "message_bytes": 1_000_000,
+        "streams": 1,
+        "wait": "event",
+        "paced_by": "peer",
+        "pacing_chunk_bytes": CHUNK,
+        "socket_buffer_bytes": BUFFER,
+        "congestion_control": None,
+    }
+    return _core.Probe(json.dumps(settings | changed))
+
+
+@pytest.fixture
+def open_probe(request):
+    probes = []
+
+    def start(*args, **kwargs):
+        probes.append(make_probe(*args, **kwargs))
+        return probes[-1]
+
+    yield start
+    for probe in probes:
+        probe.close()
+
+
+def run(probe, level, seconds=0.3, settle_s=0.0):
+    probe.run_block([level], seconds, settle_s, seconds - settle_s, "ladder")
+    columns = probe.take()
+    return sum(columns["channel0_mb"]), sum(columns["dt_s"]), columns
+
+
+@pytest.mark.parametrize("streams", [1, 4])
+@pytest.mark.parametrize("paced_by", ["peer", "sender", "receiver"])
+@pytest.mark.parametrize("direction", ["receive", "send"])
+@pytest.mark.parametrize("rate", [1.0, 30.0, 300.0])
+def test_a_paced_channel_never_moves_more_than_its_rate_and_one_chunk(
+    open_probe, peer, direction, rate, paced_by, streams
+):
+    probe = open_probe(peer.address, direction, paced_by=paced_by, streams=streams)
+    probe.connect()
+    run(probe, rate, 0.3)  # buffers between the ends fill once
+    moved, seconds, _ = run(probe, rate, 0.3)
+    in_buffers_mb = (
+        0.0 if paced_by_sender(paced_by, direction) else 4 * BUFFER * 1e-6
+    )  # what two buffers may hold, as the kernel counts
+    assert moved <= rate * seconds * 1.001 + streams * (CHUNK * 1e-6 + in_buffers_mb)
+
+
+def paced_by_sender(paced_by, direction):
+    return paced_by == "sender" or (paced_by == "peer" and direction == "receive")
+
+
+def test_a_received_rate_of_zero_is_silence(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    probe.connect()
+    run(probe, None)
+    run(probe, 0.0)
+    moved, _, columns = run(probe, 0.0)
+    assert moved == 0.0
+    assert sum(columns["work"]) > 0
+
+
+def test_unpaced_traffic_is_marked_by_an_asked_rate_that_is_no_number(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    probe.connect()
+    moved, _, columns = run(probe, None)
+    assert moved > 0
+    assert all(value != value for value in columns["channel0_asked_mb_per_s"])
+
+
+@pytest.mark.parametrize("direction", ["receive", "send"])
+def test_both_ends_count_the_same_bytes(open_probe, peer, direction):
+    probe = open_probe(peer.address, direction, streams=2)
+    probe.connect()
+    here = sum(run(probe, level, 0.2)[0] for level in (50.0, None, 50.0, 0.0, 0.0))
+    (there,) = probe.moved_there_mb()
+    # Acknowledged, but not read while the peer is silent: what lies in its receive buffers, as the kernel counts them.
+    in_buffers_mb = 2 * 2 * BUFFER * 1e-6 if direction == "send" else 0.0
+    # A block's first reading comes after its level is in force, so a little moves between blocks.
+    assert there - here <= 0.05 * there + 1.0
+    assert here - there <= in_buffers_mb
+
+
+def test_no_traffic_is_possible_before_the_peers_are_connected(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    run(probe, 0.0)
+    with pytest.raises(DescriptionError, match="before the peers are connected"):
+        run(probe, 1.0)
+
+
+def test_a_level_too_many_or_below_zero_is_refused(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    probe.connect()
+    with pytest.raises(DescriptionError, match="one level for each of 1 channels"):
+        probe.run_block([1.0, 2.0], 0.1, 0.0, 0.1, "ladder")
+    with pytest.raises(MeasurementError, match="at least 0 MB/s"):
+        run(probe, -1.0)
+
+
+def test_an_unknown_congestion_control_is_refused(open_probe, peer):
+    probe = open_probe(peer.address, "receive", congestion_control="pigeon")
+    with pytest.raises(MeasurementError, match="pigeon"):
+        probe.connect()
+
+
+def test_interval_amounts_add_up_to_the_block(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    probe.run_block([0.0], 0.4, 0.1, 0.1, "ladder")
+    columns = probe.take()
+    assert columns["settling"] == [True, False, False, False]
+    assert set(columns["block"]) == {0}
+    starts, lengths = columns["t_s"], columns["dt_s"]
+    for start, length, after in zip(starts, lengths, starts[1:], strict=False):
+        assert start + length == pytest.approx(after, abs=1e-9)
+
+
+GREETING = struct.Struct(">4sHH")
+
+
+def greet(connection, magic=b"XWND", version=1, role=0):
+    connection.sendall(GREETING.pack(magic, version, role))
+
+
+def heard(connection):
+    """All that comes until the other end hangs up."""
+    connection.settimeout(20)
+    parts = []
+    while True:
+        try:
+            part = connection.recv(4096)
+        except ConnectionResetError:
+            return b"".join(parts)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+
+
+def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_nobody(open_probe, peer):
+    probe = open_probe(peer.address, "receive")
+    probe.connect()
+    refused = []
+    for attack in (
+        lambda c: c.sendall(b"GET / HTTP/1.1\r\n\r\n"),
+        lambda c: greet(c, version=2),
+        lambda c: greet(c, role=77),
+        lambda c: (greet(c), c.sendall(b"\xff\xff\xff\xff{")),
+        lambda c: (greet(c), c.sendall(struct.pack(">I", 3) + b"[1]")),
+        lambda c: (greet(c), c.sendall(struct.pack(">I", 2) + b"\xff\xff")),
+    ):
+        with socket.create_connection(peer.place) as connection:
+            attack(connection)
+            refused.append(heard(connection))
+        assert run(probe, 20.0, 0.1)[0] > 0, "the session beside it goes on"
+    assert refused[0] == b""
+    assert refused[1] == GREETING.pack(b"XWND", 1, 0), "a wrong version is told the right one"
+    assert peer.process.poll() is None
+
+
+def test_a_stranger_cannot_join_a_session_or_open_an_absurd_one(open_probe, peer):
+    def ask(role, *messages):
+        with socket.create_connection(peer.place) as connection:
+            greet(connection, role=role)
+            for message in messages:
+                text = json.dumps(message).encode()
+                connection.sendall(struct.pack(">I", len(text)) + text)
+            connection.shutdown(socket.SHUT_WR)
+            return heard(connection)
+
+    assert b"no such session" in ask(1, {"session": 1, "channel": 0})
+    channel = {
+        "direction": "receive",
+        "streams": 1,
+        "message_bytes": 1_000_000,
+        "pacing_chunk_bytes": CHUNK,
+        "paced_there": True,
+        "socket_buffer_bytes": None,
+        "congestion_control": None,
+    }
+    assert b"message_bytes" in ask(0, {"type": "open", "channels": [channel | {"message_bytes": 1 << 60}]})
+    assert b"channels" in ask(0, {"type": "open", "channels": []})
+    assert b"no session" in ask(0, {"type": "levels", "rates": [1.0]})
+    assert b"at most 64" in ask(0, {"type": "load", "target": peer.address, "streams": 1000})
+
+
+def test_only_a_server_that_answers_the_handshake_can_be_loaded(peer):
+    with socket.create_server(("127.0.0.1", 0)) as victim, socket.create_connection(peer.place) as connection:
+        greet(connection)
+        text = json.dumps({"type": "load", "target": f"127.0.0.1:{victim.getsockname()[1]}", "streams": 1}).encode()
+        connection.sendall(struct.pack(">I", len(text)) + text)
+        attacked, _ = victim.accept()
+        with attacked:
+            assert attacked.recv(100) == GREETING.pack(b"XWND", 1, 2), "eight bytes and no more until it answers"
+            attacked.sendall(b"NOT US!!")
+            assert heard(attacked) == b""
+        connection.shutdown(socket.SHUT_WR)
+        assert b"refused" in heard(connection)
