@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import altair as alt
@@ -31,7 +32,7 @@ class Figure:
     alt: str
     chart: alt.TopLevelMixin
 
-    @property
+    @cached_property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without a configuration: the page brings one for all."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)

@@ -190,7 +190,7 @@ def _timelines(measurement: Measurement, id_: str) -> list[tuple[Figure, str]]:
                 compute_timeline(measurement),
             ),
             "Grey dots are without traffic: level, they say that the host was steady; a slope is drift, which the shuffled order cancels. "
-            "Coloured dots lie lower by what traffic costs.",
+            "Coloured dots lie lower by what traffic costs. Rates are on wall time: foreign load shows.",
         ),
         (
             Figure(
@@ -229,7 +229,7 @@ def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
         ("host", f"{host['name']}, {host['cpus']} CPUs"),
         ("processor", host["cpu"]),
         ("operating system", host["kernel"]),
-        ("kernel", f"{kernel['name']}, counted in {kernel['unit']}s" + (f": {kernel['task']}" if kernel["task"] else "")),
+        ("kernel", f"{kernel['name']}; a work unit is one {kernel['unit']}" + (f"; task: {kernel['task']}" if kernel["task"] else "")),
         ("placement", f"{placement['mode']}; computation on CPU {cpus('compute_cpus')}, traffic on {cpus('traffic_cpus')}, sampler on {cpus('sampler_cpus')}"),
         ("nice levels", f"computation {placement['compute_nice']}, traffic {placement['traffic_nice']}"),
         ("traffic", f"{traffic['message_bytes']:,} bytes per message, {traffic['streams']} per channel, waits by {traffic['wait']}"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -87,7 +88,7 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     page = _environment().get_template("page.html.j2").render(
         title=_title(measured, sweeps, plans, platforms),
         contents=[(s.id, getattr(s, "title", None) or s.name) for s in (*measured, *sweeps, *plans, *platforms)],
-        warnings=_warnings(measured, sweeps, plans, platforms),
+        concerns=_concerns(measured, sweeps, plans, platforms),
         measured=measured,
         sweeps=sweeps,
         plans=plans,
@@ -117,15 +118,23 @@ def _title(
     return (plans or platforms)[0].title
 
 
-def _warnings(*kinds: Sequence[Any]) -> list[dict[str, str]]:
-    """Return every warning once, with the section that it concerns."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for sections in kinds:
-        for section in sections:
-            where = getattr(section, "title", None) or section.name
-            for warning in section.warnings:
-                found.setdefault((where, warning["message"]), {**warning, "where": where})
-    return list(found.values())
+@dataclass(frozen=True)
+class Concern:
+    """The warnings of one section."""
+
+    id: str
+    where: str
+    warnings: list[dict[str, str]]
+
+
+def _concerns(*kinds: Sequence[Any]) -> list[Concern]:
+    """Return the warnings of each section that has some; each code and text once."""
+    found = []
+    for section in (section for sections in kinds for section in sections):
+        once = {warning["message"]: warning for warning in section.warnings}
+        if once:
+            found.append(Concern(section.id, getattr(section, "title", None) or section.name, list(once.values())))
+    return found
 
 
 def _terms(*kinds: Sequence[Any]) -> list[tuple[str, str, str]]:

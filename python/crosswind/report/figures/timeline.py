@@ -16,6 +16,7 @@ from crosswind.measurement import Measurement
 from crosswind.report.figures.look import BLUE, CHANNEL_COLOURS, CRIMSON, GREY, OCHRE, ORANGE, PINK, VIOLET, records
 
 MOST_BINS = 320
+SHORTEST_COUNTED_S = 0.25  # the kernel counts CPU time in ticks of up to 10 ms: shorter shares are noise
 HEIGHT = 170
 NO_TRAFFIC, SEVERAL = "no traffic", "several at once"
 COUNTERS = {
@@ -128,6 +129,7 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
     """
     columns = _columns(measurement)
     everything = np.ones(columns["t_s"].size, bool)
+    columns["block"] = (columns["t_s"] // SHORTEST_COUNTED_S).astype(np.int64)
     amounts = [columns[name] for name, _ in COUNTERS.values()]
     at, _, sums = _binned(
         columns, everything, np.zeros(everything.size, int), [*amounts, columns["foreign_cpu_s"], columns["dt_s"]]
@@ -150,7 +152,7 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
         legend=alt.Legend(title=None, symbolType="square"),
     )
     y = alt.Y(
-        "share:Q", title="share of the computing CPU", axis=alt.Axis(format="%"), stack="zero", scale=alt.Scale(domainMin=0)
+        "share:Q", title="share of the computing CPU", axis=alt.Axis(format="%"), stack="zero", scale=alt.Scale(domain=[0, 1])
     )
     stack = (
         alt.Chart(data)
@@ -167,7 +169,7 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
     if has_foreign:
         foreign = alt.Chart(records({"t": at, "share": shares[-1], "counter": [FOREIGN] * at.size}))
         layers.append(
-            foreign.mark_line(strokeWidth=2, interpolate="step-after").encode(
+            foreign.mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
                 x=_time(), y=alt.Y("share:Q", stack=None), color=colour, tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")]
             )
         )
