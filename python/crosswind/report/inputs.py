@@ -14,7 +14,9 @@ from crosswind.platform import Platform
 from crosswind.sweep import Sweep
 
 Item = Measurement | Fit | Plan | Platform | Sweep | str | Path
-HINT = "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+HINT = (
+    "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+)
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,9 @@ def _unfitted_warnings(item: Any) -> list[dict[str, str]]:
 
 def _where(header: dict[str, Any]) -> str:
     kernel = header["kernel"]
-    work = kernel["task"] or (f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"])
+    work = kernel["task"] or (
+        f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"]
+    )
     peers = ", ".join(peer["address"] for peer in header["peers"])
     return f"{header['host']['name']} computing {work} against traffic with {peers}; placement {header['placement']['mode']}"
 
@@ -229,7 +231,7 @@ def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
         ("host", f"{host['name']}, {host['cpus']} CPUs"),
         ("processor", host["cpu"]),
         ("operating system", host["kernel"]),
-        ("kernel", f"{kernel['name']}; a work unit is one {kernel['unit']}" + (f"; task: {kernel['task']}" if kernel["task"] else "")),
+        ("kernel", f"{kernel['name']}; work is counted in {kernel['unit']}" + (f"; task: {kernel['task']}" if kernel["task"] else "")),
         ("placement", f"{placement['mode']}; computation on CPU {cpus('compute_cpus')}, traffic on {cpus('traffic_cpus')}, sampler on {cpus('sampler_cpus')}"),
         ("nice levels", f"computation {placement['compute_nice']}, traffic {placement['traffic_nice']}"),
         ("traffic", f"{traffic['message_bytes']:,} bytes per message, {traffic['streams']} per channel, waits by {traffic['wait']}"),

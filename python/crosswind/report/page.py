@@ -17,7 +17,6 @@ import vl_convert
 
 from crosswind._core import __version__
 from crosswind.errors import DescriptionError
-from crosswind.report import terms
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
@@ -25,6 +24,7 @@ from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
 from crosswind.report.planned import PlanSection, PlatformSection, plan_section, platform_section
 from crosswind.report.swept import SweepSection, sweep_section
+from crosswind.report.terms import Term, terms
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -67,7 +67,9 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     """
     out = Path(out)
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise DescriptionError(f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists")
+        raise DescriptionError(
+            f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists"
+        )
     page, drawn = _page(gather(items))
     part = out.with_name(out.name + ".part")
     part.write_text(page, encoding="utf-8")
@@ -137,17 +139,16 @@ def _concerns(*kinds: Sequence[Any]) -> list[Concern]:
     return found
 
 
-def _terms(*kinds: Sequence[Any]) -> list[tuple[str, str, str]]:
+def _terms(measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Sequence[Any]) -> list[Term]:
     """Return the terms that the page's sections link to."""
-    measured, sweeps, plans = kinds
-    groups = [
-        (measured or sweeps, terms.MEASURED),
-        (any(section.together_tables for section in measured), terms.TOGETHER),
-        (sweeps, terms.SWEPT),
-        (plans, terms.PLANNED),
-    ]
-    chosen = [term for wanted, group in groups if wanted for term in group]
-    return chosen or [terms.MEASURED[0]]
+    chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
+    if any(section.together_tables for section in measured):
+        chosen += terms("together")
+    if sweeps:
+        chosen += terms("swept")
+    if plans:
+        chosen += terms("planned")
+    return chosen
 
 
 def _sources(contents: Contents) -> str:

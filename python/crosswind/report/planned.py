@@ -71,10 +71,17 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         title=f"Plan for {data['platform']}",
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
         proof=proof,
-        note=f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one." if len(nodes) > MOST_NODES else "",
+        note=f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
+        if len(nodes) > MOST_NODES
+        else "",
         cards=[
             Card("throughput", number(throughput), "tasks/s", "throughput"),
-            Card("bound", number(plan.bound_tasks_per_s), f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
+            Card(
+                "bound",
+                number(plan.bound_tasks_per_s),
+                f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}",
+                "bound",
+            ),
             Card("root alone", number(alone), "tasks/s", "root-only"),
             Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
             Card("never sent to", f"{never:,}", "nodes", "never-send"),

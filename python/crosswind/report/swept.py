@@ -61,7 +61,8 @@ def _where(sweep: Sweep) -> str:
     if not sweep.points:
         return "No point is complete yet."
     header = sweep.points[0][1].header
-    return f"{header['host']['name']}, {header['kernel']['name']}, placement {header['placement']['mode']}"
+    placement = "" if sweep.kind == "placement" else f", placement {header['placement']['mode']}"
+    return f"{header['host']['name']}, {header['kernel']['name']}{placement}"
 
 
 def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
@@ -76,7 +77,9 @@ def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
         if low["ir_high"] < high["ir_low"]:
             found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}.")
         else:
-            found.append(f"{direction.capitalize()}: no clear difference; {ends[0]} and {ends[1]} have overlapping intervals.")
+            found.append(
+                f"{direction.capitalize()}: no clear difference; {ends[0]} and {ends[1]} have overlapping intervals."
+            )
     return found
 
 
@@ -90,7 +93,10 @@ def _warnings(sweep: Sweep) -> list[dict[str, str]]:
     for value, fitted in sweep.fits:
         for warning in fitted.warnings:
             found.setdefault(warning["code"], (warning, []))[1].append(_value({"value": value}, sweep.unit))
-    warnings = [{**warning, "message": f"at {', '.join(dict.fromkeys(values))}: {warning['message']}"} for warning, values in found.values()]
+    warnings = [
+        {**warning, "message": f"at {', '.join(dict.fromkeys(values))}: {warning['message']}"}
+        for warning, values in found.values()
+    ]
     if not sweep.complete:
         missing = len(sweep.values) - len(sweep.points)
         warnings.insert(0, {"code": "sweep-incomplete", "message": f"{missing} of {len(sweep.values)} points are missing", "hint": "run the same command again: it measures what is missing"})  # fmt: skip

@@ -51,7 +51,9 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
             sort=None,
             axis=alt.Axis(labelLimit=130, labelFontSize=11.5, domain=False, ticks=False),
         ),
-        x=alt.X("rate:Q", title="computed, tasks/s", scale=alt.Scale(domain=[0, room], nice=False), axis=alt.Axis(grid=True)),
+        x=alt.X(
+            "rate:Q", title="computed, tasks/s", scale=alt.Scale(domain=[0, room], nice=False), axis=alt.Axis(grid=True)
+        ),
         tooltip=[
             alt.Tooltip("name:N", title="node"),
             alt.Tooltip("rate:Q", title="computed, tasks/s", format=",.4~g"),

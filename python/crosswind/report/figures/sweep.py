@@ -83,7 +83,9 @@ def sweep_reached(sweep: Sweep) -> alt.LayerChart:
         **_places(sweep),
     )
     lines = [base.mark_line(strokeWidth=1.2, opacity=0.6)] if _numeric(rows) else []
-    return alt.layer(*lines, base.mark_point(filled=True, size=70, opacity=1)).properties(width="container", height=HEIGHT)
+    return alt.layer(*lines, base.mark_point(filled=True, size=70, opacity=1)).properties(
+        width="container", height=HEIGHT
+    )
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
@@ -116,4 +118,6 @@ def _places(sweep: Sweep) -> dict[str, Any]:
 def _channels(rows: list[dict[str, Any]]) -> alt.Color:
     names = list(dict.fromkeys(row["channel"] for row in rows))
     colours = [CHANNEL_COLOURS[k % len(CHANNEL_COLOURS)] for k in range(len(names))]
-    return alt.Color("channel:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, symbolOpacity=1))
+    return alt.Color(
+        "channel:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, symbolOpacity=1)
+    )

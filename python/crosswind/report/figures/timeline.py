@@ -57,7 +57,9 @@ def compute_timeline(measurement: Measurement) -> alt.Chart:
     at, kinds, sums = _binned(columns, used, kind, [columns["work"], columns["dt_s"]])
     rates = sums[0] / sums[1]
     rest = used & (kind == 0)
-    idle = columns["work"][rest].sum() / columns["dt_s"][rest].sum() if rest.any() else float(np.max(rates, initial=1.0))
+    idle = (
+        columns["work"][rest].sum() / columns["dt_s"][rest].sum() if rest.any() else float(np.max(rates, initial=1.0))
+    )
     data = records({"t": at, "rate": rates / idle, "kind": [names[k] for k in kinds]})
     present = [name for k, name in enumerate(names) if (kinds == k).any()]
     return (
@@ -65,9 +67,15 @@ def compute_timeline(measurement: Measurement) -> alt.Chart:
         .mark_circle(size=22, opacity=0.75)
         .encode(
             x=_time(),
-            y=alt.Y("rate:Q", title="compute rate, part of idle", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False)),
+            y=alt.Y(
+                "rate:Q", title="compute rate, part of idle", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False)
+            ),
             color=_kind_colours("kind", present, names),
-            tooltip=[_at(), alt.Tooltip("rate:Q", title="compute rate", format=".1%"), alt.Tooltip("kind:N", title="traffic")],
+            tooltip=[
+                _at(),
+                alt.Tooltip("rate:Q", title="compute rate", format=".1%"),
+                alt.Tooltip("kind:N", title="traffic"),
+            ],
         )
         .properties(width="container", height=HEIGHT)
     )
@@ -87,12 +95,13 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
     columns = _columns(measurement)
     _, names = _kinds(measurement.header, columns)
     parts: list[tuple[Floats, Floats, int]] = []
+    most = max(40, MOST_BINS // len(measurement.header["channels"]))  # every channel has several levels
     for channel in range(len(measurement.header["channels"])):
         asked = columns[f"channel{channel}_asked_mb_per_s"]
         used = ~columns["settling"] & (asked != 0)
         level = np.nan_to_num(asked, nan=-1.0)
         _, level = np.unique(level, return_inverse=True)
-        at, _, sums = _binned(columns, used, level, [columns[f"channel{channel}_mb"], columns["dt_s"]])
+        at, _, sums = _binned(columns, used, level, [columns[f"channel{channel}_mb"], columns["dt_s"]], most)
         parts.append((at, sums[0] / sums[1], channel + 1))
     data = records(
         {
@@ -152,7 +161,11 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
         legend=alt.Legend(title=None, symbolType="square"),
     )
     y = alt.Y(
-        "share:Q", title="share of the computing CPU", axis=alt.Axis(format="%"), stack="zero", scale=alt.Scale(domain=[0, 1])
+        "share:Q",
+        title="share of the computing CPU",
+        axis=alt.Axis(format="%"),
+        stack="zero",
+        scale=alt.Scale(domain=[0, 1]),
     )
     stack = (
         alt.Chart(data)
@@ -170,7 +183,10 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
         foreign = alt.Chart(records({"t": at, "share": shares[-1], "counter": [FOREIGN] * at.size}))
         layers.append(
             foreign.mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
-                x=_time(), y=alt.Y("share:Q", stack=None), color=colour, tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")]
+                x=_time(),
+                y=alt.Y("share:Q", stack=None),
+                color=colour,
+                tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")],
             )
         )
     return alt.layer(*layers).properties(width="container", height=HEIGHT)
@@ -206,14 +222,18 @@ def _kinds(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> tuple[ND
 
 
 def _binned(
-    columns: dict[str, NDArray[Any]], rows: NDArray[np.bool_], kind: NDArray[Any], amounts: list[Floats]
+    columns: dict[str, NDArray[Any]],
+    rows: NDArray[np.bool_],
+    kind: NDArray[Any],
+    amounts: list[Floats],
+    most: int = MOST_BINS,
 ) -> tuple[Floats, NDArray[np.int64], Floats]:
     """Sum amounts over stretches of time and kinds: (middle of each, its kind, sums of shape (amounts, stretches))."""
     t, dt = columns["t_s"], columns["dt_s"]
     span = max(float(t[-1] + dt[-1] - t[0]), 1e-9) if t.size else 1.0
     block = columns["block"].astype(np.int64)
-    fine = np.unique(block).size <= MOST_BINS
-    stretch = block if fine else np.minimum((MOST_BINS * (t - t[0]) / span).astype(np.int64), MOST_BINS - 1)
+    fine = np.unique(block).size <= most
+    stretch = block if fine else np.minimum((most * (t - t[0]) / span).astype(np.int64), most - 1)
     labels, member = np.unique(np.column_stack([stretch, kind])[rows], axis=0, return_inverse=True)
     member = member.ravel()
     weight = np.bincount(member, dt[rows], len(labels))

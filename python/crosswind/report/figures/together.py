@@ -43,7 +43,11 @@ def both_directions(fit: Fit) -> alt.LayerChart:
         y=y,
         color=alt.Color(
             "left:Q",
-            scale=alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0.3, 0.85]), domain=[float(min(left.min(), 0.99)), 1.0], clamp=True),
+            scale=alt.Scale(
+                scheme=alt.SchemeParams(name="viridis", extent=[0.3, 0.85]),
+                domain=[float(min(left.min(), 0.99)), 1.0],
+                clamp=True,
+            ),
             legend=alt.Legend(title="compute rate, part of idle", format="%", gradientLength=160, gradientThickness=10),
         ),
         shape=alt.Shape(

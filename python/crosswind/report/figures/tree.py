@@ -148,8 +148,12 @@ def platform_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
     text = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
     where = {"x": _pixels("x"), "y": _pixels("y")}
     names = labels.mark_text(**text, fontSize=12.5, fontWeight=600, color=INK).encode(**where, text="name:N")
-    details = labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N").properties(name="muted_details")
-    limits = labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N").properties(name="muted_limits")
+    details = (
+        labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N").properties(name="muted_details")
+    )
+    limits = (
+        labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N").properties(name="muted_limits")
+    )
     return alt.layer(dry, flowing, circles, names, details, limits).properties(
         width="container", height=ROW_PX * len(rows)
     )
@@ -239,7 +243,13 @@ def _streams(rows: Sequence[Row], indent: float, width: Any) -> alt.Data:
             if child.received > 0:
                 trunk = width(remaining)
                 add(left, left + trunk, y, middle + thick / 2.0, remaining)
-                add(left + trunk, LEFT_PX + indent * child.depth, middle - thick / 2.0, middle + thick / 2.0, child.received)
+                add(
+                    left + trunk,
+                    LEFT_PX + indent * child.depth,
+                    middle - thick / 2.0,
+                    middle + thick / 2.0,
+                    child.received,
+                )
                 remaining = max(0.0, remaining - child.received)
                 y = dry_end = middle + thick / 2.0
             else:
