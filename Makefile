@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 CROSSWIND := $(BIN)/crosswind
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 DEMO := demo
+# The build asks for maturin by name.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 
 .PHONY: help build demo test test-rust test-python lint schemas bench clean
 

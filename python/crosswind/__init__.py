@@ -10,5 +10,34 @@ Nouns are files; verbs turn one noun into the next::
 """
 
 from crosswind._core import __version__
+from crosswind.doctor import examine
+from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
+from crosswind.measure import measure
+from crosswind.measurement import Measurement
+from crosswind.model.fit import Fit, fit
+from crosswind.plan import Plan, plan
+from crosswind.platform import Platform
+from crosswind.report import report
+from crosswind.serve import serve
+from crosswind.sweep import Sweep, run_sweep
 
-__all__ = ["__version__"]
+__all__ = [
+    "AgentLost",
+    "CrosswindError",
+    "DescriptionError",
+    "Fit",
+    "InfeasibleError",
+    "Measurement",
+    "MeasurementError",
+    "Plan",
+    "Platform",
+    "Sweep",
+    "__version__",
+    "examine",
+    "fit",
+    "measure",
+    "plan",
+    "report",
+    "run_sweep",
+    "serve",
+]

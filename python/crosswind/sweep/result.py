@@ -20,6 +20,17 @@ from crosswind.sweep.kinds import Value, kind_of
 from crosswind.tabular import Tabular
 
 Floats = NDArray[np.float64]
+_FIGURES = (
+    "ir_s_per_mb",
+    "ir_low",
+    "ir_high",
+    "upper_bound_s_per_mb",
+    "intercept",
+    "transfer_max_mb_per_s",
+    "loss_at_top",
+    "matched_mb_per_s",
+    "loss_at_matched",
+)
 
 
 def _fit(measurement: Measurement) -> Any:
@@ -75,10 +86,15 @@ class Sweep(Tabular):
         """Whether every value that was asked for has been measured."""
         return len(self.points) == len(self.values)
 
-    @functools.cached_property
+    @property
     def fits(self) -> list[tuple[Value, Any]]:
-        """The fit of each point, None where too little was sampled for one; computed once."""
-        return [(value, self._fit_of(measurement)) for value, measurement in self.points]
+        """The fits of the points that have one; computed once."""
+        return [(value, found) for (value, _), found in zip(self.points, self._fits, strict=True) if found]
+
+    @functools.cached_property
+    def _fits(self) -> list[Any]:
+        """The fit of each point, None where too little was sampled for one."""
+        return [self._fit_of(measurement) for _, measurement in self.points]
 
     def _fit_of(self, measurement: Measurement) -> Any:
         try:
@@ -93,7 +109,7 @@ class Sweep(Tabular):
         each point's estimator, as the points themselves.
         """
         reached: dict[tuple[int, str], float] = {}
-        for (_, measurement), (_, fitted) in zip(self.points, self.fits, strict=True):
+        for (_, measurement), fitted in zip(self.points, self._fits, strict=True):
             for channel in fitted.channels if fitted else ():
                 key = _key(measurement, channel.channel)
                 rates, _ = curve(channel.points[channel.estimator])
@@ -105,14 +121,14 @@ class Sweep(Tabular):
 
         Columns: `value`, `peer`, `direction`, `estimator`, `ir_s_per_mb` with its 95 % interval `ir_low`, `ir_high`,
         `upper_bound_s_per_mb` (null unless IR is about 0), `intercept`, `transfer_max_mb_per_s`, `loss_at_top`,
-        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`. Figures are null
+        `matched_mb_per_s` and `loss_at_matched` (see `matched_rate_mb_per_s`), `settled`, `elapsed_s`. Figures are NaN
         where too little was sampled for a fit.
         """
         return pa.Table.from_pylist(list(self._rows()), schema=self._schema())
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         matched, names = self.matched_rate_mb_per_s(), self._peer_names()
-        for (value, measurement), (_, fitted) in zip(self.points, self.fits, strict=True):
+        for (value, measurement), fitted in zip(self.points, self._fits, strict=True):
             if fitted is None:
                 yield from _without_fit(value, measurement, names)
                 continue
@@ -146,12 +162,10 @@ class Sweep(Tabular):
 
     def _schema(self) -> pa.Schema:
         named = isinstance(kind_of(self.kind).values[0], str)
-        numbers = ["ir_s_per_mb", "ir_low", "ir_high", "upper_bound_s_per_mb", "intercept", "transfer_max_mb_per_s"]
-        numbers += ["loss_at_top", "matched_mb_per_s", "loss_at_matched"]
         return pa.schema(
             [("value", pa.string() if named else pa.int64())]
             + [(name, pa.string()) for name in ("peer", "direction", "estimator")]
-            + [(name, pa.float64()) for name in numbers]
+            + [(name, pa.float64()) for name in _FIGURES]
             + [("settled", pa.bool_()), ("elapsed_s", pa.float64())]
         )
 
@@ -175,7 +189,8 @@ def _without_fit(value: Value, measurement: Measurement, names: list[str]) -> It
     header = measurement.header
     for channel in header["channels"]:
         row = {"value": value, "peer": names[channel["peer"]], "direction": channel["direction"]}
-        yield row | {"settled": False, "elapsed_s": header["elapsed_s"]}
+        figures = dict.fromkeys(_FIGURES, float("nan")) | {"upper_bound_s_per_mb": None}
+        yield row | {"estimator": "none", "settled": False, "elapsed_s": header["elapsed_s"]} | figures
 
 
 def _cell(value: Any) -> str:
