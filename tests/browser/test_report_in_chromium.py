@@ -1,4 +1,4 @@
-"""The report in a real browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
+"""The report in a browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
 
 import pytest
 import reported
@@ -74,7 +74,8 @@ def test_the_page_never_scrolls_sideways(browser, request, which, width):
     wide = browser.execute_script("""
         const limit = document.documentElement.clientWidth;
         const boxed = (e) => e.closest(".table-box") || e.closest("svg");
-        const beyond = [...document.body.querySelectorAll("*")].filter((e) => !boxed(e) && e.getBoundingClientRect().right > limit + 1);
+        const beyond = [...document.body.querySelectorAll("*")]
+            .filter((e) => !boxed(e) && e.getBoundingClientRect().right > limit + 1);
         return [document.documentElement.scrollWidth - limit, beyond.map((e) => e.outerHTML.slice(0, 90))];
     """)
     assert wide == [0, []]
@@ -87,7 +88,8 @@ def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, page, wi
         const cut = [], crossed = [];
         for (const box of document.querySelectorAll(".chart")) {
             const frame = box.getBoundingClientRect();
-            const words = [...box.querySelectorAll("svg text")].filter((t) => t.textContent.trim() && getComputedStyle(t).opacity !== "0")
+            const words = [...box.querySelectorAll("svg text")]
+                .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity !== "0")
                 .map((t) => [t.textContent, t.getBoundingClientRect()]);
             for (const [text, at] of words)
                 if (at.left < frame.left - 2 || at.right > frame.right + 2) cut.push([box.dataset.spec, text]);
@@ -141,7 +143,7 @@ def test_text_and_figures_stand_out_from_the_page(browser, page, scheme):
     assert ratios["words"] >= 4.5
     assert ratios["labels"] >= 4.5
     assert ratios["dots"] >= 3.0
-    # A scale of lightness cannot stand out everywhere from both a light and a dark page; position and shape tell the rest.
+    # A scale of lightness cannot stand out everywhere on light and on dark; position and shape tell the rest.
     assert ratios["scale"] >= 1.5
 
 

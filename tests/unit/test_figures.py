@@ -132,7 +132,7 @@ def test_idle_dots_lie_at_one_and_traffic_below(fitted):
 def test_a_small_tree_shows_every_node_in_its_order_of_service():
     nodes = reported.planned().nodes
     rows = rows_of(nodes)
-    assert [row.name for row in rows][0] == "Lab0"
+    assert rows[0].name == "Lab0"
     assert {row.name for row in rows} == {node["name"] for node in nodes}
     ranks = [row.node["rank"] for row in rows[1:] if row.node["rank"]]
     assert ranks == sorted(ranks)

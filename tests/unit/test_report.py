@@ -2,7 +2,9 @@
 
 import base64
 import hashlib
+import itertools
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -14,6 +16,7 @@ from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
 from crosswind.report.findings import finding, trust
+from crosswind.sweep import Sweep
 
 
 class Page(HTMLParser):
@@ -113,7 +116,7 @@ def test_headings_never_skip_a_level(page):
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
 def test_numbers_of_the_fit_and_the_plan_stand_in_the_text(page):
@@ -239,3 +242,24 @@ def test_an_interference_of_about_nothing_is_told_as_a_bound():
     (channel,) = fitted.channels
     assert channel.upper_bound is not None
     assert "less than" in finding(channel, several_peers=False).headline
+
+
+def test_a_sweep_without_points_and_one_with_a_point_that_has_no_fit_are_shown(tmp_path):
+    whole = reported.swept(tmp_path / "sweep")
+    next((tmp_path / "sweep").glob("*64000.parquet")).unlink()
+    half = Sweep.load(tmp_path / "sweep")
+    assert len(half.points) == 1
+    found = Page(report(half, tmp_path / "half.html").read_text())
+    assert "1 of 2 points are missing" in found.text
+    nothing = Page(report(replace(whole, points=[]), tmp_path / "nothing.html").read_text())
+    assert "No point is complete yet" in nothing.text
+    value, measurement = whole.points[0]
+    short = Measurement(measurement.samples.slice(0, 60), measurement.header)
+    unfitted = replace(whole, points=[(value, short), whole.points[1]])
+    assert "– – .. –" in Page(report(unfitted, tmp_path / "short.html").read_text()).text
+
+
+def test_a_sweep_says_where_interference_is_least_only_when_intervals_are_apart(tmp_path):
+    apart = Page(report(reported.swept(tmp_path / "apart"), tmp_path / "apart.html").read_text())
+    assert re.search(r"Receive: least 0\.0\d+ s/GB at 64 kB, most 0\.\d+ s/GB at 1 MB\.", apart.text)
+    assert "Send: no clear difference" in apart.text

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.tables import Table, swept
@@ -20,15 +22,9 @@ class SweepSection:
     title: str
     findings: list[str]
     where: str
-    interference: Figure
-    reached: Figure
+    figures: list[Figure]
     table: Table
     warnings: list[dict[str, str]]
-
-    @property
-    def figures(self) -> list[Figure]:
-        """Every figure of the section."""
-        return [self.interference, self.reached]
 
 
 def sweep_section(sweep: Sweep, place: int) -> SweepSection:
@@ -40,21 +36,27 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
         title=f"Sweep: {sweep.kind}",
         findings=_findings(rows, sweep.unit),
         where=_where(sweep),
-        interference=Figure(
-            f"{id_}-interference",
-            f"Interference rate against {sweep.kind}",
-            f"Interference rate with its interval for {len(sweep.points)} values of {sweep.kind}.",
-            sweep_interference(sweep),
-        ),
-        reached=Figure(
-            f"{id_}-reached",
-            f"Rate reached against {sweep.kind}",
-            f"Highest transfer rate reached for {len(sweep.points)} values of {sweep.kind}.",
-            sweep_reached(sweep),
-        ),
+        figures=_figures(sweep, id_) if rows else [],
         table=swept(rows, sweep.kind, sweep.unit),
         warnings=_warnings(sweep),
     )
+
+
+def _figures(sweep: Sweep, prefix: str) -> list[Figure]:
+    points = f"{len(sweep.points)} values of {sweep.kind}"
+    interference = Figure(
+        f"{prefix}-interference",
+        f"Interference rate against {sweep.kind}",
+        f"Interference rate with its interval for {points}.",
+        sweep_interference(sweep),
+    )
+    reached = Figure(
+        f"{prefix}-reached",
+        f"Rate reached against {sweep.kind}",
+        f"Highest transfer rate reached for {points}.",
+        sweep_reached(sweep),
+    )
+    return [interference, reached]
 
 
 def _where(sweep: Sweep) -> str:
@@ -69,7 +71,7 @@ def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
     """Say for each direction where interference is least and most, or that no difference is shown."""
     found = []
     for direction in dict.fromkeys(row["direction"] for row in rows):
-        ours = [row for row in rows if row["direction"] == direction and row["ir_s_per_mb"] is not None]
+        ours = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
         if len(ours) < 2:
             continue
         low, high = (choose(ours, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
@@ -97,7 +99,9 @@ def _warnings(sweep: Sweep) -> list[dict[str, str]]:
         {**warning, "message": f"at {', '.join(dict.fromkeys(values))}: {warning['message']}"}
         for warning, values in found.values()
     ]
-    if not sweep.complete:
-        missing = len(sweep.values) - len(sweep.points)
-        warnings.insert(0, {"code": "sweep-incomplete", "message": f"{missing} of {len(sweep.values)} points are missing", "hint": "run the same command again: it measures what is missing"})  # fmt: skip
+    missing = len(sweep.values) - len(sweep.points)
+    if missing:
+        message = f"{missing} of {len(sweep.values)} points are missing"
+        hint = "run the same command again: it measures what is missing"
+        warnings.insert(0, {"code": "sweep-incomplete", "message": message, "hint": hint})
     return warnings

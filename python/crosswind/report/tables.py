@@ -80,8 +80,8 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         if any(cell != "–" for cell in cells):
             lines.append((term, [f"{label}, {unit}" if unit else label, *cells]))
 
-    def interval(low: float, high: float, factor: float) -> str:
-        return f"{number(factor * low)} .. {number(factor * high)}"
+    def interval(ends: tuple[float, float], factor: float = 1.0) -> str:
+        return " .. ".join(number(factor * end) for end in ends)
 
     def quadratic(name: str) -> list[str]:
         return [number(getattr(c.quadratic, name)) if c.quadratic else "–" for c in channels]
@@ -90,10 +90,10 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         return [number(getattr(c.cost, name)) if c.cost else "–" for c in channels]
 
     def cost_intervals(name: str) -> list[str]:
-        return [interval(*getattr(c.cost, name), 1.0) if c.cost else "–" for c in channels]
+        return [interval(getattr(c.cost, name)) if c.cost else "–" for c in channels]
 
     add("ir", "interference rate, least squares", "s/GB", [number(1000 * c.ir_s_per_mb) for c in channels])
-    add("interval", "its 95 % interval", "s/GB", [interval(*c.ir_ci95, 1000.0) for c in channels])
+    add("interval", "its 95 % interval", "s/GB", [interval(c.ir_ci95, 1000.0) for c in channels])
     add(
         "upper-bound",
         "upper bound, where 0 is within the interval",
@@ -119,7 +119,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     add("cost", "CPU time per wake-up", "µs", costs("per_wakeup_us"))
     add("interval", "its 95 % interval", "µs", cost_intervals("per_wakeup_ci95"))
     add("cost", "CPU time per GB, everything together", "s/GB", costs("all_in_per_gb_s"))
-    add("range", "rates the line stands on", "MB/s", [interval(*c.range_mb_per_s, 1.0) for c in channels])
+    add("range", "rates the line stands on", "MB/s", [interval(c.range_mb_per_s) for c in channels])
     add("range", "highest rate reached", "MB/s", [number(c.transfer_max_mb_per_s, 4) for c in channels])
     add("range", "reached of what was asked at the top", "", [percent(c.reached) for c in channels])
     add("quadratic", "quadratic: t of the square", "", quadratic("t_square"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import records
+from crosswind.report.figures.look import layered, records
 from crosswind.report.figures.tree import LIMITS
 from crosswind.report.words import number
 
@@ -68,4 +68,4 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
         )
     )
     values = base.mark_text(align="left", dx=5).encode(text="words:N")
-    return alt.layer(bars, values).properties(width="container", height=ROW_PX * len(names))
+    return layered(bars, values, height=ROW_PX * len(names))

@@ -1,4 +1,4 @@
-"""A sweep: the interference rate with its interval against the value that was varied, and the rate reached beside it."""
+"""A sweep: the interference rate with its interval against what was varied, and the rate reached beside it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import CHANNEL_COLOURS, records
+from crosswind.report.figures.look import CHANNEL_COLOURS, layered, records
 from crosswind.report.words import size
 from crosswind.sweep import Sweep
 
@@ -49,7 +49,7 @@ def sweep_interference(sweep: Sweep) -> alt.LayerChart:
         y=alt.Y("ir:Q", title="interference rate, s/GB"), tooltip=tooltip
     )
     lines = [base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y="ir:Q")] if _numeric(rows) else []
-    return alt.layer(*lines, bars, dots).properties(width="container", height=HEIGHT)
+    return layered(*lines, bars, dots, height=HEIGHT)
 
 
 def sweep_reached(sweep: Sweep) -> alt.LayerChart:
@@ -83,9 +83,7 @@ def sweep_reached(sweep: Sweep) -> alt.LayerChart:
         **_places(sweep),
     )
     lines = [base.mark_line(strokeWidth=1.2, opacity=0.6)] if _numeric(rows) else []
-    return alt.layer(*lines, base.mark_point(filled=True, size=70, opacity=1)).properties(
-        width="container", height=HEIGHT
-    )
+    return layered(*lines, base.mark_point(filled=True, size=70, opacity=1), height=HEIGHT)
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:

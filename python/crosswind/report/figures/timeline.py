@@ -13,7 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.measurement import Measurement
-from crosswind.report.figures.look import BLUE, CHANNEL_COLOURS, CRIMSON, GREY, OCHRE, ORANGE, PINK, VIOLET, records
+from crosswind.report.figures.look import (
+    BLUE,
+    CHANNEL_COLOURS,
+    CRIMSON,
+    GREY,
+    OCHRE,
+    ORANGE,
+    PINK,
+    VIOLET,
+    layered,
+    records,
+)
 
 MOST_BINS = 320
 SHORTEST_COUNTED_S = 0.25  # the kernel counts CPU time in ticks of up to 10 ms: shorter shares are noise
@@ -62,7 +73,7 @@ def compute_timeline(measurement: Measurement) -> alt.Chart:
     )
     data = records({"t": at, "rate": rates / idle, "kind": [names[k] for k in kinds]})
     present = [name for k, name in enumerate(names) if (kinds == k).any()]
-    return (
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_circle(size=22, opacity=0.75)
         .encode(
@@ -79,6 +90,7 @@ def compute_timeline(measurement: Measurement) -> alt.Chart:
         )
         .properties(width="container", height=HEIGHT)
     )
+    return chart
 
 
 def transfer_timeline(measurement: Measurement) -> alt.Chart:
@@ -111,7 +123,7 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
         }
     )
     present = [names[k] for at, _, k in parts if at.size]
-    return (
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_circle(size=22, opacity=0.75)
         .encode(
@@ -122,6 +134,7 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
         )
         .properties(width="container", height=HEIGHT)
     )
+    return chart
 
 
 def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
@@ -189,7 +202,7 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
                 tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")],
             )
         )
-    return alt.layer(*layers).properties(width="container", height=HEIGHT)
+    return layered(*layers, height=HEIGHT)
 
 
 def _time() -> alt.X:
