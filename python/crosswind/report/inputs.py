@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
@@ -13,7 +14,7 @@ from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.sweep import Sweep
 
-Item = Measurement | Fit | Plan | Platform | Sweep | str | Path
+Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | str | Path
 HINT = (
     "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
 )

@@ -139,7 +139,8 @@ impl Walk {
                 ("the interference of receiving", station.rho, false),
                 ("the parent's interference of sending", cost, false),
             ] {
-                if !permitted(value) && !(may_be_infinite && value == f64::INFINITY) {
+                let unlimited = may_be_infinite && value == f64::INFINITY;
+                if !(permitted(value) || unlimited) {
                     return Err(ModelError::Extreme { node: tree.order[place] as usize, what, value });
                 }
             }
