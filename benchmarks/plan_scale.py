@@ -43,7 +43,7 @@ def parents(shape: str, count: int) -> np.ndarray:
 
 
 def columns(shape: str, count: int) -> list[np.ndarray]:
-    """The columns of a platform like those that are measured; the starved star's root has nothing left to compute."""
+    """Make a platform like those that are measured; the starved star's root has nothing left to compute."""
     rng = np.random.default_rng(2)
     compute, receive, send = rng.uniform(1, 30, count), rng.uniform(0.2, 60, count), rng.uniform(5, 100, count)
     drop = np.where(rng.random(count) < 0.5, 0.0, rng.uniform(0, 1, count))

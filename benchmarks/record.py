@@ -38,7 +38,9 @@ def write(name: str, packages: list[str], **content: Any) -> Path:
     """Write `records/NAME.json`: machine, versions and the content."""
     here = Path(__file__).parent
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
-    changes = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True, check=False)
+    changes = subprocess.run(
+        ["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True, check=False
+    )
     record = {
         "benchmark": name,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -1,6 +1,13 @@
-"""Shared by all tests: `tests/` itself is importable (`import synthetic`), and property tests have no deadline."""
+"""Shared by all tests: modules beside them can be imported (`import synthetic`); property tests have no deadline."""
+
+import sys
+from pathlib import Path
 
 from hypothesis import settings
+
+HERE = Path(__file__).parent
+# Tests are imported by their path (--import-mode=importlib), which puts no folder on the search path by itself.
+sys.path[:0] = [str(HERE), *(str(room) for room in HERE.iterdir() if room.is_dir())]
 
 # No test may depend on how fast the machine happens to be.
 settings.register_profile("crosswind", deadline=None)

@@ -1,4 +1,4 @@
-"""Measurements made from a known law, with the noise that real ones have: correlated from sample to sample, and drifting.
+"""Measurements made from a known law, with noise like that of real ones: correlated from sample to sample, drifting.
 
 What the law says and what the noise adds is known exactly, so a fit can be held against it.
 """

@@ -1,5 +1,8 @@
 """The compiled half of Crosswind: schema, model and probe, in Rust (`crates/py`)."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 __version__: str
 LARGEST_DESCRIPTION_BYTES: int
 
@@ -21,3 +24,61 @@ def read_experiment(text: bytes, file: str) -> str: ...
 def read_measurement_header(text: bytes, file: str) -> str: ...
 def read_plan(text: bytes, file: str) -> str: ...
 def schema_of(kind: str) -> str: ...
+
+# crates/model
+
+def plan(
+    platform: Platform, task_size_mb: float, task_work: float, ports: str = "single", method: str = "exact"
+) -> str: ...
+def plan_rates(
+    parent: Any,  # any buffer of int32, or a sequence of integers; -1 at the root
+    compute_per_s: Any,  # this and all below: any buffer of float64, or a sequence of numbers
+    send_limit_mb_per_s: Any,
+    receive_limit_mb_per_s: Any,
+    receive_limit_drop: Any,
+    ir_receive_s_per_mb: Any,
+    ir_send_s_per_mb: Any,
+    task_size_mb: float,
+    task_work: float,
+    ports: str = "single",
+    method: str = "exact",
+) -> dict[str, Any]: ...
+def fork_throughput(platform: Platform, task_size_mb: float, task_work: float, order: str) -> float: ...
+def three_point(
+    compute_per_s: float,
+    receiving: tuple[float, float] | None,
+    sending: Sequence[tuple[float, float, float]],
+    formula: str = "corrected",
+) -> tuple[float, list[float]]: ...
+def lpt(times: Sequence[float], machines: int) -> tuple[float, list[int]]: ...
+def exact_makespan(times: Sequence[float], machines: int, budget: int = ...) -> tuple[float, list[int]]: ...
+def lpt_ratio_bound(machines: int) -> float: ...
+def tight_family(machines: int) -> list[float]: ...
+
+# crates/measure
+
+class Probe:
+    """Computes, communicates and samples, block by block; `crosswind.measure` decides which."""
+
+    def __init__(self, config: str, task: Callable[[], object] | None = None) -> None: ...
+    def connect(self) -> None: ...
+    def run_block(
+        self,
+        levels: Sequence[float | None],
+        seconds: float,
+        settle_s: float,
+        interval_s: float,
+        phase: str,
+        cycle: int = -1,
+        load: int = 0,
+        patience_s: float = 60.0,
+    ) -> None: ...
+    def take(self) -> dict[str, list[Any]]: ...
+    def moved_there_mb(self) -> list[float]: ...
+    def header(self) -> dict[str, Any]: ...
+    def close(self) -> None: ...
+
+def serve(
+    listen: str, on_listening: Callable[[str], object], should_stop: Callable[[], bool] | None = None
+) -> None: ...
+def end_with_parent() -> None: ...

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from crosswind import _core
 from crosswind.model.plane import contour_degrees
 from crosswind.papers import table_2, table_3, table_4
 from crosswind.platform import Platform
@@ -162,3 +163,11 @@ def test_cells_are_as_printed():
     assert re.search(r"^Lab4,0\.0452,0\.9674,0\.0150,0\.0371,0\.0199,0\.9922,0\.0048,0\.0155$", text, re.M)
     assert len({p.node for p in JAVA}) == 25
     assert len(C) == 8
+
+
+def test_the_misprinted_formula_misses_the_point_that_the_corrected_one_meets():
+    # E0-1: C = 9, C_r = 4.8 at MR = 11, C_sr = 3.6 at SR = 10 and RR = 6.
+    for formula, ir_send, rate in (("corrected", 0.0345, 3.6), ("literal", 0.0103, 5.78)):
+        ir_receive, (found,) = _core.three_point(9.0, (11.0, 4.8), [(10.0, 6.0, 3.6)], formula)
+        assert round(found, 4) == ir_send
+        assert 9 * (1 - 6 * ir_receive - 10 * found) == pytest.approx(rate, abs=0.005)

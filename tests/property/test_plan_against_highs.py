@@ -165,7 +165,9 @@ def test_only_the_ratios_of_a_task_to_the_platform_count() -> None:
 
 def test_wrong_columns_are_refused_by_name_value_and_range() -> None:
     columns = fork([1.0, 1.0], [1.0, 1.0], [0.0, 0.0])
-    with pytest.raises(ValueError, match=r"receive_limit_mb_per_s\[1\] is -1 MB/s; it must be finite and greater than 0 MB/s"):
+    with pytest.raises(
+        ValueError, match=r"receive_limit_mb_per_s\[1\] is -1 MB/s; it must be finite and greater than 0 MB/s"
+    ):
         columns.changed("receive_limit_mb_per_s", 1, -1.0).plan("single")
     with pytest.raises(ValueError, match="task_work is NaN work units"):
         Columns(**{**vars(columns), "task_work": float("nan")}).plan("single")

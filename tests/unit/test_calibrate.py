@@ -50,7 +50,7 @@ def test_measurements_of_parents_and_children_make_a_tree():
 
 def test_a_loopback_peer_is_named_apart_and_told():
     found = platform_of(measured("north", ["127.0.0.1"], loopback=True))
-    assert found.platform.nodes[1]["name"] == "127.0.0.1:7117"
+    assert found.platform.nodes[1]["name"] == "north (peer)"
     assert "this same machine" in found.warnings[0]["message"]
 
 

@@ -73,7 +73,10 @@ def test_costs_that_cannot_be_told_apart_have_wide_intervals():
         ("traffic_cpu_s", 1e-4 * moved * (1 + 0.05 * rng.normal(size=moved.size))),
     ):
         table = table.set_column(table.column_names.index(name), name, [values])
-    cost = fit(Measurement(table, m.header)).channels[0].cost
+    found = fit(Measurement(table, m.header))
+    assert "costs-not-separable" in codes(found)
+    assert "costs-not-separable" not in codes(fit(m))
+    cost = found.channels[0].cost
     assert cost.all_in_per_gb_s == pytest.approx(0.1, rel=0.02)
     together = 1e-6 * (10_000 * cost.per_call_us + 2_000 * cost.per_wakeup_us) + cost.per_gb_s
     assert together == pytest.approx(0.1, rel=0.02)
@@ -161,6 +164,15 @@ def test_peers_add_up_where_the_law_is_additive():
     assert "not-additive" in codes(bent)
 
 
+def test_peers_that_do_both_at_once_are_compared_with_the_sum_too():
+    found = fit(synthetic.measurement((0.0001, 0.00014), (0.00005, 0.00006), cycles=12, together_cycles=10, **QUIET))
+    (both,) = found.additive
+    assert both.direction == "both"
+    assert both.errors.max_error < 1e-9
+    assert both.matched_points == 0
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
 def test_predictions_are_marked_inside_or_outside_of_what_was_measured():
     found = fit(synthetic.measurement(cycles=6))
     assert found.predict(1000.0, 1000.0).inside
@@ -192,7 +204,7 @@ def test_a_host_that_is_not_quiet_is_not_trusted():
 
 
 def test_a_noisy_measurement_is_not_settled():
-    found = fit(synthetic.measurement(cycles=5, noise=0.3))
+    found = fit(synthetic.measurement(cycles=5, noise=0.3, ended="time-limit"))
     assert not any(c.settled for c in found.channels)
     assert "not-settled" in codes(found)
     assert not found.trustworthy
@@ -261,3 +273,16 @@ def test_the_unit_of_work_does_not_matter(unit, seed):
         assert b.ir_s_per_mb == pytest.approx(a.ir_s_per_mb, rel=1e-9)
         assert b.ir_ci95 == pytest.approx(a.ir_ci95, rel=1e-9)
         assert b.compute_per_s == pytest.approx(a.compute_per_s * unit, rel=1e-9)
+
+
+def test_the_whole_fit_covers_the_law_as_often_as_it_says():
+    covered, synergy, runs = 0, 0, 16
+    for seed in range(runs):
+        found = fit(synthetic.measurement(0.00016, 0.0001, seed=seed, cycles=12, together_cycles=6))
+        for channel, ir in zip(found.channels, (0.00016, 0.0001), strict=True):
+            covered += channel.ir_ci95[0] <= ir <= channel.ir_ci95[1]
+        low, high = found.plane.synergy_ci95
+        synergy += low <= 0.0 <= high
+    # Of 32 intervals of 95 %, 27 or fewer cover with probability 0.02; of 16, 12 or fewer with 0.007.
+    assert covered >= 28
+    assert synergy >= 13

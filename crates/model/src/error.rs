@@ -17,8 +17,8 @@ pub enum ModelError {
     /// The parents are not one tree, or the platform was changed after its checks.
     #[error("{0}")]
     Platform(Box<DescriptionError>),
-    /// A rate in tasks per second that arithmetic cannot carry.
-    #[error("{what} of node {node} is {value:e} tasks/s for this task; it must be 0 or within 1e-100 to 1e100")]
+    /// A rate, in tasks and seconds, that arithmetic cannot carry.
+    #[error("{what} of node {node} is {value:e} in tasks and seconds; it must be 0 or within 1e-100 to 1e100")]
     Extreme {
         /// Index of the node.
         node: usize,
@@ -66,15 +66,21 @@ impl ModelError {
 }
 
 /// The value when it is finite and at least (or, `exclusive`, above) 0; the error that names it otherwise.
+#[inline]
 pub(crate) fn at_least_zero(
     field: impl FnOnce() -> String,
     value: f64,
     unit: &str,
     exclusive: bool,
 ) -> Result<f64, ModelError> {
-    if value.is_finite() && (value > 0.0 || (value == 0.0 && !exclusive)) {
+    if (value > 0.0 && value < f64::INFINITY) || (value == 0.0 && !exclusive) {
         return Ok(value);
     }
+    Err(out_of_range(field(), value, unit, exclusive))
+}
+
+#[cold]
+fn out_of_range(field: String, value: f64, unit: &str, exclusive: bool) -> ModelError {
     let relation = if exclusive { "greater than" } else { "at least" };
-    Err(ModelError::argument(field(), format!("is {value} {unit}; it must be finite and {relation} 0 {unit}")))
+    ModelError::Argument { field, sentence: format!("is {value} {unit}; it must be finite and {relation} 0 {unit}") }
 }

@@ -95,21 +95,25 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Indices {
     }
 }
 
-/// What limits a node, as the codes of `plan_rates` number it.
-const LIMITS: [(LimitedBy, &str); 7] = [
-    (LimitedBy::Compute, "compute"),
-    (LimitedBy::ReceiveLimit, "receive-limit"),
-    (LimitedBy::SendLimit, "send-limit"),
-    (LimitedBy::Port, "port"),
-    (LimitedBy::LocalCompute, "local-compute"),
-    (LimitedBy::Parent, "parent"),
-    (LimitedBy::NeverSend, "never-send"),
-];
+/// What limits a node, by the codes of `plan_rates`.
+const LIMITS: [&str; 7] = ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
 
-fn floats<'py>(py: Python<'py>, values: &[f64]) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, size_of_val(values), |bytes| {
-        for (to, value) in bytes.chunks_exact_mut(8).zip(values) {
-            to.copy_from_slice(&value.to_ne_bytes());
+const _: () = {
+    assert!(LimitedBy::Compute as usize == 0 && LimitedBy::ReceiveLimit as usize == 1);
+    assert!(LimitedBy::SendLimit as usize == 2 && LimitedBy::Port as usize == 3);
+    assert!(LimitedBy::LocalCompute as usize == 4 && LimitedBy::Parent as usize == 5);
+    assert!(LimitedBy::NeverSend as usize == 6);
+};
+
+/// A column as bytes.
+fn bytes<'py, T: Copy, const N: usize>(
+    py: Python<'py>,
+    values: &[T],
+    encode: impl Fn(T) -> [u8; N],
+) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, N * values.len(), |bytes| {
+        for (to, &value) in bytes.chunks_exact_mut(N).zip(values) {
+            to.copy_from_slice(&encode(value));
         }
         Ok(())
     })
@@ -158,16 +162,12 @@ fn plan_rates<'py>(
         ("gain_per_send_mb_per_s", &rates.gain_per_send_mb_per_s),
         ("gain_per_work_per_s", &rates.gain_per_work_per_s),
     ] {
-        result.set_item(name, floats(py, values)?)?;
+        result.set_item(name, bytes(py, values, |value: f64| value.to_ne_bytes())?)?;
     }
-    let rank: Vec<u8> = rates.rank.iter().flat_map(|r| r.to_ne_bytes()).collect();
-    result.set_item("rank", PyBytes::new(py, &rank))?;
-    let never: Vec<u8> = rates.never_send.iter().map(|&n| u8::from(n)).collect();
-    result.set_item("never_send", PyBytes::new(py, &never))?;
-    let code = |limit: &LimitedBy| LIMITS.iter().position(|(known, _)| known == limit).unwrap_or(0) as u8;
-    let limited: Vec<u8> = rates.limited_by.iter().map(code).collect();
-    result.set_item("limited_by", PyBytes::new(py, &limited))?;
-    result.set_item("limits", LIMITS.map(|(_, name)| name))?;
+    result.set_item("rank", bytes(py, &rates.rank, |rank| rank.to_ne_bytes())?)?;
+    result.set_item("never_send", bytes(py, &rates.never_send, |never| [u8::from(never)])?)?;
+    result.set_item("limited_by", bytes(py, &rates.limited_by, |limit| [limit as u8])?)?;
+    result.set_item("limits", LIMITS)?;
     Ok(result)
 }
 

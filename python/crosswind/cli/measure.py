@@ -25,6 +25,7 @@ Variation = Literal["paced", "contention"]
 Placement = Literal["same-core", "other-core", "free", "explicit"]
 SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
 
+
 def parse_cpus(text: str | None, option: str) -> list[int] | None:
     """Read a CPU list such as 0,2-5, as the kernel writes them.
 

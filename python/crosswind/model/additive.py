@@ -10,10 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosswind.model.interval import mean_interval
 from crosswind.model.line import Errors, LineFit, errors
+from crosswind.model.points import Rows
 from crosswind.model.together import Blocks
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,7 @@ class Additivity:
     Attributes
     ----------
     direction : str
-        `receive` or `send`.
+        `receive`, `send`, or `both` where several peers did both at once (synergy is in those figures too).
     errors : Errors
         Of 1 - sum IR(i) TR(i), rates of each peer alone.
     bias, bias_ci95 : float, tuple of float
@@ -33,7 +37,7 @@ class Additivity:
         The same against the mean line of one peer alone at the same total rate, where that peer reached it; NaN where
         none did.
     matched_points, points : int
-        Points with a matched rate, and all.
+        Points with a matched rate (none for `both`), and all.
     """
 
     direction: str
@@ -47,7 +51,7 @@ class Additivity:
 
 
 def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]) -> tuple[Additivity, ...]:
-    """Compare, for each direction, blocks with two or more peers of that direction only.
+    """Compare blocks with two or more peers at once: receiving only, sending only, and both.
 
     Parameters
     ----------
@@ -61,26 +65,26 @@ def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]
     Returns
     -------
     tuple of Additivity
-        One per direction that was measured with several peers at once.
+        One per kind that was measured with several peers at once.
     """
     found = []
-    for direction, ours in (("receive", blocks.receives), ("send", ~blocks.receives)):
-        channels = [i for i in np.flatnonzero(ours) if int(i) in lines]
-        several = (blocks.used[:, ours].sum(axis=1) >= 2) & ~blocks.used[:, ~ours].any(axis=1)
-        if len(channels) < 2 or not several.any():
+    receives, sends = blocks.used[:, blocks.receives].sum(axis=1), blocks.used[:, ~blocks.receives].sum(axis=1)
+    kinds = {
+        "receive": (receives >= 2) & (sends == 0),
+        "send": (sends >= 2) & (receives == 0),
+        "both": (receives > 0) & (sends > 0) & (receives + sends > 2),
+    }
+    for direction, several in kinds.items():
+        used = blocks.used[several].any(axis=0)
+        if not several.any() or any(int(i) not in lines for i in np.flatnonzero(used)):
             continue
-        rates, y, cycle = blocks.rate_mb_per_s[several], blocks.work_per_s[several] / reference, blocks.cycle[several]
-        predicted = 1.0 - sum(lines[int(i)].ir_s_per_mb * rates[:, i] for i in channels)
-        total = rates[:, ours].sum(axis=1)
-        alone = np.full((total.size, len(channels)), np.nan)
-        for k, i in enumerate(channels):
-            only = blocks.used[:, i] & (blocks.used.sum(axis=1) == 1)
-            reached = total <= blocks.rate_mb_per_s[only, i].max(initial=0.0)
-            line = lines[int(i)]
-            alone[reached, k] = line.intercept - line.ir_s_per_mb * total[reached]
-        matched = np.isfinite(alone).any(axis=1)
+        rates, y, cycle = blocks.rate_mb_per_s[several], blocks.over_own_idle(reference)[several], blocks.cycle[several]
+        ir = np.array([lines[i].ir_s_per_mb if i in lines else 0.0 for i in range(rates.shape[1])])
+        predicted = 1.0 - rates @ ir
         bias, low, high = mean_interval(y - predicted, cycle)
-        same, same_low, same_high = mean_interval(y[matched] - np.nanmean(alone[matched], axis=1), cycle[matched])
+        alone = _alone_at(blocks, lines, used, rates.sum(axis=1)) if direction != "both" else np.full(y.size, np.nan)
+        matched = np.isfinite(alone)
+        same, same_low, same_high = mean_interval(y[matched] - alone[matched], cycle[matched])
         found.append(
             Additivity(
                 direction=direction,
@@ -94,3 +98,16 @@ def check_additivity(blocks: Blocks, reference: float, lines: dict[int, LineFit]
             )
         )
     return tuple(found)
+
+
+def _alone_at(blocks: Blocks, lines: dict[int, LineFit], used: Rows, total_mb_per_s: Floats) -> Floats:
+    """Return the mean rate that one peer alone would leave at these totals; NaN where no peer reached them."""
+    left = np.zeros_like(total_mb_per_s)
+    peers = np.zeros(total_mb_per_s.size, int)
+    for i in np.flatnonzero(used):
+        only = blocks.used[:, i] & (blocks.used.sum(axis=1) == 1)
+        reached = total_mb_per_s <= blocks.rate_mb_per_s[only, i].max(initial=0.0)
+        line = lines[int(i)]
+        left[reached] += line.intercept - line.ir_s_per_mb * total_mb_per_s[reached]
+        peers[reached] += 1
+    return np.where(peers > 0, left / np.maximum(peers, 1), np.nan)

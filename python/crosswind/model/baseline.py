@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Compute rates without traffic, all on the wall's time base unless said otherwise.
+    """Compute rates without traffic, on the time base of the headline figures.
 
     Attributes
     ----------
@@ -54,11 +54,11 @@ class Baseline:
     blocks: int
 
 
-def baseline(measurement: Measurement) -> Baseline:
+def baseline(measurement: Measurement, estimator: Estimator) -> Baseline:
     """Describe the computation without traffic.
 
-    The bare and idle rates are compared on wall time, where a spinning receiver shows; of the intervals in which other
-    people's work was found on the CPU, none is used as long as quiet ones remain.
+    Both time bases show a receiver that spins on the computing CPU: `available` counts the traffic's CPU seconds too.
+    Intervals with too much foreign load for the time base are used only where no others are.
     """
     columns = samples(measurement)
     used = ~columns["settling"].astype(bool)
@@ -67,12 +67,13 @@ def baseline(measurement: Measurement) -> Baseline:
     for channel in range(len(measurement.header["channels"])):
         idle &= columns[f"channel{channel}_asked_mb_per_s"] == 0
     bare = used & in_phases(measurement, ("bare",))
-    block, first, y, at = _rates(measurement, _quiet_or_all(columns, idle))
-    bare_rates = _rates(measurement, _quiet_or_all(columns, bare))[2]
+    block, first, y, at = _rates(measurement, _quiet_or_all(columns, idle, estimator), estimator)
+    bare_rates = _rates(measurement, _quiet_or_all(columns, bare, estimator), estimator)[2]
     bare_rate = float(bare_rates.mean()) if bare_rates.size else float("nan")
     mean, low, high = mean_interval(y, columns["cycle"][first])
-    # One chord from each block to every other; blocks of all cycles are one group here.
-    slope = theil_sen(at[-400:], y[-400:], np.zeros(min(y.size, 400), int))
+    # Chords between all blocks, of whatever cycle; in a long run between as many of them, spread evenly, as is quick.
+    some = np.linspace(0, max(y.size - 1, 0), min(y.size, 400)).astype(int)
+    slope = theil_sen(at[some], y[some], np.zeros(some.size, int))
     scatter = y - slope * (at - at.mean()) - y.mean() if y.size else y
     power = float(scatter @ scatter)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -92,13 +93,15 @@ def baseline(measurement: Measurement) -> Baseline:
     )
 
 
-def _quiet_or_all(columns: dict[str, NDArray[np.float64]], rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    quiet = rows & ~foreign(columns, "wall")
+def _quiet_or_all(
+    columns: dict[str, NDArray[np.float64]], rows: NDArray[np.bool_], estimator: Estimator
+) -> NDArray[np.bool_]:
+    quiet = rows & ~foreign(columns, estimator)
     return quiet if quiet.any() else rows
 
 
 def _rates(
-    measurement: Measurement, rows: NDArray[np.bool_], estimator: Estimator = "wall"
+    measurement: Measurement, rows: NDArray[np.bool_], estimator: Estimator
 ) -> tuple[NDArray[np.int64], NDArray[np.intp], Floats, Floats]:
     """Return number, first row, compute rate and time of each block among `rows`."""
     columns = samples(measurement)

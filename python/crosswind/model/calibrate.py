@@ -93,14 +93,13 @@ def host_of(fit: Fit) -> str:
 
 
 def peer_names(fit: Fit) -> dict[str, str]:
-    """Return the node name of each peer by address: its own name, or its address where names repeat."""
+    """Return the node name of each peer by address: its own name, its address where that says nothing.
+
+    A peer on the measured host itself is named `HOST (peer)`: its address has a port that differs from run to run.
+    """
     peers = fit.measurement.header["peers"]
-    names = [p["host"] for p in peers]
-    taken = {host_of(fit)}
-    return {
-        p["address"]: n if n and n not in taken and names.count(n) == 1 else p["address"]
-        for p, n in zip(peers, names, strict=True)
-    }
+    names = [f"{p['host']} (peer)" if p["host"] == host_of(fit) else p["host"] for p in peers]
+    return {p["address"]: n if n and names.count(n) == 1 else p["address"] for p, n in zip(peers, names, strict=True)}
 
 
 def _rate(ir: ChannelFit | None) -> float:
@@ -178,7 +177,10 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
             if same
             else f"{name} was not measured itself: its compute rate and price of receiving are those of {host_of(fit)}"
         )
-        told.append(warning("peer-not-measured", message, f"run `crosswind measure` on {name} too and fit both files"))
+        hint = (
+            "measure against another machine" if same else f"run `crosswind measure` on {name} too and fit both files"
+        )
+        told.append(warning("peer-not-measured", message, hint))
     node: Node = {"compute_per_s": _compute(source), "ir_receive_s_per_mb": _receive_price(source)}
     if (limit := _send_limit(source)) is not None and measured is not None:
         node["send_limit_mb_per_s"] = limit

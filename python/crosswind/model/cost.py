@@ -19,6 +19,8 @@ from crosswind.model.points import alone, in_phases, samples
 
 Floats = NDArray[np.float64]
 RESAMPLES = 200
+SEPARABLE = 100.0
+"""Condition number above which 1 % of noise in CPU times moves a cost by about its own size."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,9 @@ class CostFit:
         CPU seconds of the traffic's threads per GB, everything together.
     median_error : float
         Median of |explained - measured| / measured over blocks.
+    condition : float
+        Condition number of calls, GB and switches, each scaled to unit length: 1 when they vary freely, without bound
+        when they rise together.
     blocks : int
         Number of blocks with traffic.
     """
@@ -49,7 +54,15 @@ class CostFit:
     per_wakeup_ci95: tuple[float, float]
     all_in_per_gb_s: float
     median_error: float
+    condition: float
     blocks: int
+
+    @property
+    def separable(self) -> bool:
+        """Whether what was done varies in three ways, and at least one cost is told apart from 0."""
+        return self.condition < SEPARABLE and any(
+            low > 0.01 * high for low, high in (self.per_call_ci95, self.per_gb_ci95, self.per_wakeup_ci95)
+        )
 
 
 def fit_cost(measurement: Measurement, channel: int, *, seed: int = 0) -> CostFit | None:
@@ -101,8 +114,14 @@ def fit_cost(measurement: Measurement, channel: int, *, seed: int = 0) -> CostFi
         per_wakeup_ci95=wakeup,
         all_in_per_gb_s=float(spent.sum() / did[:, 1].sum()),
         median_error=float(np.median(np.abs(did @ found - spent) / spent)),
+        condition=_condition(did * weight[:, None]),
         blocks=spent.size,
     )
+
+
+def _condition(design: Floats) -> float:
+    length = np.linalg.norm(design, axis=0)
+    return float(np.linalg.cond(design / length)) if np.all(length > 0) else float("inf")
 
 
 def _solve(gram: Floats, right: Floats) -> Floats:

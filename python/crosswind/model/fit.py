@@ -170,7 +170,7 @@ def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 
     if not channels and plane is None:
         hint = "measure longer, with idle and busy blocks"
         raise DescriptionError("too few samples for a fit", "too-few-points", hint)
-    base = baseline(measurement)
+    base = baseline(measurement, estimator)
     missing = [i for i, c in enumerate(fitted) if c is None]
     return Fit(
         measurement=measurement,
@@ -193,11 +193,8 @@ def _together(
     if not rest.size or not rest.mean() > 0 or len(every.receives) < 2:
         return None, None, None
     reference = float(rest.mean())
-    by_direction: dict[str, list[float]] = {"receive": [], "send": []}
-    for channel in channels:
-        by_direction[channel.direction].append(channel.ir_s_per_mb)
-    alone = {d: float(np.mean(rates)) if rates else float("nan") for d, rates in by_direction.items()}
-    plane = fit_plane(every, reference, alone["receive"], alone["send"])
+    receive, send = (_mean_rate([c for c in channels if c.direction == d]) for d in ("receive", "send"))
+    plane = fit_plane(every, reference, (receive[0], send[0]), (receive[1], send[1]))
     three_point = None
     if plane:
         flat = plane.rate(every.received_mb_per_s, every.sent_mb_per_s)
@@ -205,3 +202,11 @@ def _together(
     # The estimators of all channels agree, since validity is a property of the placement.
     additive = check_additivity(every, reference, {c.channel: c.line for c in channels})
     return plane, three_point, additive or None
+
+
+def _mean_rate(channels: list[ChannelFit]) -> tuple[float, float]:
+    """Return the mean interference rate of these channels and half of its 95 % interval, s/MB; NaN without any."""
+    if not channels:
+        return float("nan"), float("nan")
+    halves = [(c.ir_ci95[1] - c.ir_ci95[0]) / 2.0 for c in channels]
+    return float(np.mean([c.ir_s_per_mb for c in channels])), float(np.linalg.norm(halves)) / len(channels)

@@ -41,7 +41,8 @@ class PlaneFit:
         Of the plane.
     synergy, synergy_ci95 : float, tuple of float
         Mean over the points with both directions of (measured - what the separate rates say): parts of the idle rate
-        gained by doing both at once, with its interval over cycles.
+        gained by doing both at once, each cycle over its own idle blocks; the interval holds the uncertainty of the
+        separate rates too.
     contour_degrees : float
         Angle of the lines of equal compute rate, received to the right and sent upwards: -45 where both cost alike,
         steeper where receiving costs more (figure 5b of the paper: about -60).
@@ -70,11 +71,13 @@ class PlaneFit:
         return self.constant - self.ir_receive_s_per_mb * received_mb_per_s - self.ir_send_s_per_mb * sent_mb_per_s
 
 
-def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send: float) -> PlaneFit | None:
+def fit_plane(
+    blocks: Blocks, reference: float, alone: tuple[float, float], alone_half_width: tuple[float, float]
+) -> PlaneFit | None:
     """Fit the plane by least squares.
 
-    Over the blocks of the phase `together`, as in the papers, when their rates span a plane; else over all blocks, those
-    of one direction alone included.
+    Over the blocks of the phase `together`, as in the papers, when their rates span a plane; else over all blocks,
+    those of one direction alone included.
 
     Parameters
     ----------
@@ -82,8 +85,8 @@ def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send
         Alone and together.
     reference : float
         Compute rate that is called 1, work units/s.
-    alone_receive, alone_send : float
-        Interference rates of each direction alone, s/MB.
+    alone, alone_half_width : tuple of float
+        Interference rates of receiving and of sending alone, s/MB, and half of their 95 % intervals.
 
     Returns
     -------
@@ -94,22 +97,27 @@ def fit_plane(blocks: Blocks, reference: float, alone_receive: float, alone_send
     if np.count_nonzero(both) < 3:
         return None
     every = np.column_stack([np.ones(both.size), blocks.received_mb_per_s, blocks.sent_mb_per_s])
-    rows = blocks.together if _span_a_plane(every[blocks.together]) else np.ones(both.size, bool)
+    rows = np.flatnonzero(blocks.together)
+    if not _span_a_plane(every[rows]):
+        rows = np.arange(both.size)
     (ones, received, sent), y = every[rows].T, blocks.work_per_s[rows] / reference
-    cycle, both = blocks.cycle[rows], both[rows]
+    cycle, both = blocks.cycle[rows], np.asarray(both)[rows]
     (constant, receive, send), _ = least_squares(np.column_stack([ones, received, sent]), y)
     bent, bent_errors = least_squares(np.column_stack([ones, received, sent, received * sent]), y)
     flat = constant + receive * received + send * sent
-    separate = 1.0 - alone_receive * received - alone_send * sent
-    synergy, low, high = mean_interval((y - separate)[both], cycle[both])
+    separate = 1.0 - alone[0] * received - alone[1] * sent
+    # How well the separate rates are known is part of how well the synergy is known.
+    synergy, low, high = mean_interval((blocks.over_own_idle(reference)[rows] - separate)[both], cycle[both])
+    known = np.hypot(alone_half_width[0] * received[both].mean(), alone_half_width[1] * sent[both].mean())
+    low, high = synergy - float(np.hypot(synergy - low, known)), synergy + float(np.hypot(high - synergy, known))
     return PlaneFit(
         constant=float(constant),
         ir_receive_s_per_mb=float(-receive),
         ir_send_s_per_mb=float(-send),
         interaction=float(bent[3]),
         t_interaction=float(bent[3] / bent_errors[3]) if bent_errors[3] > 0 else float("nan"),
-        alone_receive_s_per_mb=alone_receive,
-        alone_send_s_per_mb=alone_send,
+        alone_receive_s_per_mb=alone[0],
+        alone_send_s_per_mb=alone[1],
         errors=errors(y, flat, 3),
         errors_separate=errors(y, separate),
         r_squared=r_squared(y, flat),

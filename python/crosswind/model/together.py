@@ -48,6 +48,19 @@ class Blocks:
         used: Rows = self.asked_mb_per_s != 0
         return used
 
+    def over_own_idle(self, reference: float) -> Floats:
+        """Return compute rates over the idle mean of each block's own cycle, shape (n,), so that drift cancels.
+
+        Where a cycle has no idle block, over `reference`.
+        """
+        _, member = np.unique(self.cycle, return_inverse=True)
+        idle = ~self.used.any(axis=1) & (self.work_per_s > 0)
+        count = np.bincount(member, idle)
+        rest = np.bincount(member, np.where(idle, self.work_per_s, 0.0))
+        own = np.where(count > 0, rest / np.maximum(count, 1), reference)
+        rates: Floats = self.work_per_s / own[member]
+        return rates
+
     @property
     def received_mb_per_s(self) -> Floats:
         """Total received, shape (n,)."""

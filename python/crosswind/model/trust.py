@@ -44,11 +44,13 @@ def judge(
 ) -> list[Told]:
     """Return the measurement's own warnings, then those of the fit; each code and message once."""
     told = [dict(w) for w in measurement.header["warnings"]]
-    told += _about_measurement(
-        measurement, base, "available" if any(c.estimator == "available" for c in channels) else "wall"
-    )
+    known = {w["code"] for w in told}
+    about = _about_measurement(measurement, base, channels[0].estimator if channels else "wall")
+    told += [w for w in about if w["code"] not in known]
     for channel in channels:
         told += _about_channel(channel)
+        if not channel.settled and measurement.header["ended"] != "settled":
+            told.append(_not_settled(channel))
     told += _about_missing(measurement, missing, plane)
     told += _about_together(plane, additive or ())
     unique = {(w["code"], w["message"]): w for w in told}
@@ -94,16 +96,19 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
         )
 
 
+def _not_settled(channel: ChannelFit) -> Told:
+    low, high = (1000 * bound for bound in channel.ir_ci95)
+    loss_low, loss_high = (100 * bound for bound in channel.loss_ci95)
+    return warning(
+        "not-settled",
+        f"{channel.direction} {channel.peer}: IR is known only to {low:.4f} .. {high:.4f} s/GB, the loss at the top to"
+        f" {loss_low:.1f} .. {loss_high:.1f} %",
+        "measure longer (--max-seconds), or on a quieter host",
+    )
+
+
 def _about_channel(channel: ChannelFit) -> Iterator[Told]:
     name = f"{channel.direction} {channel.peer}"
-    low, high = channel.ir_ci95
-    if not channel.settled:
-        yield warning(
-            "not-settled",
-            f"{name}: IR is known only to {1000 * low:.4f} .. {1000 * high:.4f} s/GB, the loss at the top to"
-            f" {100 * channel.loss_ci95[0]:.1f} .. {100 * channel.loss_ci95[1]:.1f} %",
-            "measure longer (--max-seconds), or on a quieter host",
-        )
     for lack in channel.lack_of_fit:
         if abs(lack.gap) > BENT and not lack.ci95[0] <= 0 <= lack.ci95[1]:
             bend = f" (t of x^2: {channel.quadratic.t_square:+.1f})" if channel.quadratic else ""
@@ -124,6 +129,13 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
             "about-zero",
             f"{name}: IR is about 0: at most {1000 * channel.upper_bound:.4f} s/GB",
             "a relative interval means nothing here; use the bound",
+        )
+    if channel.cost and not channel.cost.separable:
+        yield warning(
+            "costs-not-separable",
+            f"{name}: calls, bytes and wake-ups rose together, so their costs cannot be told apart; all in all"
+            f" {channel.cost.all_in_per_gb_s:.3f} s/GB",
+            "vary the message size (--sweep message-size), or measure longer",
         )
     if channel.cost and channel.cost.median_error > 0.25:
         yield warning(

@@ -29,7 +29,7 @@ def write_figures(figures: Iterable[Figure], directory: Path, vega_lite: str) ->
         raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "figures", hint) from None
     written = []
     for figure in figures:
-        spec = dressed(figure.chart, figure.title)
+        spec = dressed(figure.chart, figure.title, figure.export_width)
         svg, png = directory / f"{figure.id}.svg", directory / f"{figure.id}.png"
         svg.write_text(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite, allowed_base_urls=[]), encoding="utf-8")
         png.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=SCALE, allowed_base_urls=[]))

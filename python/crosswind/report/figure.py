@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-import altair as alt
+from crosswind.report.figures.look import EXPORT_WIDTH, Drawing
 
 
 @dataclass(frozen=True)
@@ -24,14 +25,17 @@ class Figure:
         What it shows, in a sentence.
     chart : altair chart
         The chart itself.
+    export_width : int
+        Width of the drawing in files, px; on the page it is as wide as its place.
     """
 
     id: str
     title: str
     alt: str
-    chart: alt.TopLevelMixin
+    chart: Drawing
+    export_width: int = EXPORT_WIDTH
 
-    @property
+    @cached_property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without a configuration: the page brings one for all."""
         spec: dict[str, Any] = self.chart.to_dict(validate=False)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
@@ -13,8 +14,10 @@ from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.sweep import Sweep
 
-Item = Measurement | Fit | Plan | Platform | Sweep | str | Path
-HINT = "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | str | Path
+HINT = (
+    "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+)
 
 
 @dataclass(frozen=True)
@@ -47,15 +50,12 @@ def gather(items: Item | Sequence[Item]) -> Contents:
         For nothing at all, and for anything that is none of the kinds, naming it and what would be taken.
     """
     contents = Contents()
-    for item in items if _several(items) else [items]:  # type: ignore[list-item]
+    several = items if isinstance(items, Sequence) and not isinstance(items, str) else [items]
+    for item in several:
         _add(contents, _loaded(item) if isinstance(item, (str, Path)) else item)
     if not contents:
         raise DescriptionError("there is nothing to report on", "no-input", HINT)
     return contents
-
-
-def _several(items: object) -> bool:
-    return isinstance(items, Iterable) and not isinstance(items, (str, Path, Platform))
 
 
 def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep:

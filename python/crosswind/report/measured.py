@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.measurement import Measurement
 from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import MOST_POINTS, scatter
-from crosswind.report.figures.timeline import channel_names, compute_timeline, cpu_timeline, transfer_timeline
 from crosswind.report.figures.together import both_directions
 from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.inputs import Unfitted
+from crosswind.report.provenance import provenance
 from crosswind.report.tables import Table, as_in_table_2, together, vector
-from crosswind.report.words import number, percent, percent_range, plain, rate
+from crosswind.report.timelines import timelines
+from crosswind.report.words import number, percent, percent_range, rate
 
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
 
@@ -48,7 +48,7 @@ class MeasuredSection:
     """One measurement."""
 
     id: str
-    name: str
+    title: str
     where: str
     findings: list[Finding]
     trust: tuple[str, str]
@@ -78,10 +78,10 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
     warnings = fitted.warnings if fitted else _unfitted_warnings(item)
     several = len(header["peers"]) > 1
     channels = fitted.channels if fitted else ()
-    settled = bool(channels) and all(channel.settled for channel in channels)
+    settled = fitted is not None and not any(warning["code"] == "not-settled" for warning in warnings)
     return MeasuredSection(
         id=id_,
-        name=header["name"],
+        title=header["name"],
         where=_where(header),
         findings=[finding(channel, several) for channel in channels],
         trust=trust(header, settled, bool(fitted and fitted.trustworthy), len(warnings)),
@@ -90,8 +90,8 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
         tables=[as_in_table_2(channels), vector(channels)] if channels else [],
         together_tables=together(fitted) if fitted else [],
         hull=_hull(fitted, id_) if fitted else None,
-        timelines=_timelines(measurement, id_),
-        facts=_facts(header),
+        timelines=timelines(measurement, id_),
+        facts=provenance(header),
         settings=sorted(header["host"]["settings"].items()),
         warnings=warnings,
     )
@@ -104,9 +104,12 @@ def _unfitted_warnings(item: Any) -> list[dict[str, str]]:
 
 def _where(header: dict[str, Any]) -> str:
     kernel = header["kernel"]
-    work = kernel["task"] or (f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"])
+    work = kernel["task"] or (
+        f"{kernel['name']} of a {kernel['matrix']} matrix" if kernel["matrix"] else kernel["name"]
+    )
     peers = ", ".join(peer["address"] for peer in header["peers"])
-    return f"{header['host']['name']} computing {work} against traffic with {peers}; placement {header['placement']['mode']}"
+    placement = header["placement"]["mode"]
+    return f"{header['host']['name']} computing {work} against traffic with {peers}; placement {placement}"
 
 
 def _cards(fit: Fit) -> list[Card]:
@@ -141,6 +144,7 @@ def _channel(channel: ChannelFit, id_: str, several: bool) -> ChannelPart:
     what = f"{channel.direction}-{channel.channel}"
     loss = f"{percent(channel.loss_at_top)} lost at {rate(channel.top_mb_per_s)}"
     count = len(channel.points[channel.estimator])
+    spread = f"standard deviation {percent(channel.std_dev)}, largest {percent(channel.max_error)}"
     return ChannelPart(
         name=name,
         estimator=channel.estimator,
@@ -153,7 +157,7 @@ def _channel(channel: ChannelFit, id_: str, several: bool) -> ChannelPart:
         residuals=Figure(
             identifier(id_, what, "residuals"),
             "What the line leaves over",
-            f"{name}: residuals of the line, standard deviation {percent(channel.std_dev)}, largest {percent(channel.max_error)}.",
+            f"{name}: residuals of the line, {spread}.",
             residuals(channel),
         ),
         bend=_bend(channel),
@@ -166,7 +170,10 @@ def _bend(channel: ChannelFit) -> str:
     if square is None or not abs(square.t_square) > BENT:
         return "The dashed quadratic is not clearly better than the line."
     way = "falls" if square.square > 0 else "rises"
-    return f"The dashed quadratic is better: the cost per MB {way} with the rate, so one slope depends on the range measured."
+    return (
+        f"The dashed quadratic is better: the cost per MB {way} with the rate, so that "
+        "one slope depends on the range measured."
+    )
 
 
 def _hull(fit: Fit, id_: str) -> Figure | None:
@@ -175,69 +182,3 @@ def _hull(fit: Fit, id_: str) -> Figure | None:
     title = "Receiving and sending at once"
     words = "Blocks by received and sent rate, coloured by compute rate, with the hull of the three-point law."
     return Figure(identifier(id_, "both-directions"), title, words, both_directions(fit))
-
-
-def _timelines(measurement: Measurement, id_: str) -> list[tuple[Figure, str]]:
-    kinds = ", ".join(channel_names(measurement.header))
-    if not measurement.samples.num_rows:
-        return []
-    return [
-        (
-            Figure(
-                identifier(id_, "compute-timeline"),
-                "Compute rate along the run",
-                f"Compute rate over time in parts of the idle rate, without traffic and for {kinds}.",
-                compute_timeline(measurement),
-            ),
-            "Grey dots are without traffic: level, they say that the host was steady; a slope is drift, which the shuffled order cancels. "
-            "Coloured dots lie lower by what traffic costs.",
-        ),
-        (
-            Figure(
-                identifier(id_, "transfer-timeline"),
-                "Transfer rates along the run",
-                f"Transfer rate over time for {kinds}.",
-                transfer_timeline(measurement),
-            ),
-            "The rates that were reached, at the levels of the design. Levels that scatter or sag were not reached as asked.",
-        ),
-        (
-            Figure(
-                identifier(id_, "cpu-timeline"),
-                "Where the CPU's time went",
-                "Stacked shares of the computing CPU over time: user, system, interrupts, stolen; foreign load as a line.",
-                cpu_timeline(measurement),
-            ),
-            "Shares as the kernel accounts them for the computing CPU (the mean over the allowed ones where threads are free); what is missing "
-            "to 100 % was idle. Foreign load and stolen time disturb a measurement: little of both is a quiet host.",
-        ),
-    ]
-
-
-def _facts(header: dict[str, Any]) -> list[tuple[str, str]]:
-    host, kernel, placement, traffic = header["host"], header["kernel"], header["placement"], header["traffic"]
-
-    def cpus(name: str) -> str:
-        return ", ".join(str(cpu) for cpu in placement[name]) or "any"
-
-    buffers = traffic["socket_buffer_bytes"]
-    facts = [
-        ("command", " ".join(header["command"])),
-        ("started", header["started"]),
-        ("elapsed", f"{plain(header['elapsed_s'])} s, ended: {header['ended']}"),
-        ("seed", str(header["seed"])),
-        ("host", f"{host['name']}, {host['cpus']} CPUs"),
-        ("processor", host["cpu"]),
-        ("operating system", host["kernel"]),
-        ("kernel", f"{kernel['name']}, counted in {kernel['unit']}s" + (f": {kernel['task']}" if kernel["task"] else "")),
-        ("placement", f"{placement['mode']}; computation on CPU {cpus('compute_cpus')}, traffic on {cpus('traffic_cpus')}, sampler on {cpus('sampler_cpus')}"),
-        ("nice levels", f"computation {placement['compute_nice']}, traffic {placement['traffic_nice']}"),
-        ("traffic", f"{traffic['message_bytes']:,} bytes per message, {traffic['streams']} per channel, waits by {traffic['wait']}"),
-        ("pacing", f"{header['variation']}, by the {traffic['paced_by']}, in chunks of {traffic['pacing_chunk_bytes']:,} bytes"),
-        ("TCP", f"{traffic['congestion_control']}, socket buffers {'autotuned' if buffers is None else f'{buffers:,} bytes'}"),
-        ("blocks", f"{plain(header['block_s'])} s, of which the first {plain(header['settle_s'])} s are not used; samples every {plain(header['interval_s'])} s"),
-    ]  # fmt: skip
-    for peer in header["peers"]:
-        near = "this same machine" if peer["loopback"] else peer["host"]
-        facts.append(("peer", f"{peer['address']} ({near}), round trip {plain(1e6 * peer['rtt_s'])} µs"))
-    return facts

@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import altair as alt
 import jinja2
@@ -16,16 +17,35 @@ import vl_convert
 
 from crosswind._core import __version__
 from crosswind.errors import DescriptionError
-from crosswind.report import terms
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
 from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
-from crosswind.report.planned import PlanSection, PlatformSection, plan_section, platform_section
-from crosswind.report.swept import SweepSection, sweep_section
+from crosswind.report.planned import plan_section, platform_section
+from crosswind.report.swept import sweep_section
+from crosswind.report.terms import Term, terms
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+POLICY = (
+    "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    "form-action 'none'"
+)
+"""Nothing is fetched, and no script runs but the two named by their digests: a name in a file cannot become one."""
+
+
+class Section(Protocol):
+    """What the page needs to know of every section; the rest is between a section and its template."""
+
+    @property
+    def id(self) -> str: ...  # noqa: D102
+    @property
+    def title(self) -> str: ...  # noqa: D102
+    @property
+    def warnings(self) -> list[dict[str, str]]: ...  # noqa: D102
+    @property
+    def figures(self) -> list[Figure]: ...  # noqa: D102
 
 
 def report(items: Item | Sequence[Item], out: str | Path = "report.html", figures: str | Path | None = None) -> Path:
@@ -34,12 +54,13 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     Parameters
     ----------
     items : one or several of Measurement, Fit, Plan, Platform, Sweep, or paths of their files
-        `*.parquet` is a measurement and is fitted, `*.json` a plan, `*.toml` a platform, a directory with `sweep.json` a
-        sweep.
+        `*.parquet` is a measurement and is fitted, `*.json` a plan, `*.toml` a platform, a directory with
+        `sweep.json` a sweep.
     out : path
         The file to write; it is replaced only once the new one is complete.
     figures : path, optional
-        A directory, made where it is missing: each figure also goes there as PNG and SVG, named by its place on the page.
+        A directory, made where it is missing: each figure also goes there as PNG and SVG, named by its place on the
+        page.
 
     Returns
     -------
@@ -59,14 +80,17 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     --------
     >>> import tempfile
     >>> from crosswind.platform import Platform
-    >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [{"name": "r", "compute_per_s": 2.0}]})
+    >>> root = {"name": "r", "compute_per_s": 2.0}
+    >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [root]})
     >>> with tempfile.TemporaryDirectory() as directory:
     ...     report(alone, Path(directory) / "report.html").name
     'report.html'
     """
     out = Path(out)
     if out.is_dir() or not out.absolute().parent.is_dir():
-        raise DescriptionError(f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists")
+        raise DescriptionError(
+            f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists"
+        )
     page, drawn = _page(gather(items))
     part = out.with_name(out.name + ".part")
     part.write_text(page, encoding="utf-8")
@@ -81,13 +105,14 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     sweeps = [sweep_section(item, k) for k, item in enumerate(contents.sweeps, 1)]
     plans = [plan_section(item, k) for k, item in enumerate(contents.plans, 1)]
     platforms = [platform_section(item, k) for k, item in enumerate(contents.platforms, 1)]
-    figures = [figure for section in (*measured, *sweeps, *plans) for figure in section.figures]
+    sections: list[Section] = [*measured, *sweeps, *plans, *platforms]
+    figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
     page = _environment().get_template("page.html.j2").render(
-        title=_title(measured, sweeps, plans, platforms),
-        contents=[(s.id, getattr(s, "title", None) or s.name) for s in (*measured, *sweeps, *plans, *platforms)],
-        warnings=_warnings(measured, sweeps, plans, platforms),
+        title="What communication costs the computation" if measured or sweeps else sections[0].title,
+        contents=[(section.id, section.title) for section in sections],
+        concerns=_concerns(sections),
         measured=measured,
         sweeps=sweeps,
         plans=plans,
@@ -100,45 +125,40 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         bundle=bundle,
         program=program,
         configuration=script_json(configuration()),
-        # Nothing is fetched, and no script runs but these two: names in files cannot become one.
-        policy=f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+        policy=POLICY.format(scripts=scripts),
     )  # fmt: skip
     return page, figures
 
 
-def _title(
-    measured: Sequence[MeasuredSection],
-    sweeps: Sequence[SweepSection],
-    plans: Sequence[PlanSection],
-    platforms: Sequence[PlatformSection],
-) -> str:
-    if measured or sweeps:
-        return "What communication costs the computation"
-    return (plans or platforms)[0].title
+@dataclass(frozen=True)
+class Concern:
+    """The warnings of one section."""
+
+    id: str
+    where: str
+    warnings: list[dict[str, str]]
 
 
-def _warnings(*kinds: Sequence[Any]) -> list[dict[str, str]]:
-    """Return every warning once, with the section that it concerns."""
-    found: dict[tuple[str, str], dict[str, str]] = {}
-    for sections in kinds:
-        for section in sections:
-            where = getattr(section, "title", None) or section.name
-            for warning in section.warnings:
-                found.setdefault((where, warning["message"]), {**warning, "where": where})
-    return list(found.values())
+def _concerns(sections: Sequence[Section]) -> list[Concern]:
+    """Return the warnings of each section that has some, each text once."""
+    found = []
+    for section in sections:
+        once = {warning["message"]: warning for warning in section.warnings}
+        if once:
+            found.append(Concern(section.id, section.title, list(once.values())))
+    return found
 
 
-def _terms(*kinds: Sequence[Any]) -> list[tuple[str, str, str]]:
+def _terms(measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Sequence[Any]) -> list[Term]:
     """Return the terms that the page's sections link to."""
-    measured, sweeps, plans = kinds
-    groups = [
-        (measured or sweeps, terms.MEASURED),
-        (any(section.together_tables for section in measured), terms.TOGETHER),
-        (sweeps, terms.SWEPT),
-        (plans, terms.PLANNED),
-    ]
-    chosen = [term for wanted, group in groups if wanted for term in group]
-    return chosen or [terms.MEASURED[0]]
+    chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
+    if any(section.together_tables for section in measured):
+        chosen += terms("together")
+    if sweeps:
+        chosen += terms("swept")
+    if plans:
+        chosen += terms("planned")
+    return chosen
 
 
 def _sources(contents: Contents) -> str:
@@ -169,7 +189,8 @@ def _asset(name: str) -> str:
 @cache
 def _bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that may stand inside a script element."""
-    return vl_convert.javascript_bundle(vl_version=VEGA_LITE).replace("</script", "<\\/script")
+    bundle = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=VEGA_LITE)
+    return bundle.replace("</script", "<\\/script")
 
 
 def _hash(script: str) -> str:

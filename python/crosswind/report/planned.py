@@ -50,31 +50,37 @@ class PlatformSection:
     table: Table
     warnings: list[dict[str, str]]
 
+    @property
+    def figures(self) -> list[Figure]:
+        """None: a platform is a table."""
+        return []
+
 
 def plan_section(plan: Plan, place: int) -> PlanSection:
     """Prepare the section of the plan at `place` (from 1)."""
     data, nodes = plan.to_dict(), plan.nodes
     id_ = f"plan-{place}"
     alone = float(data["root_only_tasks_per_s"])
-    throughput, gap = plan.throughput_tasks_per_s, plan.gap_to_exact
+    throughput, gap, bound = plan.throughput_tasks_per_s, plan.gap_to_exact, number(plan.bound_tasks_per_s)
     busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
     never = sum(1 for node in nodes if node["never_send"])
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     proof = (
         "No schedule of this model is faster: the bound from the dual is the same."
         if gap <= EXACT
-        else f"No schedule can be faster than {number(plan.bound_tasks_per_s)} tasks/s; the gap to that bound is {percent(gap)}."
+        else f"No schedule can be faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
     )
+    cut = f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
     task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
     return PlanSection(
         id=id_,
         title=f"Plan for {data['platform']}",
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
         proof=proof,
-        note=f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one." if len(nodes) > MOST_NODES else "",
+        note=cut if len(nodes) > MOST_NODES else "",
         cards=[
             Card("throughput", number(throughput), "tasks/s", "throughput"),
-            Card("bound", number(plan.bound_tasks_per_s), f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
+            Card("bound", bound, f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
             Card("root alone", number(alone), "tasks/s", "root-only"),
             Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
             Card("never sent to", f"{never:,}", "nodes", "never-send"),
@@ -82,8 +88,9 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         tree=Figure(
             f"{id_}-tree",
             "Where the tasks go",
-            f"Tree of {len(nodes)} nodes with streams of tasks from the root; {number(throughput)} tasks per second in all.",
+            f"Tree of {len(nodes)} nodes with streams of tasks from the root, {number(throughput)} tasks/s in all.",
             platform_tree(nodes),
+            export_width=460,
         ),
         bars=Figure(
             f"{id_}-nodes",

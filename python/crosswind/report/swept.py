@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.tables import Table, swept
-from crosswind.report.words import number
+from crosswind.report.words import number, size
 from crosswind.sweep import Sweep
 
 
@@ -18,17 +20,11 @@ class SweepSection:
 
     id: str
     title: str
-    headline: str
+    findings: list[str]
     where: str
-    interference: Figure
-    reached: Figure
+    figures: list[Figure]
     table: Table
     warnings: list[dict[str, str]]
-
-    @property
-    def figures(self) -> list[Figure]:
-        """Every figure of the section."""
-        return [self.interference, self.reached]
 
 
 def sweep_section(sweep: Sweep, place: int) -> SweepSection:
@@ -38,47 +34,59 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
     return SweepSection(
         id=id_,
         title=f"Sweep: {sweep.kind}",
-        headline=_headline(rows, sweep.kind),
+        findings=_findings(rows, sweep.unit),
         where=_where(sweep),
-        interference=Figure(
-            f"{id_}-interference",
-            f"Interference rate against {sweep.kind}",
-            f"Interference rate with its interval for {len(sweep.points)} values of {sweep.kind}.",
-            sweep_interference(sweep),
-        ),
-        reached=Figure(
-            f"{id_}-reached",
-            f"Rate reached against {sweep.kind}",
-            f"Highest transfer rate reached for {len(sweep.points)} values of {sweep.kind}.",
-            sweep_reached(sweep),
-        ),
+        figures=_figures(sweep, id_) if rows else [],
         table=swept(rows, sweep.kind, sweep.unit),
         warnings=_warnings(sweep),
     )
+
+
+def _figures(sweep: Sweep, prefix: str) -> list[Figure]:
+    points = f"{len(sweep.points)} values of {sweep.kind}"
+    interference = Figure(
+        f"{prefix}-interference",
+        f"Interference rate against {sweep.kind}",
+        f"Interference rate with its interval for {points}.",
+        sweep_interference(sweep),
+    )
+    reached = Figure(
+        f"{prefix}-reached",
+        f"Rate reached against {sweep.kind}",
+        f"Highest transfer rate reached for {points}.",
+        sweep_reached(sweep),
+    )
+    return [interference, reached]
 
 
 def _where(sweep: Sweep) -> str:
     if not sweep.points:
         return "No point is complete yet."
     header = sweep.points[0][1].header
-    return f"{header['host']['name']}, {header['kernel']['name']}, placement {header['placement']['mode']}"
+    placement = "" if sweep.kind == "placement" else f", placement {header['placement']['mode']}"
+    return f"{header['host']['name']}, {header['kernel']['name']}{placement}"
 
 
-def _headline(rows: list[dict[str, Any]], kind: str) -> str:
-    parts = []
+def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
+    """Say for each direction where interference is least and most, or that no difference is shown."""
+    found = []
     for direction in dict.fromkeys(row["direction"] for row in rows):
-        ours = [row for row in rows if row["direction"] == direction]
+        ours = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
+        if len(ours) < 2:
+            continue
         low, high = (choose(ours, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
-        apart = "" if low["ir_high"] < high["ir_low"] else ", though their intervals overlap"
-        parts.append(
-            f"{direction}: from {number(1000 * low['ir_s_per_mb'])} s/GB at {_value(low)} to "
-            f"{number(1000 * high['ir_s_per_mb'])} s/GB at {_value(high)}{apart}"
-        )
-    return f"Interference over {kind}: " + "; ".join(parts) + "." if parts else f"No point of the {kind} sweep is complete."
+        ends = [f"{number(1000 * row['ir_s_per_mb'])} s/GB at {_value(row, unit)}" for row in (low, high)]
+        if low["ir_high"] < high["ir_low"]:
+            found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}.")
+        else:
+            found.append(
+                f"{direction.capitalize()}: no clear difference; {ends[0]} and {ends[1]} have overlapping intervals."
+            )
+    return found
 
 
-def _value(row: dict[str, Any]) -> str:
-    return f"{row['value']:,}" if isinstance(row["value"], int) else str(row["value"])
+def _value(row: dict[str, Any], unit: str) -> str:
+    return size(row["value"]) if unit == "bytes" else str(row["value"])
 
 
 def _warnings(sweep: Sweep) -> list[dict[str, str]]:
@@ -86,9 +94,14 @@ def _warnings(sweep: Sweep) -> list[dict[str, str]]:
     found: dict[str, tuple[dict[str, str], list[str]]] = {}
     for value, fitted in sweep.fits:
         for warning in fitted.warnings:
-            found.setdefault(warning["code"], (warning, []))[1].append(str(value))
-    warnings = [{**warning, "message": f"at {', '.join(values)}: {warning['message']}"} for warning, values in found.values()]
-    if not sweep.complete:
-        missing = len(sweep.values) - len(sweep.points)
-        warnings.insert(0, {"code": "sweep-incomplete", "message": f"{missing} of {len(sweep.values)} points are missing", "hint": "run the same command again: it measures what is missing"})  # fmt: skip
+            found.setdefault(warning["code"], (warning, []))[1].append(_value({"value": value}, sweep.unit))
+    warnings = [
+        {**warning, "message": f"at {', '.join(dict.fromkeys(values))}: {warning['message']}"}
+        for warning, values in found.values()
+    ]
+    missing = len(sweep.values) - len(sweep.points)
+    if missing:
+        message = f"{missing} of {len(sweep.values)} points are missing"
+        hint = "run the same command again: it measures what is missing"
+        warnings.insert(0, {"code": "sweep-incomplete", "message": message, "hint": hint})
     return warnings

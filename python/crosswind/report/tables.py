@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind.model.channel import ChannelFit
 from crosswind.report.figures.tree import LIMITS
-from crosswind.report.words import number, percent, plain
+from crosswind.report.words import number, percent, plain, size
 
 MOST_NODES = 50
 
@@ -80,8 +80,8 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         if any(cell != "–" for cell in cells):
             lines.append((term, [f"{label}, {unit}" if unit else label, *cells]))
 
-    def interval(low: float, high: float, factor: float) -> str:
-        return f"{number(factor * low)} .. {number(factor * high)}"
+    def interval(ends: tuple[float, float], factor: float = 1.0) -> str:
+        return " .. ".join(number(factor * end) for end in ends)
 
     def quadratic(name: str) -> list[str]:
         return [number(getattr(c.quadratic, name)) if c.quadratic else "–" for c in channels]
@@ -90,20 +90,26 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         return [number(getattr(c.cost, name)) if c.cost else "–" for c in channels]
 
     def cost_intervals(name: str) -> list[str]:
-        return [interval(*getattr(c.cost, name), 1.0) if c.cost else "–" for c in channels]
+        return [interval(getattr(c.cost, name)) if c.cost else "–" for c in channels]
 
     add("ir", "interference rate, least squares", "s/GB", [number(1000 * c.ir_s_per_mb) for c in channels])
-    add("interval", "its 95 % interval", "s/GB", [interval(*c.ir_ci95, 1000.0) for c in channels])
-    add("upper-bound", "upper bound, where 0 is within the interval", "s/GB", [
-        "–" if c.upper_bound is None else number(1000 * c.upper_bound) for c in channels
-    ])
+    add("interval", "its 95 % interval", "s/GB", [interval(c.ir_ci95, 1000.0) for c in channels])
+    add(
+        "upper-bound",
+        "upper bound, where 0 is within the interval",
+        "s/GB",
+        ["–" if c.upper_bound is None else number(1000 * c.upper_bound) for c in channels],
+    )
     add("ir", "interference rate, least squares", "s/MB", [number(c.ir_s_per_mb) for c in channels])
     add("theil-sen", "interference rate, Theil-Sen", "s/GB", [number(1000 * c.theil_sen) for c in channels])
     add("chord", "interference rate, chord from idle to top", "s/GB", [number(1000 * c.chord) for c in channels])
     add("loss", "loss at the top", "of idle", [percent(c.loss_at_top) for c in channels])
-    add("interval", "its 95 % interval", "of idle", [
-        f"{percent(c.loss_ci95[0])} .. {percent(c.loss_ci95[1])}" for c in channels
-    ])
+    add(
+        "interval",
+        "its 95 % interval",
+        "of idle",
+        [f"{percent(c.loss_ci95[0])} .. {percent(c.loss_ci95[1])}" for c in channels],
+    )
     add("displacement", "of it displacement", "of idle", [percent(c.displacement) for c in channels])
     add("displacement", "of it slow-down", "of idle", [percent(c.slow_down) for c in channels])
     add("cost", "CPU time per call", "µs", costs("per_call_us"))
@@ -113,7 +119,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     add("cost", "CPU time per wake-up", "µs", costs("per_wakeup_us"))
     add("interval", "its 95 % interval", "µs", cost_intervals("per_wakeup_ci95"))
     add("cost", "CPU time per GB, everything together", "s/GB", costs("all_in_per_gb_s"))
-    add("range", "rates the line stands on", "MB/s", [interval(*c.range_mb_per_s, 1.0) for c in channels])
+    add("range", "rates the line stands on", "MB/s", [interval(c.range_mb_per_s) for c in channels])
     add("range", "highest rate reached", "MB/s", [number(c.transfer_max_mb_per_s, 4) for c in channels])
     add("range", "reached of what was asked at the top", "", [percent(c.reached) for c in channels])
     add("quadratic", "quadratic: t of the square", "", quadratic("t_square"))
@@ -180,7 +186,14 @@ def _both_directions(fit: Any) -> Table:
 
     def row(name: str, const: float, receive: float, send: float, errors: Any, points: int) -> list[str]:
         rates = [f"{const:.3f}", number(1000 * receive), number(1000 * send)]
-        return [name, *rates, percent(errors.mean_error), percent(errors.max_error), f"{errors.std_dev:.4f}", f"{points:,}"]
+        return [
+            name,
+            *rates,
+            percent(errors.mean_error),
+            percent(errors.max_error),
+            f"{errors.std_dev:.4f}",
+            f"{points:,}",
+        ]
 
     rows, note = [], ""
     plane, three = fit.plane, fit.three_point
@@ -256,7 +269,8 @@ def platform_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -
     ]
     keys = ("compute_per_s", "receive_limit_mb_per_s", "send_limit_mb_per_s", "ir_receive_s_per_mb", "ir_send_s_per_mb")
     rows = [
-        [str(node["name"]), str(node.get("parent") or ""), *(number(node.get(key)) for key in keys)] for node in nodes[:most]
+        [str(node["name"]), str(node.get("parent") or ""), *(number(node.get(key)) for key in keys)]
+        for node in nodes[:most]
     ]
     note = f"The first {most:,} of {len(nodes):,} nodes are shown; the file has all." if len(nodes) > most else ""
     return Table("The nodes as described", columns, rows, note)
@@ -265,7 +279,7 @@ def platform_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -
 def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
     """Return a sweep's points (rows of `Sweep.to_arrow`)."""
     columns = [
-        Column(kind, unit, numeric=False),
+        Column(kind, "" if unit == "bytes" else unit, numeric=False),
         Column("peer", numeric=False),
         Column("direction", numeric=False),
         Column("IR", "s/GB", "ir"),
@@ -278,7 +292,7 @@ def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
     ]
     out = [
         [
-            f"{row['value']:,}" if isinstance(row["value"], int) else str(row["value"]),
+            size(row["value"]) if unit == "bytes" else str(row["value"]),
             str(row["peer"]),
             str(row["direction"]),
             number(1000 * row["ir_s_per_mb"]),

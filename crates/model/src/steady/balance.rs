@@ -6,10 +6,8 @@
 //! the lines that touch the dual there meet at the next price to try. It ends when the dual lies on both lines; then a
 //! mixture of the two flows meets the constraint exactly and is optimal.
 
+use super::ranking::{FEW, highest_first};
 use super::station::{Offer, Side};
-
-/// Beyond this many children the greedy rule selects instead of sorting.
-const SORTED_BELOW: usize = 48;
 
 /// Prices tried before the search settles for what it has, with the bound that it proved. Ordinary searches need
 /// fewer than 12.
@@ -51,9 +49,11 @@ impl Balance {
     pub fn solve(&mut self, offers: &[Offer], port_room: f64, side: &Side, flows: &mut [f64]) -> Balanced {
         let count = offers.len();
         for buffer in [&mut self.low, &mut self.high, &mut self.tried] {
-            buffer.clear();
             buffer.resize(count, 0.0);
         }
+        self.high.fill(0.0);
+        self.keyed.clear();
+        self.keyed.extend((0..count as u32).map(|at| (0.0, at))); // already in order for the price 0
         let mut low = self.greedy(offers, port_room, side, 0.0);
         std::mem::swap(&mut self.low, &mut self.tried);
         let sum = |flows: &[f64]| flows.iter().sum::<f64>();
@@ -100,11 +100,10 @@ impl Balance {
     /// The best flows for `gain_i - price weight_i` under the port alone, into `tried`.
     fn greedy(&mut self, offers: &[Offer], port_room: f64, side: &Side, price: f64) -> Touch {
         self.tried.fill(0.0);
-        self.keyed.clear();
-        self.keyed.extend(offers.iter().enumerate().filter_map(|(at, offer)| {
-            let key = (offer.gain() - price * side.weight(offer)) / offer.port;
-            (key > 0.0).then_some((key, at as u32))
-        }));
+        for (key, at) in &mut self.keyed {
+            let offer = &offers[*at as usize];
+            *key = (offer.gain() - price * side.weight(offer)) * offer.per_port;
+        }
         let mut touch = Touch { won: 0.0, used: 0.0, port_price: 0.0 };
         let mut room = port_room;
         let flows = &mut self.tried;
@@ -114,12 +113,14 @@ impl Balance {
             touch.won += offer.gain() * amount;
             touch.used += side.weight(offer) * amount;
         };
-        let descending = |a: &(f64, u32), b: &(f64, u32)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
         let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
         let mut rest = &mut self.keyed[..];
-        while rest.len() > SORTED_BELOW {
+        if rest.len() > FEW {
+            rest = worthwhile(rest);
+        }
+        while rest.len() > FEW {
             let middle = rest.len() / 2;
-            rest.select_nth_unstable_by(middle, descending);
+            rest.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             let (first, second) = rest.split_at_mut(middle);
             let needed: f64 = first.iter().map(|&(_, at)| full(at)).sum();
             if needed <= room {
@@ -130,11 +131,11 @@ impl Balance {
                 rest = first;
             }
         }
-        rest.sort_unstable_by(descending);
-        for &(key, at) in rest.iter() {
+        highest_first(rest); // nearly the order of the last price
+        for &(key, at) in rest.iter().take_while(|(key, _)| *key > 0.0) {
             let needed = full(at);
             if needed > room {
-                take(at, room / offers[at as usize].port);
+                take(at, room * offers[at as usize].per_port);
                 touch.port_price = key;
                 break;
             }
@@ -143,4 +144,16 @@ impl Balance {
         }
         touch
     }
+}
+
+/// Moves the entries with a key above 0 to the front; them.
+fn worthwhile(keyed: &mut [(f64, u32)]) -> &mut [(f64, u32)] {
+    let mut count = 0;
+    for at in 0..keyed.len() {
+        if keyed[at].0 > 0.0 {
+            keyed.swap(count, at);
+            count += 1;
+        }
+    }
+    &mut keyed[..count]
 }

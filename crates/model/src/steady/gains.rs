@@ -11,47 +11,69 @@ use crosswind_schema::Tree;
 use crosswind_schema::plan::{Method, Ports};
 
 use super::Rates;
+use super::station::Prices;
 use super::tree::{Up, Walk};
 
 impl Walk {
+    /// What one more task/s of each subtree would bring the whole tree.
+    pub(crate) fn worth(&self, up: &Up, method: Method) -> Vec<f64> {
+        let mut worth = vec![0.0; self.stations.len()];
+        worth[0] = 1.0;
+        for place in 0..worth.len() {
+            if worth[place] == 0.0 {
+                continue; // and so is all below
+            }
+            let station = &self.stations[place];
+            let prices = Prices::of(station, &up.best[place]);
+            let range = self.children(place);
+            for &child in &up.order[range.start..range.start + up.served[place] as usize] {
+                let child = child as usize;
+                let offer = self.offer(child, up.best[child].rate);
+                let reduced = prices.reduced(station, &offer);
+                worth[child] = worth[place]
+                    * match method {
+                        Method::Exact => reduced.max(0.0),
+                        Method::Greedy if up.flow[child] >= offer.limit => reduced,
+                        Method::Greedy => 0.0,
+                    };
+            }
+        }
+        worth
+    }
+
+    /// The dual's value: no schedule is faster, whether or not the rates found reach it.
+    pub(crate) fn bound(&self, up: &Up, worth: &[f64]) -> f64 {
+        let own = |place: usize| Prices::of(&self.stations[place], &up.best[place]).own_bound(&self.stations[place]);
+        (0..worth.len()).filter(|&place| worth[place] != 0.0).map(|place| worth[place] * own(place)).sum()
+    }
+
     /// Writes the three gains of every node.
-    pub(crate) fn gains(&self, tree: &Tree, up: &Up, flow: &[f64], method: Method, rates: &mut Rates) {
+    pub(crate) fn gains(&self, tree: &Tree, up: &Up, worth: &[f64], flow: &[f64], rates: &mut Rates) {
         let count = self.stations.len();
         let (size, work) = (self.task.size_mb(), self.task.work_units());
         rates.gain_per_receive_mb_per_s = vec![0.0; count];
         rates.gain_per_send_mb_per_s = vec![0.0; count];
         rates.gain_per_work_per_s = vec![0.0; count];
-        let mut worth = vec![0.0; count];
-        worth[0] = 1.0;
         for (place, &node) in tree.order.iter().enumerate() {
             let value = worth[place];
-            if value == 0.0 {
-                continue; // and so are all below: they are no limit to the tree
+            if value == 0.0 || flow[place] < up.best[place].rate {
+                continue; // it could do more already: nothing about it limits the tree
             }
-            let (station, prices, n) = (&self.stations[place], &up.best[place].prices, node as usize);
+            let (station, n) = (&self.stations[place], node as usize);
+            let prices = Prices::of(station, &up.best[place]);
             // What the law leaves of the compute rate, as a fraction.
             let mut left = 1.0;
             if station.compute > 0.0 {
                 left -= station.rho / station.compute * flow[place];
+                let taken: f64 = self.children(place).map(|child| self.cost[child] * flow[child]).sum();
+                left -= taken / station.compute;
             }
-            for child in self.children(place) {
-                let received = flow[child];
-                if received == 0.0 {
-                    continue;
-                }
-                if station.compute > 0.0 {
-                    left -= self.cost[child] / station.compute * received;
-                }
-                let offer = self.offer(child, up.best[child].rate);
-                if received >= offer.limit {
-                    let reduced = prices.reduced(station, &offer);
-                    worth[child] = value * if method == Method::Exact { reduced.max(0.0) } else { reduced };
-                }
-                if self.ports == Ports::Single && prices.send > 0.0 {
+            if self.ports == Ports::Single && prices.send > 0.0 {
+                for child in self.children(place).filter(|&child| flow[child] > 0.0) {
                     // A faster link also takes less of the parent's port: the derivative of -x / b is x / b^2.
+                    let port = 1.0 / self.stations[child].receive;
                     let c = tree.order[child] as usize;
-                    let share = received * offer.port * offer.port;
-                    rates.gain_per_receive_mb_per_s[c] += value * prices.send * share / size;
+                    rates.gain_per_receive_mb_per_s[c] += value * prices.send * flow[child] * port * port / size;
                 }
             }
             rates.gain_per_receive_mb_per_s[n] += value * prices.receive / size;

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `station` | what holds at one node? |
 //! | `serve` | what do children get when they are served in an order? |
+//! | `ranking` | who comes before whom? |
 //! | `balance`, `single` | what when two constraints bind at once? |
 //! | `tree` | what does the whole tree do, from the leaves up and from the root down? |
 //! | `gains` | what would one more MB/s or work unit/s bring? |
@@ -15,6 +16,7 @@
 mod balance;
 mod gains;
 mod named;
+mod ranking;
 mod serve;
 mod single;
 mod station;

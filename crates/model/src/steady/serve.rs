@@ -1,16 +1,16 @@
 //! Serving children in an order, each as much as it can take, until a constraint ends it.
 //!
-//! In the order of [`Offer::priority`] this is the paper's rule. For multi-port sends it is optimal (E0-5): at equal
+//! In the order of their priority this is the paper's rule. For multi-port sends it is optimal (E0-5): at equal
 //! sum, lower interference betters every constraint. For single-port sends it is optimal unless (2) with a drop, or
 //! (3), ends it (E0-4): then two constraints are binding at once and [`super::balance`] takes over.
 
-use super::station::{Best, Offer, Prices, SideKind, Station, Stop};
+use super::station::{Best, Offer, SideKind, Station, Stop};
 
 /// Serves in the order given; writes each child's flow.
 pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> Best {
     flows.fill(0.0);
     if station.alone() >= station.receive {
-        return Best { rate: station.receive, stop: Stop::Receive, prices: Prices::link_only() };
+        return Best::of_link(station);
     }
     let (local, link) = (station.side(SideKind::Local), station.side(SideKind::Receive));
     let (mut local_room, mut link_room, mut port_room) = (local.room, link.room, station.send);
@@ -33,25 +33,25 @@ pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> B
         sent += amount;
         if let Some(stop) = stop {
             let gain = offer.gain();
-            let prices = match stop {
-                Stop::Port => Prices::of(station, None, 0.0, offer.priority()),
-                Stop::Local => Prices::of(station, Some(SideKind::Local), gain / local_weight, 0.0),
-                Stop::Receive | Stop::Filled => Prices::of(station, Some(SideKind::Receive), gain / link_weight, 0.0),
+            let (side, port_price) = match stop {
+                Stop::Port => (None, gain * offer.per_port),
+                Stop::Local => (Some((SideKind::Local, gain / local_weight)), 0.0),
+                Stop::Receive | Stop::Filled => (Some((SideKind::Receive, gain / link_weight)), 0.0),
             };
-            return Best { rate: rate(station, won, sent), stop, prices };
+            return Best { rate: rate(station, won, sent), stop, side, port_price };
         }
         port_room -= amount * offer.port;
         local_room = (local_room - amount * local_weight).max(0.0);
         link_room = (link_room - amount * link_weight).max(0.0);
         port_room = port_room.max(0.0);
     }
-    Best { rate: rate(station, won, sent), stop: Stop::Filled, prices: Prices::of(station, None, 0.0, 0.0) }
+    Best { rate: rate(station, won, sent), stop: Stop::Filled, side: None, port_price: 0.0 }
 }
 
 /// The rate that flows allow by (1) and (2), given what they win and their sum.
 pub(crate) fn rate(station: &Station, won: f64, sent: f64) -> f64 {
     let link = if station.receive.is_finite() { station.receive - station.drop * sent } else { f64::INFINITY };
-    ((station.compute + won) / station.per_task()).min(link)
+    ((station.compute + won) * station.unit).min(link)
 }
 
 /// Serves in the order given until the node can just take `rate`, which is at most its best; the sum of the flows.
@@ -65,7 +65,7 @@ pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &m
         if wanted <= 0.0 {
             break;
         }
-        let amount = offer.limit.min(wanted / offer.gain()).min(port_room / offer.port);
+        let amount = offer.limit.min(wanted / offer.gain()).min(port_room * offer.per_port);
         *flow = amount;
         sent += amount;
         wanted -= amount * offer.gain();

@@ -8,41 +8,42 @@
 
 use super::balance::{Balance, Balanced};
 use super::serve::{rate, serve};
-use super::station::{Best, Offer, Prices, SideKind, Station, Stop};
+use super::station::{Best, Offer, SideKind, Station, Stop};
 
 /// Relative excess that rounding may cause.
 const ROUNDING: f64 = 1e-13;
 
 /// The best rate of a node; `offers` stand in the order of priority. Writes the flows.
-///
-/// The second value is the price of the other constraint where the order by [`Offer::priority`] is not the optimal one.
-pub(crate) fn best(
-    station: &Station,
-    offers: &[Offer],
-    balance: &mut Balance,
-    flows: &mut [f64],
-) -> (Best, Option<(SideKind, f64)>) {
+pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, flows: &mut [f64]) -> Best {
     let served = serve(station, offers, flows);
-    let likelier = match served.stop {
-        Stop::Filled | Stop::Port => return (served, None),
-        Stop::Receive if station.drop == 0.0 || station.alone() >= station.receive => return (served, None),
-        Stop::Receive => SideKind::Receive,
-        Stop::Local => SideKind::Local,
+    let (likelier, other) = match served.stop {
+        Stop::Filled | Stop::Port => return served,
+        Stop::Receive if station.drop == 0.0 || station.alone() >= station.receive => return served,
+        Stop::Receive => (SideKind::Receive, SideKind::Local),
+        Stop::Local => (SideKind::Local, SideKind::Receive),
     };
-    let mut found = under(station, likelier, offers, balance, flows);
-    let limit = station.may_send(found.0.rate);
-    if station.drop == 0.0 && found.0.rate > station.receive {
+    if cheapest_are_served(offers, flows) {
+        return served;
+    }
+    let (found, at) = under(station, likelier, offers, balance, flows);
+    if station.drop == 0.0 && found.rate > station.receive {
         // The link allows less, whatever is sent: all flows in proportion.
         let wanted = station.per_task() * station.receive - station.compute;
-        flows.iter_mut().for_each(|flow| *flow *= wanted / found.1.won);
-        return (Best { rate: station.receive, stop: Stop::Receive, prices: Prices::link_only() }, None);
+        flows.iter_mut().for_each(|flow| *flow *= wanted / at.won);
+        return Best::of_link(station);
     }
-    let mut kind = likelier;
-    if found.1.sent > limit * (1.0 + ROUNDING) {
-        kind = if likelier == SideKind::Local { SideKind::Receive } else { SideKind::Local };
-        found = under(station, kind, offers, balance, flows);
+    if at.sent <= station.may_send(found.rate) * (1.0 + ROUNDING) {
+        return found;
     }
-    (found.0, Some((kind, found.1.side_price)))
+    under(station, other, offers, balance, flows).0
+}
+
+/// Whether the children served are those of least cost: then the port has no part in what ended the service, and the flows
+/// are optimal under the other constraint alone. Gain per room of (2) and of (3) both fall with the cost.
+fn cheapest_are_served(offers: &[Offer], flows: &[f64]) -> bool {
+    let Some(last) = offers.iter().zip(flows).position(|(offer, &flow)| flow < offer.limit) else { return true };
+    let cost = offers[last].cost;
+    offers[..last].iter().all(|o| o.cost <= cost) && offers[last + 1..].iter().all(|o| o.cost >= cost)
 }
 
 /// The best rate under the port and one other constraint.
@@ -61,13 +62,13 @@ fn under(
         (_, false) => Stop::Filled,
     };
     let rate = match kind {
-        SideKind::Local => (station.compute + at.won) / station.per_task(),
+        SideKind::Local => (station.compute + at.won) * station.unit,
         SideKind::Receive => rate(station, at.won, at.sent),
     };
-    (Best { rate, stop, prices: Prices::of(station, Some(kind), at.side_price, at.port_price) }, at)
+    (Best { rate, stop, side: Some((kind, at.side_price)), port_price: at.port_price }, at)
 }
 
 /// The order of service that the exact flows follow: gain less the other constraint's price, per room of the port.
 pub(crate) fn priority(station: &Station, offer: &Offer, kind: SideKind, price: f64) -> f64 {
-    (offer.gain() - price * station.side(kind).weight(offer)) / offer.port
+    (offer.gain() - price * station.side(kind).weight(offer)) * offer.per_port
 }

@@ -23,6 +23,8 @@ pub(crate) struct Station {
     pub drop: f64,
     /// Room of the port: 1 for single-port, the send limit for multi-port, possibly infinite.
     pub send: f64,
+    /// 1 / (1 + rho): tasks that a unit of the compute rate does, reception included.
+    pub unit: f64,
 }
 
 /// A child that is worth sending to.
@@ -34,6 +36,8 @@ pub(crate) struct Offer {
     pub cost: f64,
     /// Room of the port per task.
     pub port: f64,
+    /// Tasks per room of the port: 1 / port.
+    pub per_port: f64,
     /// Most tasks per second that the child's subtree can take.
     pub limit: f64,
 }
@@ -42,11 +46,6 @@ impl Offer {
     /// Tasks won per task sent.
     pub fn gain(&self) -> f64 {
         1.0 - self.cost
-    }
-
-    /// The paper's priority: gain per room of the port. Multi-port: the order of lowest interference rates.
-    pub fn priority(&self) -> f64 {
-        self.gain() / self.port
     }
 }
 
@@ -83,7 +82,7 @@ impl Station {
 
     /// Rate with no child served and no limit on receiving.
     pub fn alone(&self) -> f64 {
-        self.compute / self.per_task()
+        self.compute * self.unit
     }
 
     /// Constraint (2) or (3) in the flows alone.
@@ -120,26 +119,17 @@ pub(crate) struct Prices {
 
 impl Prices {
     /// From the price of a side constraint and of the port, in units of (1).
-    pub fn of(station: &Station, side: Option<SideKind>, side_price: f64, port_price: f64) -> Self {
-        let unit = 1.0 / station.per_task();
-        let mut prices = Self { compute: unit, send: port_price * unit, ..Self::default() };
-        match side {
-            Some(SideKind::Local) => {
-                prices.compute = (1.0 + side_price) * unit;
-                prices.local = side_price;
+    pub fn of(station: &Station, best: &Best) -> Self {
+        let (unit, send) = (station.unit, best.port_price * station.unit);
+        match best.side {
+            None => Self { compute: unit, send, ..Self::default() },
+            Some((SideKind::Local, price)) => {
+                Self { compute: (1.0 + price) * unit, local: price, send, ..Self::default() }
             }
-            Some(SideKind::Receive) => {
-                prices.compute = (1.0 - side_price).max(0.0) * unit;
-                prices.receive = side_price;
+            Some((SideKind::Receive, price)) => {
+                Self { compute: (1.0 - price).max(0.0) * unit, receive: price, send, ..Self::default() }
             }
-            None => {}
         }
-        prices
-    }
-
-    /// Only the link counts: its limit is all that the node can take.
-    pub fn link_only() -> Self {
-        Self { receive: 1.0, ..Self::default() }
     }
 
     /// What one more task/s of a child's subtree would bring the node.
@@ -176,5 +166,15 @@ pub(crate) enum Stop {
 pub(crate) struct Best {
     pub rate: f64,
     pub stop: Stop,
-    pub prices: Prices,
+    /// The constraint besides the port that counts, and its price per unit of the flows' weights, in tasks won.
+    pub side: Option<(SideKind, f64)>,
+    /// Tasks won per room of the port.
+    pub port_price: f64,
+}
+
+impl Best {
+    /// The link's limit is all that the node can take, whatever it sends.
+    pub fn of_link(station: &Station) -> Self {
+        Self { rate: station.receive, stop: Stop::Receive, side: Some((SideKind::Receive, 1.0)), port_price: 0.0 }
+    }
 }

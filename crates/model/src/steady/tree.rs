@@ -9,9 +9,10 @@ use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use crosswind_schema::platform::Shape;
 
 use super::balance::Balance;
+use super::ranking::highest_first;
 use super::serve::{serve, serve_to};
 use super::single;
-use super::station::{Best, Offer, Prices, Station, Stop};
+use super::station::{Best, Offer, Station, Stop};
 use super::{Columns, Rates, Task};
 use crate::error::{ModelError, at_least_zero};
 
@@ -33,8 +34,6 @@ pub(crate) struct Walk {
 pub(crate) struct Up {
     /// Best rate of each subtree, and why it is not better.
     pub best: Vec<Best>,
-    /// Upper bound on each subtree's rate.
-    pub bound: Vec<f64>,
     /// What each node gets when its parent does its best.
     pub flow: Vec<f64>,
     /// Children in the order of service, in the parent's range; `served[p]` of them are worth it.
@@ -82,81 +81,92 @@ pub(crate) fn shape_of(columns: &Columns<'_>) -> Result<Tree, ModelError> {
 }
 
 impl Walk {
-    /// Checks the values and lines them up breadth first.
+    /// Checks the values and lines them up breadth first, in tasks per second.
     pub fn new(columns: &Columns<'_>, tree: &Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
-        let size = task.size_mb();
+        let (size, work) = (task.size_mb(), task.work_units());
         let mut walk = Self {
             ports,
             task,
             stations: Vec::with_capacity(count),
-            cost: Vec::with_capacity(count),
+            cost: vec![0.0; count],
             first: Vec::with_capacity(count + 1),
         };
-        let mut next = 1;
+        let (mut next, mut fine) = (1, true);
         for &node in &tree.order {
             let n = node as usize;
-            let value = |name: &'static str, values: &[f64], unit, exclusive| {
-                at_least_zero(|| format!("{name}[{n}]"), values[n], unit, exclusive)
-            };
-            let rate = |what: &'static str, value: f64| {
-                let permitted = value == 0.0 || PERMITTED.contains(&value);
-                if permitted { Ok(value) } else { Err(ModelError::Extreme { node: n, what, value }) }
-            };
-            let below_root = node != tree.root;
-            let per_s = value("compute_per_s", columns.compute_per_s, "1/s", false)?;
-            let compute = rate("compute rate", per_s / task.work_units())?;
-            let ir_receive = value("ir_receive_s_per_mb", columns.ir_receive_s_per_mb, "s/MB", false)?;
-            let receive = match below_root {
-                true => {
-                    let limit = value("receive_limit_mb_per_s", columns.receive_limit_mb_per_s, "MB/s", true)?;
-                    rate("receive limit", limit / size)?.max(PERMITTED.start)
-                }
-                false => f64::INFINITY,
-            };
-            let send = match (ports, columns.send_limit_mb_per_s[n]) {
-                (Ports::Single, _) => 1.0,
-                (Ports::Multi, f64::INFINITY) => f64::INFINITY,
-                (Ports::Multi, _) => {
-                    let limit = value("send_limit_mb_per_s", columns.send_limit_mb_per_s, "MB/s", true)?;
-                    rate("send limit", limit / size)?
-                }
-            };
-            let cost = match below_root {
-                true => {
-                    let parent = columns.compute_per_s[tree.parent[n] as usize] / task.work_units();
-                    value("ir_send_s_per_mb", columns.ir_send_s_per_mb, "s/MB", false)? * size * parent
-                }
-                false => 0.0,
-            };
-            let rho = if below_root { ir_receive * size * compute } else { 0.0 };
-            for (what, share) in [("interference of receiving at", rho), ("interference of sending to", cost)] {
-                rate(what, if share < PERMITTED.start { 0.0 } else { share })?;
+            let (compute, drop) = (columns.compute_per_s[n] / work, columns.receive_limit_drop[n]);
+            let (mut receive, mut rho) = (f64::INFINITY, 0.0);
+            if node != tree.root {
+                receive = columns.receive_limit_mb_per_s[n] / size;
+                rho = share(columns.ir_receive_s_per_mb[n] * size * compute);
+                fine &= PERMITTED.contains(&receive) & (columns.ir_receive_s_per_mb[n] >= 0.0);
             }
-            let drop = value("receive_limit_drop", columns.receive_limit_drop, "", false)?;
-            walk.stations.push(Station { compute, rho, receive, drop, send });
-            walk.cost.push(cost);
+            let send = match ports {
+                Ports::Single => 1.0,
+                Ports::Multi => columns.send_limit_mb_per_s[n] / size,
+            };
+            fine &= permitted(compute) & permitted(rho) & permitted(drop);
+            fine &= PERMITTED.contains(&send) | (send == f64::INFINITY);
+            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho) });
             walk.first.push(next);
             next += tree.children(node).len() as u32;
         }
         walk.first.push(next);
+        for place in 0..count {
+            let taken_per_ir = size * walk.stations[place].compute;
+            for child in walk.children(place) {
+                let ir_send = columns.ir_send_s_per_mb[tree.order[child] as usize];
+                walk.cost[child] = share(ir_send * taken_per_ir);
+                fine &= (ir_send >= 0.0) & permitted(walk.cost[child]);
+            }
+        }
+        if !fine {
+            refused(columns, tree.root as usize, ports)?;
+            walk.extremes(tree)?;
+        }
         Ok(walk)
+    }
+
+    /// The first rate whose sums and products could overflow.
+    fn extremes(&self, tree: &Tree) -> Result<(), ModelError> {
+        for (place, (station, &cost)) in self.stations.iter().zip(&self.cost).enumerate() {
+            for (what, value, may_be_infinite) in [
+                ("the compute rate", station.compute, false),
+                ("the receive limit", station.receive, place == 0),
+                ("the send limit", station.send, true),
+                ("receive_limit_drop", station.drop, false),
+                ("the interference of receiving", station.rho, false),
+                ("the parent's interference of sending", cost, false),
+            ] {
+                let unlimited = may_be_infinite && value == f64::INFINITY;
+                if !(permitted(value) || unlimited) {
+                    return Err(ModelError::Extreme { node: tree.order[place] as usize, what, value });
+                }
+            }
+        }
+        Ok(())
     }
 
     pub fn children(&self, place: usize) -> Range<usize> {
         self.first[place] as usize..self.first[place + 1] as usize
     }
 
-    /// Room of the parent's port that a task to the node takes.
-    fn port(&self, place: usize) -> f64 {
-        match self.ports {
-            Ports::Single => 1.0 / self.stations[place].receive,
-            Ports::Multi => 1.0,
-        }
+    pub fn offer(&self, place: usize, limit: f64) -> Offer {
+        let (cost, link) = (self.cost[place], self.stations[place].receive);
+        let (port, per_port) = match self.ports {
+            Ports::Single => (1.0 / link, link),
+            Ports::Multi => (1.0, 1.0),
+        };
+        Offer { child: place as u32, cost, port, per_port, limit }
     }
 
-    pub fn offer(&self, place: usize, limit: f64) -> Offer {
-        Offer { child: place as u32, cost: self.cost[place], port: self.port(place), limit }
+    /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
+    fn priority(&self, place: usize) -> f64 {
+        match self.ports {
+            Ports::Single => (1.0 - self.cost[place]) * self.stations[place].receive,
+            Ports::Multi => 1.0 - self.cost[place],
+        }
     }
 
     /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
@@ -164,52 +174,54 @@ impl Walk {
         self.cost[place] >= 1.0
     }
 
-    /// Best rate and bound of every subtree, leaves first.
+    /// Best rate of every subtree, leaves first.
     pub fn up(&self, method: Method) -> Up {
         let count = self.stations.len();
-        let idle = Best { rate: 0.0, stop: Stop::Filled, prices: Prices::default() };
-        let mut up = Up {
-            best: vec![idle; count],
-            bound: vec![0.0; count],
-            flow: vec![0.0; count],
-            order: (0..count as u32).collect(),
-            served: vec![0; count],
-        };
+        let idle = Best { rate: 0.0, stop: Stop::Filled, side: None, port_price: 0.0 };
+        let mut up =
+            Up { best: vec![idle; count], flow: vec![0.0; count], order: vec![0; count], served: vec![0; count] };
         let exact_single = method == Method::Exact && self.ports == Ports::Single;
-        let (mut offers, mut flows) = (Vec::new(), Vec::new());
-        let (mut keys, mut balance) = (Keys::default(), Balance::default());
+        let (mut keyed, mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Vec::new(), Balance::default());
         for place in (0..count).rev() {
             let station = &self.stations[place];
             let range = self.children(place);
-            keys.clear();
-            for child in range.clone().filter(|&c| !self.never_send(c)) {
-                keys.add(self.offer(child, up.best[child].rate).priority(), child);
+            if range.is_empty() {
+                up.best[place] = Best { rate: station.receive.min(station.alone()), ..idle };
+                if station.alone() >= station.receive {
+                    up.best[place] = Best::of_link(station);
+                }
+                continue;
             }
-            up.served[place] = keys.write_order(&mut up.order[range.clone()]);
-            let served = range.start..range.start + up.served[place] as usize;
+            keyed.clear();
+            for child in range.clone() {
+                if !self.never_send(child) {
+                    keyed.push((self.priority(child), child as u32));
+                }
+            }
+            highest_first(&mut keyed);
             offers.clear();
-            offers.extend(up.order[served.clone()].iter().map(|&c| self.offer(c as usize, up.best[c as usize].rate)));
+            for &(_, child) in &keyed {
+                offers.push(self.offer(child as usize, up.best[child as usize].rate));
+            }
             flows.clear();
             flows.resize(offers.len(), 0.0);
-            let best = if exact_single {
-                let (best, other) = single::best(station, &offers, &mut balance, &mut flows);
-                if let Some((kind, price)) = other.filter(|&(_, price)| price > 0.0) {
-                    keys.clear();
-                    for offer in &offers {
-                        keys.add(single::priority(station, offer, kind, price), offer.child as usize);
-                    }
-                    keys.write_order(&mut up.order[served]);
-                }
-                best
-            } else {
-                serve(station, &offers, &mut flows)
+            let best = match exact_single {
+                true => single::best(station, &offers, &mut balance, &mut flows),
+                false => serve(station, &offers, &mut flows),
             };
-            up.bound[place] = best.prices.own_bound(station);
             for (offer, &flow) in offers.iter().zip(&flows) {
-                let child = offer.child as usize;
-                up.flow[child] = flow;
-                up.bound[place] += best.prices.reduced(station, offer).max(0.0) * up.bound[child];
+                up.flow[offer.child as usize] = flow;
             }
+            if let Some((kind, price)) = best.side.filter(|&(_, price)| exact_single && price > 0.0) {
+                for (entry, offer) in keyed.iter_mut().zip(&offers) {
+                    entry.0 = single::priority(station, offer, kind, price);
+                }
+                highest_first(&mut keyed);
+            }
+            for (place, &(_, child)) in up.order[range].iter_mut().zip(&keyed) {
+                *place = child;
+            }
+            up.served[place] = offers.len() as u32;
             up.best[place] = best;
         }
         up
@@ -219,9 +231,13 @@ impl Walk {
     pub fn rates(&self, tree: &Tree, method: Method) -> Result<Rates, ModelError> {
         let count = self.stations.len();
         let up = self.up(method);
+        let worth = self.worth(&up, method);
         let bound = match (method, self.ports) {
-            (Method::Greedy, Ports::Single) => self.up(Method::Exact).bound[0],
-            _ => up.bound[0],
+            (Method::Greedy, Ports::Single) => {
+                let exact = self.up(Method::Exact);
+                self.bound(&exact, &self.worth(&exact, Method::Exact))
+            }
+            _ => self.bound(&up, &worth),
         };
         let throughput = up.best[0].rate;
         let mut rates = Rates {
@@ -249,12 +265,12 @@ impl Walk {
                 rates.rank[tree.order[child as usize] as usize] = rank;
             }
         }
-        self.gains(tree, &up, &flow, method, &mut rates);
+        self.gains(tree, &up, &worth, &flow, &mut rates);
         Ok(rates)
     }
 
     /// What each node gets, root first: all that its parent's best gives it, or less where the parent gets less.
-    fn down(&self, up: &Up) -> Vec<f64> {
+    pub fn down(&self, up: &Up) -> Vec<f64> {
         let mut flow = vec![0.0; self.stations.len()];
         flow[0] = up.best[0].rate;
         let (mut offers, mut flows) = (Vec::new(), Vec::new());
@@ -307,29 +323,32 @@ impl Walk {
     }
 }
 
-/// Children with their priorities, to be put in order: highest first, equal ones in the order of the file.
-#[derive(Default)]
-struct Keys {
-    keyed: Vec<(f64, u32)>,
+/// Whether a value is one that arithmetic carries safely.
+fn permitted(value: f64) -> bool {
+    (value == 0.0) | PERMITTED.contains(&value)
 }
 
-impl Keys {
-    fn clear(&mut self) {
-        self.keyed.clear();
-    }
-
-    fn add(&mut self, priority: f64, child: usize) {
-        self.keyed.push((priority, child as u32));
-    }
-
-    /// Writes the children in order to the front of `places`; how many they are.
-    fn write_order(&mut self, places: &mut [u32]) -> u32 {
-        if self.keyed.len() > 1 {
-            self.keyed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+/// The first value out of its range.
+fn refused(columns: &Columns<'_>, root: usize, ports: Ports) -> Result<(), ModelError> {
+    for n in 0..columns.parent.len() {
+        let value = |name: &str, values: &[f64], unit: &str, exclusive: bool| {
+            at_least_zero(|| format!("{name}[{n}]"), values[n], unit, exclusive)
+        };
+        value("compute_per_s", columns.compute_per_s, "1/s", false)?;
+        value("receive_limit_drop", columns.receive_limit_drop, "", false)?;
+        if n != root {
+            value("receive_limit_mb_per_s", columns.receive_limit_mb_per_s, "MB/s", true)?;
+            value("ir_receive_s_per_mb", columns.ir_receive_s_per_mb, "s/MB", false)?;
+            value("ir_send_s_per_mb", columns.ir_send_s_per_mb, "s/MB", false)?;
         }
-        for (place, &(_, child)) in places.iter_mut().zip(&self.keyed) {
-            *place = child;
+        if ports == Ports::Multi && columns.send_limit_mb_per_s[n] != f64::INFINITY {
+            value("send_limit_mb_per_s", columns.send_limit_mb_per_s, "MB/s", true)?;
         }
-        self.keyed.len() as u32
     }
+    Ok(())
+}
+
+/// A share of a task that is too small to count is none: it would only overflow when divided by.
+fn share(value: f64) -> f64 {
+    if value < PERMITTED.start { 0.0 } else { value }
 }

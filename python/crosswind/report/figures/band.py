@@ -1,6 +1,6 @@
 """The 95 % band of a fitted line: where the line itself may lie, not where points scatter.
 
-Bootstrap over whole cycles, as for the interval of the slope (crosswind/model/interval.py says why), here at every rate.
+Bootstrap over whole cycles, as for the interval of the slope (crosswind/model/interval.py says why), at every rate.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def line_band(
     Returns
     -------
     tuple of arrays, shape (m,), or None
-        Distances from the line, in parts of the idle rate: the lower ones <= 0, the upper ones >= 0. None with fewer than
-        3 cycles.
+        Distances from the line, in parts of the idle rate: the lower ones <= 0, the upper ones >= 0. None with fewer
+        than 3 cycles.
     """
     label, member = np.unique(cycle, return_inverse=True)
     count = label.size

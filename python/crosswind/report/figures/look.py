@@ -6,6 +6,7 @@ green); text, axes and grid are greys that the page's style sheet repaints for d
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import altair as alt
@@ -22,6 +23,8 @@ BLUE, ORANGE, GREEN, PINK, GREY, OCHRE, VIOLET, CRIMSON = (
 )
 INK, MUTED, GRID = "#1c2126", "#59626b", "#dfe3e7"
 CHANNEL_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, GREY)
+
+Drawing = alt.Chart | alt.LayerChart
 
 EXPORT_WIDTH = 720
 EXPORT_FONT = "Liberation Sans, Arial, sans-serif"
@@ -54,17 +57,17 @@ def configuration(font: str = "system-ui, -apple-system, 'Segoe UI', Roboto, san
     }
 
 
-def dressed(chart: alt.TopLevelMixin, title: str = "", font: str = EXPORT_FONT) -> dict[str, Any]:
+def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: str = EXPORT_FONT) -> dict[str, Any]:
     """Return the specification of a chart at a fixed width, with a title and in the report's look, for export.
 
     Examples
     --------
-    >>> chart = alt.Chart(alt.Data(values=[{"x": 1.0}])).mark_point().encode(x="x:Q")
+    >>> chart = alt.Chart(alt.InlineData(values=[{"x": 1.0}])).mark_point().encode(x="x:Q")
     >>> dressed(chart)["width"]
     720
     """
     spec: dict[str, Any] = chart.to_dict(validate=False)
-    spec["width"] = EXPORT_WIDTH
+    spec["width"] = width
     spec["padding"] = 14
     if title:
         spec["title"] = {"text": title, "anchor": "start", "frame": "group", "fontSize": 15, "color": INK, "offset": 14}
@@ -72,15 +75,25 @@ def dressed(chart: alt.TopLevelMixin, title: str = "", font: str = EXPORT_FONT) 
     return spec
 
 
-def records(columns: dict[str, Any]) -> alt.Data:
+def layered(*layers: alt.Chart, height: float) -> alt.LayerChart:
+    """Return layers as one chart as wide as the place it is put in, and so many pixels high."""
+    chart = alt.layer(*layers).properties(width="container", height=height)
+    if not isinstance(chart, alt.LayerChart):
+        raise TypeError("layers became facets")  # only when one of them had a facet
+    return chart
+
+
+def records(columns: dict[str, Any]) -> alt.InlineData:
     """Return columns as inline data, numbers at six significant digits so that a page stays small."""
     names = list(columns)
     rows = zip(*(columns[name] for name in names), strict=True)
-    return alt.Data(values=[{name: _short(value) for name, value in zip(names, row, strict=True)} for row in rows])
+    return alt.InlineData(
+        values=[{name: _short(value) for name, value in zip(names, row, strict=True)} for row in rows]
+    )
 
 
 def _short(value: Any) -> Any:
     if isinstance(value, (str, bool, type(None))):
         return value
     number = float(f"{float(value):.6g}")
-    return None if number != number or number in (float("inf"), float("-inf")) else number
+    return number if math.isfinite(number) else None

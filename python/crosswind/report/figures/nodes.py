@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import records
+from crosswind.report.figures.look import layered, records
 from crosswind.report.figures.tree import LIMITS
 from crosswind.report.words import number
 
@@ -51,7 +51,9 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
             sort=None,
             axis=alt.Axis(labelLimit=130, labelFontSize=11.5, domain=False, ticks=False),
         ),
-        x=alt.X("rate:Q", title="computed, tasks/s", scale=alt.Scale(domain=[0, room], nice=False), axis=alt.Axis(grid=True)),
+        x=alt.X(
+            "rate:Q", title="computed, tasks/s", scale=alt.Scale(domain=[0, room], nice=False), axis=alt.Axis(grid=True)
+        ),
         tooltip=[
             alt.Tooltip("name:N", title="node"),
             alt.Tooltip("rate:Q", title="computed, tasks/s", format=",.4~g"),
@@ -66,4 +68,4 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
         )
     )
     values = base.mark_text(align="left", dx=5).encode(text="words:N")
-    return alt.layer(bars, values).properties(width="container", height=ROW_PX * len(names))
+    return layered(bars, values, height=ROW_PX * len(names))

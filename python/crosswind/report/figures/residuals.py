@@ -1,4 +1,4 @@
-"""What the line leaves over, against the transfer rate: a bend or a fan here says that one slope is not the whole story."""
+"""What the line leaves over, against the transfer rate: a bend or a fan says that one slope is not the whole story."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import altair as alt
 import numpy as np
 
 from crosswind.model.channel import ChannelFit
-from crosswind.report.figures.look import CRIMSON, GREY, records
+from crosswind.report.figures.look import CRIMSON, GREY, layered, records
 from crosswind.report.figures.scatter import KINDS, MOST_POINTS, kinds_of
 
 HEIGHT = 330
@@ -59,11 +59,11 @@ def residuals(channel: ChannelFit) -> alt.LayerChart:
     middles = means.mark_point(shape="diamond", size=75, color=CRIMSON, filled=True, opacity=1).encode(
         x=x_axis, y=y_axis, tooltip=tooltip
     )
-    return alt.layer(zero, dots, bars, middles).properties(width="container", height=HEIGHT)
+    return layered(zero, dots, bars, middles, height=HEIGHT)
 
 
-def _level_means(channel: ChannelFit, left: np.ndarray) -> alt.Data:
-    """Return the mean residual of each level, with an interval from the means of whole cycles (samples are correlated)."""
+def _level_means(channel: ChannelFit, left: np.ndarray) -> alt.InlineData:
+    """Return the mean residual of each level, with an interval from the means of whole cycles."""
     points = channel.points[channel.estimator]
     # By the rate reached, in eighths: unpaced points have no level, and on the CPU's time base levels spread.
     top = float(points.x_mb_per_s.max(initial=0.0)) or 1.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from crosswind.model.channel import ChannelFit
 from crosswind.model.points import Points
 from crosswind.report.figures.band import line_band
-from crosswind.report.figures.look import BLUE, GREY, OCHRE, ORANGE, records
+from crosswind.report.figures.look import BLUE, GREY, OCHRE, ORANGE, layered, records
 
 HEIGHT = 330
 MOST_POINTS = 1500
@@ -92,7 +92,7 @@ def scatter(channel: ChannelFit) -> alt.LayerChart:
             ),
         )
     )
-    return alt.layer(*layers).properties(width="container", height=HEIGHT)
+    return layered(*layers, height=HEIGHT)
 
 
 def kinds_of(points: Points) -> list[str]:
@@ -102,7 +102,7 @@ def kinds_of(points: Points) -> list[str]:
     return [names[0] if idle else names[2] if check else names[1] for idle, check in pairs]
 
 
-def _dots(points: Points, x: Floats, y: Floats) -> alt.Data:
+def _dots(points: Points, x: Floats, y: Floats) -> alt.InlineData:
     keep = np.unique(np.linspace(0, len(points) - 1, min(len(points), MOST_POINTS)).astype(int))
     kinds = kinds_of(points)
     return records({"x": x[keep], "y": y[keep], "cycle": points.cycle[keep], "kind": [kinds[k] for k in keep]})

@@ -13,9 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.measurement import Measurement
-from crosswind.report.figures.look import BLUE, CHANNEL_COLOURS, CRIMSON, GREY, OCHRE, ORANGE, PINK, VIOLET, records
+from crosswind.report.figures.look import (
+    BLUE,
+    CHANNEL_COLOURS,
+    CRIMSON,
+    GREY,
+    OCHRE,
+    ORANGE,
+    PINK,
+    VIOLET,
+    layered,
+    records,
+)
 
 MOST_BINS = 320
+SHORTEST_COUNTED_S = 0.25  # the kernel counts CPU time in ticks of up to 10 ms: shorter shares are noise
 HEIGHT = 170
 NO_TRAFFIC, SEVERAL = "no traffic", "several at once"
 COUNTERS = {
@@ -56,20 +68,29 @@ def compute_timeline(measurement: Measurement) -> alt.Chart:
     at, kinds, sums = _binned(columns, used, kind, [columns["work"], columns["dt_s"]])
     rates = sums[0] / sums[1]
     rest = used & (kind == 0)
-    idle = columns["work"][rest].sum() / columns["dt_s"][rest].sum() if rest.any() else float(np.max(rates, initial=1.0))
+    idle = (
+        columns["work"][rest].sum() / columns["dt_s"][rest].sum() if rest.any() else float(np.max(rates, initial=1.0))
+    )
     data = records({"t": at, "rate": rates / idle, "kind": [names[k] for k in kinds]})
     present = [name for k, name in enumerate(names) if (kinds == k).any()]
-    return (
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_circle(size=22, opacity=0.75)
         .encode(
             x=_time(),
-            y=alt.Y("rate:Q", title="compute rate, part of idle", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False)),
+            y=alt.Y(
+                "rate:Q", title="compute rate, part of idle", axis=alt.Axis(format="%"), scale=alt.Scale(zero=False)
+            ),
             color=_kind_colours("kind", present, names),
-            tooltip=[_at(), alt.Tooltip("rate:Q", title="compute rate", format=".1%"), alt.Tooltip("kind:N", title="traffic")],
+            tooltip=[
+                _at(),
+                alt.Tooltip("rate:Q", title="compute rate", format=".1%"),
+                alt.Tooltip("kind:N", title="traffic"),
+            ],
         )
         .properties(width="container", height=HEIGHT)
     )
+    return chart
 
 
 def transfer_timeline(measurement: Measurement) -> alt.Chart:
@@ -86,12 +107,13 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
     columns = _columns(measurement)
     _, names = _kinds(measurement.header, columns)
     parts: list[tuple[Floats, Floats, int]] = []
+    most = max(40, MOST_BINS // len(measurement.header["channels"]))  # every channel has several levels
     for channel in range(len(measurement.header["channels"])):
         asked = columns[f"channel{channel}_asked_mb_per_s"]
         used = ~columns["settling"] & (asked != 0)
         level = np.nan_to_num(asked, nan=-1.0)
         _, level = np.unique(level, return_inverse=True)
-        at, _, sums = _binned(columns, used, level, [columns[f"channel{channel}_mb"], columns["dt_s"]])
+        at, _, sums = _binned(columns, used, level, [columns[f"channel{channel}_mb"], columns["dt_s"]], most)
         parts.append((at, sums[0] / sums[1], channel + 1))
     data = records(
         {
@@ -101,7 +123,7 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
         }
     )
     present = [names[k] for at, _, k in parts if at.size]
-    return (
+    chart: alt.Chart = (
         alt.Chart(data)
         .mark_circle(size=22, opacity=0.75)
         .encode(
@@ -112,6 +134,7 @@ def transfer_timeline(measurement: Measurement) -> alt.Chart:
         )
         .properties(width="container", height=HEIGHT)
     )
+    return chart
 
 
 def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
@@ -128,6 +151,7 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
     """
     columns = _columns(measurement)
     everything = np.ones(columns["t_s"].size, bool)
+    columns["block"] = (columns["t_s"] // SHORTEST_COUNTED_S).astype(np.int64)
     amounts = [columns[name] for name, _ in COUNTERS.values()]
     at, _, sums = _binned(
         columns, everything, np.zeros(everything.size, int), [*amounts, columns["foreign_cpu_s"], columns["dt_s"]]
@@ -150,7 +174,11 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
         legend=alt.Legend(title=None, symbolType="square"),
     )
     y = alt.Y(
-        "share:Q", title="share of the computing CPU", axis=alt.Axis(format="%"), stack="zero", scale=alt.Scale(domainMin=0)
+        "share:Q",
+        title="share of the computing CPU",
+        axis=alt.Axis(format="%"),
+        stack="zero",
+        scale=alt.Scale(domain=[0, 1]),
     )
     stack = (
         alt.Chart(data)
@@ -167,11 +195,14 @@ def cpu_timeline(measurement: Measurement) -> alt.LayerChart:
     if has_foreign:
         foreign = alt.Chart(records({"t": at, "share": shares[-1], "counter": [FOREIGN] * at.size}))
         layers.append(
-            foreign.mark_line(strokeWidth=2, interpolate="step-after").encode(
-                x=_time(), y=alt.Y("share:Q", stack=None), color=colour, tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")]
+            foreign.mark_line(strokeWidth=2, interpolate="step-after", clip=True).encode(
+                x=_time(),
+                y=alt.Y("share:Q", stack=None),
+                color=colour,
+                tooltip=[_at(), alt.Tooltip("share:Q", format=".1%")],
             )
         )
-    return alt.layer(*layers).properties(width="container", height=HEIGHT)
+    return layered(*layers, height=HEIGHT)
 
 
 def _time() -> alt.X:
@@ -204,14 +235,18 @@ def _kinds(header: dict[str, Any], columns: dict[str, NDArray[Any]]) -> tuple[ND
 
 
 def _binned(
-    columns: dict[str, NDArray[Any]], rows: NDArray[np.bool_], kind: NDArray[Any], amounts: list[Floats]
+    columns: dict[str, NDArray[Any]],
+    rows: NDArray[np.bool_],
+    kind: NDArray[Any],
+    amounts: list[Floats],
+    most: int = MOST_BINS,
 ) -> tuple[Floats, NDArray[np.int64], Floats]:
     """Sum amounts over stretches of time and kinds: (middle of each, its kind, sums of shape (amounts, stretches))."""
     t, dt = columns["t_s"], columns["dt_s"]
     span = max(float(t[-1] + dt[-1] - t[0]), 1e-9) if t.size else 1.0
     block = columns["block"].astype(np.int64)
-    fine = np.unique(block).size <= MOST_BINS
-    stretch = block if fine else np.minimum((MOST_BINS * (t - t[0]) / span).astype(np.int64), MOST_BINS - 1)
+    fine = np.unique(block).size <= most
+    stretch = block if fine else np.minimum((most * (t - t[0]) / span).astype(np.int64), most - 1)
     labels, member = np.unique(np.column_stack([stretch, kind])[rows], axis=0, return_inverse=True)
     member = member.ravel()
     weight = np.bincount(member, dt[rows], len(labels))

@@ -1,4 +1,4 @@
-"""Receiving and sending at once: where was measured, what was left of the computation, and where predictions interpolate."""
+"""Receiving and sending at once: where was measured, what was left, and where predictions interpolate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 
 from crosswind.model.fit import Fit
 from crosswind.model.together import blocks
-from crosswind.report.figures.look import CRIMSON, GREY, records
+from crosswind.report.figures.look import CRIMSON, GREY, layered, records
 
 HEIGHT = 330
 MOST_POINTS = 1000
@@ -43,7 +43,11 @@ def both_directions(fit: Fit) -> alt.LayerChart:
         y=y,
         color=alt.Color(
             "left:Q",
-            scale=alt.Scale(scheme=alt.SchemeParams(name="viridis", extent=[0.3, 0.85]), domain=[float(min(left.min(), 0.99)), 1.0], clamp=True),
+            scale=alt.Scale(
+                scheme=alt.SchemeParams(name="viridis", extent=[0.3, 0.85]),
+                domain=[float(min(left.min(), 0.99)), 1.0],
+                clamp=True,
+            ),
             legend=alt.Legend(title="compute rate, part of idle", format="%", gradientLength=160, gradientThickness=10),
         ),
         shape=alt.Shape(
@@ -61,4 +65,4 @@ def both_directions(fit: Fit) -> alt.LayerChart:
     corners = np.vstack([hull.vertices, hull.vertices[:1]])
     outline = alt.Chart(records({"x": corners[:, 0], "y": corners[:, 1], "order": np.arange(len(corners))}))
     line = outline.mark_line(color=CRIMSON, strokeWidth=1.6, strokeDash=[5, 4]).encode(x=x, y=y, order="order:Q")
-    return alt.layer(line, points).properties(width="container", height=HEIGHT)
+    return layered(line, points, height=HEIGHT)

@@ -15,7 +15,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import BLUE, GREEN, GREY, INK, MUTED, OCHRE, ORANGE, PINK, VIOLET, records
+from crosswind.report.figures.look import BLUE, GREEN, GREY, INK, MUTED, OCHRE, ORANGE, PINK, VIOLET, layered, records
 from crosswind.report.words import number, shortened
 
 MOST_NODES = 20
@@ -145,14 +145,16 @@ def platform_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
             ],
         )
     )
-    text = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
+    text: dict[str, Any] = {"align": "left", "baseline": "middle", "dx": 15, "limit": 420}
     where = {"x": _pixels("x"), "y": _pixels("y")}
     names = labels.mark_text(**text, fontSize=12.5, fontWeight=600, color=INK).encode(**where, text="name:N")
-    details = labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N").properties(name="muted_details")
-    limits = labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N").properties(name="muted_limits")
-    return alt.layer(dry, flowing, circles, names, details, limits).properties(
-        width="container", height=ROW_PX * len(rows)
+    details = (
+        labels.mark_text(**text, dy=14, color=MUTED).encode(**where, text="detail:N").properties(name="muted_details")
     )
+    limits = (
+        labels.mark_text(**text, dy=27, color=MUTED).encode(**where, text="limited:N").properties(name="muted_limits")
+    )
+    return layered(dry, flowing, circles, names, details, limits, height=ROW_PX * len(rows))
 
 
 def _pixels(name: str) -> Any:
@@ -221,7 +223,7 @@ def _nodes(count: int, more: str = "") -> str:
     return f"{count:,} {more}node{'' if count == 1 else 's'}"
 
 
-def _streams(rows: Sequence[Row], indent: float, width: Any) -> alt.Data:
+def _streams(rows: Sequence[Row], indent: float, width: Any) -> alt.InlineData:
     """Return the rectangles of all streams: from each child back to its parent, and the trunks beside them."""
     out: dict[str, list[Any]] = {name: [] for name in ("x", "x2", "y", "y2", "flow", "flows")}
 
@@ -239,7 +241,13 @@ def _streams(rows: Sequence[Row], indent: float, width: Any) -> alt.Data:
             if child.received > 0:
                 trunk = width(remaining)
                 add(left, left + trunk, y, middle + thick / 2.0, remaining)
-                add(left + trunk, LEFT_PX + indent * child.depth, middle - thick / 2.0, middle + thick / 2.0, child.received)
+                add(
+                    left + trunk,
+                    LEFT_PX + indent * child.depth,
+                    middle - thick / 2.0,
+                    middle + thick / 2.0,
+                    child.received,
+                )
                 remaining = max(0.0, remaining - child.received)
                 y = dry_end = middle + thick / 2.0
             else:
@@ -254,7 +262,7 @@ def _middle(row: Row) -> float:
     return TOP_PX + ROW_PX * row.at
 
 
-def _labels(rows: Sequence[Row], indent: float) -> alt.Data:
+def _labels(rows: Sequence[Row], indent: float) -> alt.InlineData:
     nodes = [row.node for row in rows]
     return records(
         {

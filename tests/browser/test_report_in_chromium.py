@@ -1,0 +1,166 @@
+"""The report in a browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
+
+import pytest
+import reported
+
+from crosswind.report import report
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed")
+from browser.chromium import BROWSER, DRIVER, chromium, complaints, requests, show  # noqa: E402
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (BROWSER and DRIVER), reason="chromium and chromedriver are not both installed"),
+]
+WIDTHS = [1280, 390]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with chromium(tmp_path_factory.mktemp("profile")) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("report")
+    items = [
+        reported.measured(),
+        reported.swept(directory / "message-size"),
+        reported.swept(directory / "placement", "placement", ("same-core", "other-core")),
+        reported.planned(),
+        reported.platform(),
+    ]
+    return report(items, directory / "report.html")
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory):
+    items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
+    return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_figure_is_drawn_without_complaint(browser, page, width):
+    show(browser, page, width)
+    drawn = browser.execute_script("""
+        return [...document.querySelectorAll(".chart")].map((box) => {
+            const marks = [...box.querySelectorAll("svg .role-mark *")].filter((mark) => {
+                const size = mark.getBBox ? mark.getBBox() : {width: 0, height: 0};
+                return mark.childElementCount === 0 && (size.width > 0 || size.height > 0);
+            });
+            const svg = box.querySelector("svg");
+            return [box.dataset.spec, svg ? svg.clientWidth / box.clientWidth : 0, marks.length];
+        });
+    """)
+    assert len(drawn) == 14
+    for name, share, marks in drawn:
+        assert 0.85 < share <= 1.0, (name, share)
+        assert marks >= 4, name
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_request_leaves_the_page(browser, page, width):
+    show(browser, page, width)
+    assert requests(browser) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("which", ["page", "hostile_page"])
+def test_the_page_never_scrolls_sideways(browser, request, which, width):
+    show(browser, request.getfixturevalue(which), width)
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    wide = browser.execute_script("""
+        const limit = document.documentElement.clientWidth;
+        const boxed = (e) => e.closest(".table-box") || e.closest("svg");
+        const beyond = [...document.body.querySelectorAll("*")]
+            .filter((e) => !boxed(e) && e.getBoundingClientRect().right > limit + 1);
+        return [document.documentElement.scrollWidth - limit, beyond.map((e) => e.outerHTML.slice(0, 90))];
+    """)
+    assert wide == [0, []]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, page, width):
+    show(browser, page, width)
+    cut, crossed = browser.execute_script("""
+        const cut = [], crossed = [];
+        for (const box of document.querySelectorAll(".chart")) {
+            const frame = box.getBoundingClientRect();
+            const words = [...box.querySelectorAll("svg text")]
+                .filter((t) => t.textContent.trim() && getComputedStyle(t).opacity !== "0")
+                .map((t) => [t.textContent, t.getBoundingClientRect()]);
+            for (const [text, at] of words)
+                if (at.left < frame.left - 2 || at.right > frame.right + 2) cut.push([box.dataset.spec, text]);
+            words.forEach(([a, p], k) => words.slice(k + 1).forEach(([b, q]) => {
+                const across = Math.min(p.right, q.right) - Math.max(p.left, q.left);
+                const down = Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top);
+                if (across > 2 && down > 4) crossed.push([box.dataset.spec, a, b]);
+            }));
+        }
+        return [cut, crossed];
+    """)
+    assert cut == []
+    assert crossed == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_hostile_names_stay_text(browser, hostile_page, width):
+    show(browser, hostile_page, width)
+    assert complaints(browser) == []
+    assert requests(browser) == []
+    assert browser.execute_script("return window.attacked") is None
+    assert browser.execute_script("return document.querySelectorAll('img, .chart script').length") == 0
+    text = browser.execute_script("return document.body.textContent")
+    for name in reported.HOSTILE:
+        assert name in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_and_figures_stand_out_from_the_page(browser, page, scheme):
+    show(browser, page, 1280, scheme)
+    ratios = browser.execute_script("""
+        const light = (colour) => {
+            const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map((v) => v / 255)
+                .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const page = light(getComputedStyle(document.documentElement).backgroundColor);
+        const contrast = (element, property) => {
+            const own = light(getComputedStyle(element)[property]);
+            return (Math.max(own, page) + 0.05) / (Math.min(own, page) + 0.05);
+        };
+        const least = (selector, property) =>
+            Math.min(...[...document.querySelectorAll(selector)].map((e) => contrast(e, property)));
+        return {
+            words: least("p, h1, h2, h3, h4, td, dd, figcaption", "color"),
+            labels: least(".chart text", "fill"),
+            dots: least(".chart:not([data-spec$='both-directions']) .role-mark.mark-symbol path", "fill"),
+            scale: least(".chart[data-spec$='both-directions'] .role-mark.mark-symbol path", "fill"),
+        };
+    """)
+    assert ratios["words"] >= 4.5
+    assert ratios["labels"] >= 4.5
+    assert ratios["dots"] >= 3.0
+    # A scale of lightness cannot stand out everywhere on light and on dark; position and shape tell the rest.
+    assert ratios["scale"] >= 1.5
+
+
+def test_figures_follow_the_window(browser, page):
+    show(browser, page, 1280)
+    width = "return document.querySelector('.chart svg').clientWidth"
+    before = browser.execute_script(width)
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    selenium.webdriver.support.ui.WebDriverWait(browser, 60).until(lambda d: d.execute_script(width) < 390)
+    assert before > 500
+    assert complaints(browser) == []
+
+
+def test_the_watch_sees_a_request_and_a_complaint(browser, tmp_path):
+    loud = tmp_path / "loud.html"
+    loud.write_text("<img src='http://127.0.0.1:9/picture.png'><script>console.error('loud')</script>")
+    show(browser, loud, 1280, drawn=False)
+    assert "http://127.0.0.1:9/picture.png" in requests(browser)
+    assert any("loud" in line for line in complaints(browser))

@@ -1,0 +1,265 @@
+"""The report's page: complete, self-contained, the same every time, and only about what was given."""
+
+import base64
+import hashlib
+import itertools
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+import reported
+
+from crosswind.errors import DescriptionError
+from crosswind.measurement import Measurement
+from crosswind.model.fit import fit
+from crosswind.plan import Plan
+from crosswind.report import report
+from crosswind.report.findings import finding, trust
+from crosswind.sweep import Sweep
+
+
+class Page(HTMLParser):
+    """Collects elements, and the text outside and inside of scripts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.scripts: list[tuple[dict[str, str], str]] = []
+        self.styles: list[str] = []
+        self.words: list[str] = []
+        self._inside: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag in ("script", "style"):
+            self._inside = [tag]
+            if tag == "script":
+                self.scripts.append((dict(attributes), ""))
+
+    def handle_endtag(self, tag):
+        if tag in self._inside:
+            self._inside = []
+
+    def handle_data(self, data):
+        if self._inside == ["script"]:
+            attributes, text = self.scripts[-1]
+            self.scripts[-1] = (attributes, text + data)
+        elif self._inside == ["style"]:
+            self.styles.append(data)
+        else:
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def values(self, attribute: str) -> list[str]:
+        return [attributes[attribute] for _, attributes in self.elements if attribute in attributes]
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("report")
+    items = [
+        reported.measured(),
+        reported.swept(directory / "sweep"),
+        reported.planned(),
+        reported.platform(),
+    ]
+    out = report(items, directory / "report.html")
+    return Page(out.read_text(encoding="utf-8"))
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    for tag, attributes in page.elements:
+        for name in ("src", "href", "data", "poster", "srcset", "action"):
+            if name in attributes and attributes[name] is not None:
+                assert attributes[name].startswith(("#", "data:,")), (tag, attributes)
+    assert not any(tag in ("img", "iframe", "object", "embed", "base") for tag, _ in page.elements)
+    assert not re.search(r"url\(|@import", "".join(page.styles))
+
+
+def test_the_policy_forbids_all_scripts_but_the_two_of_the_page(page):
+    (policy,) = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe-eval" not in policy
+    programs = [text for attributes, text in page.scripts if attributes.get("type") != "application/json"]
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    assert [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in programs] == allowed
+
+
+def test_every_figure_has_its_specification_and_words_for_those_who_cannot_see_it(page):
+    charts = [a for tag, a in page.elements if a.get("class") == "chart"]
+    specifications = {a["id"] for a, _ in page.scripts if "id" in a}
+    # Per channel 2, both directions, 3 time lines, 2 of the sweep, 2 of the plan.
+    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2
+    assert {chart["data-spec"] for chart in charts} <= specifications
+    assert all(len(chart["aria-label"]) > 20 and chart["role"] == "img" for chart in charts)
+
+
+def test_every_link_leads_somewhere_and_every_id_is_one(page):
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    links = [href[1:] for href in page.values("href") if href.startswith("#")]
+    assert set(links) <= set(ids)
+    assert {link for link in links if link.startswith("term-")} >= {
+        "term-ir",
+        "term-hull",
+        "term-matched-rate",
+        "term-gain",
+    }
+
+
+def test_headings_never_skip_a_level(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+
+
+def test_numbers_of_the_fit_and_the_plan_stand_in_the_text(page):
+    fitted = fit(reported.measured())
+    for channel in fitted.channels:
+        assert finding(channel, several_peers=False).headline in page.text
+        assert f"{channel.intercept:.3f}" in page.text
+        assert f"{channel.max_error:.4f}" in page.text
+    plan = reported.planned()
+    assert f"{plan.throughput_tasks_per_s:.2f} tasks/s" in page.text
+    assert "No schedule of this model is faster" in page.text
+    for word in ("Lab3", "never sent to", "seed", "cubic", "peer0.example:7117", "started 2026-01-02"):
+        assert word in page.text
+
+
+def test_the_same_items_give_the_same_bytes(tmp_path):
+    items = [reported.measured(), reported.planned()]
+    first, second = (report(items, tmp_path / f"{k}.html").read_bytes() for k in range(2))
+    assert first == second
+
+
+def test_sections_exist_only_where_there_is_content(tmp_path):
+    only_plan = Page(report(reported.planned(), tmp_path / "plan.html").read_text())
+    ids = set(only_plan.values("id"))
+    assert "plan-1" in ids
+    assert not [one for one in ids if one.startswith(("measured", "sweep", "platform", "warnings"))]
+    assert "term-theil-sen" not in ids
+    receive_only = Page(report(reported.measured(ir_send=None), tmp_path / "receive.html").read_text())
+    assert "Several at once" not in receive_only.text
+    assert "Sending" not in receive_only.text
+
+
+def test_hostile_names_stay_text(tmp_path):
+    items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
+    found = Page(report(items, tmp_path / "report.html").read_text())
+    assert not any(tag in ("img", "svg") for tag, _ in found.elements)
+    assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
+    for name in (*reported.HOSTILE[:3], reported.LONG):
+        assert " ".join(name.split()) in found.text
+    assert "49" not in [word.strip() for word in found.words]
+
+
+def test_a_file_of_each_kind_is_read(tmp_path):
+    reported.measured().save(tmp_path / "one.parquet")
+    reported.planned().save(tmp_path / "plan.json")
+    reported.platform().save(tmp_path / "platform.toml")
+    reported.swept(tmp_path / "sweep")
+    paths = [tmp_path / name for name in ("one.parquet", "plan.json", "platform.toml", "sweep")]
+    found = Page(report(paths, tmp_path / "report.html").read_text())
+    assert {"measured-1", "plan-1", "platform-1", "sweep-1"} <= set(found.values("id"))
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "nothing.parquet", "directory"])
+def test_what_cannot_be_reported_on_is_named_with_a_hint(tmp_path, name):
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "directory").mkdir()
+    with pytest.raises(DescriptionError, match=name) as caught:
+        report(tmp_path / name, tmp_path / "report.html")
+    assert "crosswind plan" in caught.value.hint
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_nothing_and_strangers_are_refused(tmp_path):
+    with pytest.raises(DescriptionError, match="nothing to report"):
+        report([], tmp_path / "report.html")
+    with pytest.raises(DescriptionError, match="dict"):
+        report([{}], tmp_path / "report.html")
+    with pytest.raises(DescriptionError, match="no file can be written"):
+        report(reported.planned(), tmp_path / "missing" / "report.html")
+
+
+@pytest.mark.parametrize("rows", [0, 3, 60, 150])
+def test_a_measurement_cut_short_is_shown_as_far_as_it_goes(tmp_path, rows):
+    whole = reported.measured(ended="interrupted")
+    cut = Measurement(whole.samples.slice(0, rows), whole.header)
+    found = Page(report(cut, tmp_path / "report.html").read_text())
+    assert "Partial: it was interrupted" in found.text
+    assert "no fit was possible" in found.text
+
+
+def test_an_hour_of_samples_stays_below_five_megabytes(tmp_path):
+    out = report(reported.hour_of(reported.measured()), tmp_path / "report.html")
+    assert out.stat().st_size < 5_000_000
+    assert "are drawn, all are fitted" in Page(out.read_text()).text
+
+
+def test_a_plan_of_many_nodes_is_cut_and_says_so(tmp_path):
+    data = {**reported.planned().to_dict(), "nodes": reported.tree_of(1500)}
+    out = report(Plan(data), tmp_path / "report.html")
+    text = Page(out.read_text()).text
+    assert "50 of 1,500 nodes are shown" in text
+    assert "The 20 nodes that receive most are drawn" in text
+    assert out.stat().st_size < 2_000_000
+
+
+def test_figures_are_written_as_png_and_svg_under_stable_names(tmp_path):
+    report(
+        [reported.measured(ir_send=None), reported.planned()], tmp_path / "report.html", figures=tmp_path / "figures"
+    )
+    names = sorted(path.name for path in (tmp_path / "figures").iterdir())
+    stems = ["receive-0-residuals", "receive-0-scatter", "compute-timeline", "cpu-timeline", "transfer-timeline"]
+    expected = [f"measured-1-{stem}" for stem in stems] + ["plan-1-nodes", "plan-1-tree"]
+    assert names == sorted(f"{stem}.{kind}" for stem in expected for kind in ("png", "svg"))
+    for path in (tmp_path / "figures").iterdir():
+        content = path.read_bytes()
+        assert content.startswith(b"\x89PNG" if path.suffix == ".png" else b"<svg"), path
+        assert len(content) > 3000, path
+    assert "Lab3" in (tmp_path / "figures" / "plan-1-tree.svg").read_text()
+
+
+def test_trust_says_what_is_missing():
+    header = {"ended": "settled"}
+    assert trust(header, settled=True, trustworthy=True, warnings=0)[0] == "good"
+    assert trust(header, settled=True, trustworthy=True, warnings=1)[0] == "fair"
+    level, words = trust(header, settled=False, trustworthy=False, warnings=2)
+    assert level == "poor"
+    assert words.startswith("Not settled")
+    assert trust({"ended": "peer-lost"}, settled=True, trustworthy=True, warnings=0)[0] == "poor"
+
+
+def test_an_interference_of_about_nothing_is_told_as_a_bound():
+    fitted = fit(reported.measured(ir_receive=1e-7, ir_send=None, noise=0.05))
+    (channel,) = fitted.channels
+    assert channel.upper_bound is not None
+    assert "less than" in finding(channel, several_peers=False).headline
+
+
+def test_a_sweep_without_points_and_one_with_a_point_that_has_no_fit_are_shown(tmp_path):
+    whole = reported.swept(tmp_path / "sweep")
+    next((tmp_path / "sweep").glob("*64000.parquet")).unlink()
+    half = Sweep.load(tmp_path / "sweep")
+    assert len(half.points) == 1
+    found = Page(report(half, tmp_path / "half.html").read_text())
+    assert "1 of 2 points are missing" in found.text
+    nothing = Page(report(replace(whole, points=[]), tmp_path / "nothing.html").read_text())
+    assert "No point is complete yet" in nothing.text
+    value, measurement = whole.points[0]
+    short = Measurement(measurement.samples.slice(0, 60), measurement.header)
+    unfitted = replace(whole, points=[(value, short), whole.points[1]])
+    assert "– – .. –" in Page(report(unfitted, tmp_path / "short.html").read_text()).text
+
+
+def test_a_sweep_says_where_interference_is_least_only_when_intervals_are_apart(tmp_path):
+    apart = Page(report(reported.swept(tmp_path / "apart"), tmp_path / "apart.html").read_text())
+    assert re.search(r"Receive: least 0\.0\d+ s/GB at 64 kB, most 0\.\d+ s/GB at 1 MB\.", apart.text)
+    assert "Send: no clear difference" in apart.text
