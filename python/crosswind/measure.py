@@ -4,7 +4,8 @@ The probe (`crates/measure`) executes; here is decided what it does when, and wh
 levels come in which order, `stopping.py` when enough is known, `placement.py` which CPUs are used.
 
 A measurement goes through phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the
-top), then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once."""
+top), then cycles of `ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ UNITS = {
 }
 
 SOCKET_BUFFER_BYTES = 1 << 20
-"""Default of each socket buffer: autotuning grows buffers while one measures, and moves IR two-fold (MEASURING.md, A10)."""
+"""Default of each socket buffer: autotuning lets it grow while one measures, and moves IR two-fold (MEASURING.md, A10)."""
 CONGESTION_CONTROL = "cubic"
 """Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md,
 A10)."""
