@@ -40,10 +40,9 @@ UNITS = {
 }
 
 SOCKET_BUFFER_BYTES = 1 << 20
-"""Default of each socket buffer: autotuning lets it grow while one measures, and moves IR two-fold (MEASURING.md, A10)."""
+"""Default of each socket buffer: autotuning lets it grow while one measures, and moves IR two-fold."""
 CONGESTION_CONTROL = "cubic"
-"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md,
-A10)."""
+"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach."""
 
 WARM_UP_S = 1.0
 BARE_S = 1.0

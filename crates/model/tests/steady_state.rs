@@ -1,5 +1,7 @@
 //! Laws of the planner that need no other solver: every constraint at every node, the dual's proof, invariances, size.
 
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+
 use crosswind_model::{Columns, Rates, Task, plan_columns};
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use proptest::prelude::*;
