@@ -24,8 +24,6 @@ pub(crate) struct Walk {
     pub ports: Ports,
     pub task: Task,
     pub stations: Vec<Station>,
-    /// Per node: what a task sent to it costs its parent, IR_s Z C.
-    pub cost: Vec<f64>,
     /// Children of the node at place p stand at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
 }
@@ -89,13 +87,7 @@ impl Walk {
     pub fn new(columns: &Columns<'_>, tree: &Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
         let (size, work) = (task.size_mb(), task.work_units());
-        let mut walk = Self {
-            ports,
-            task,
-            stations: Vec::with_capacity(count),
-            cost: Vec::with_capacity(count),
-            first: Vec::with_capacity(count + 1),
-        };
+        let mut walk = Self { ports, task, stations: Vec::with_capacity(count), first: Vec::with_capacity(count + 1) };
         let (mut next, mut fine) = (1, true);
         for &node in &tree.order {
             let n = node as usize;
@@ -115,8 +107,8 @@ impl Walk {
             };
             fine &= permitted(compute) & permitted(rho) & permitted(cost) & permitted(drop);
             fine &= PERMITTED.contains(&send) | (send == f64::INFINITY);
-            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho) });
-            walk.cost.push(cost);
+            let port = if ports == Ports::Single { 1.0 / receive } else { 1.0 };
+            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho), cost, port });
             walk.first.push(next);
             next += tree.children(node).len() as u32;
         }
@@ -130,14 +122,14 @@ impl Walk {
 
     /// The first rate whose sums and products could overflow.
     fn extremes(&self, tree: &Tree) -> Result<(), ModelError> {
-        for (place, (station, &cost)) in self.stations.iter().zip(&self.cost).enumerate() {
+        for (place, station) in self.stations.iter().enumerate() {
             for (what, value, may_be_infinite) in [
                 ("the compute rate", station.compute, false),
                 ("the receive limit", station.receive, place == 0),
                 ("the send limit", station.send, true),
                 ("receive_limit_drop", station.drop, false),
                 ("the interference of receiving", station.rho, false),
-                ("the parent's interference of sending", cost, false),
+                ("the parent's interference of sending", station.cost, false),
             ] {
                 let unlimited = may_be_infinite && value == f64::INFINITY;
                 if !(permitted(value) || unlimited) {
@@ -153,25 +145,20 @@ impl Walk {
     }
 
     pub fn offer(&self, place: usize, limit: f64) -> Offer {
-        let (cost, link) = (self.cost[place], self.stations[place].receive);
-        let (port, per_port) = match self.ports {
-            Ports::Single => (1.0 / link, link),
-            Ports::Multi => (1.0, 1.0),
-        };
+        let Station { cost, port, receive, .. } = self.stations[place];
+        let per_port = if self.ports == Ports::Single { receive } else { 1.0 };
         Offer { child: place as u32, cost, port, per_port, limit }
     }
 
     /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
     fn priority(&self, place: usize) -> f64 {
-        match self.ports {
-            Ports::Single => (1.0 - self.cost[place]) * self.stations[place].receive,
-            Ports::Multi => 1.0 - self.cost[place],
-        }
+        let Station { cost, receive, .. } = self.stations[place];
+        if self.ports == Ports::Single { (1.0 - cost) * receive } else { 1.0 - cost }
     }
 
     /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
     pub fn never_send(&self, place: usize) -> bool {
-        self.cost[place] >= 1.0 // the root's is 0
+        self.stations[place].cost >= 1.0 // the root's is 0
     }
 
     /// Best rate of every subtree, leaves first.
