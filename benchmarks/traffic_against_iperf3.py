@@ -30,7 +30,7 @@ from crosswind.measure import SOCKET_BUFFER_BYTES
 from crosswind.peer_process import peer_process
 
 MESSAGE_BYTES = 1_000_000
-SECONDS = 2.0
+SECONDS = 1.0
 PACED_SECONDS = 1.5
 RATES = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 600.0, 1000.0]
 HERE, THERE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
@@ -94,7 +94,7 @@ def iperf3(direction: str, buffer_bytes: int | None) -> float:
 
 
 def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 11
     order = random.Random(1)
     cases = []
     with ExitStack() as stack:
@@ -112,16 +112,19 @@ def main() -> None:
                 for turn in turns:
                     samples[turn].append(contestants[turn]())
             medians = {name: statistics.median(values) for name, values in samples.items()}
-            ratio = medians["crosswind"] / max(medians["iperf3"], medians["iperf3_same_buffers"])
+            ratios = {}
+            for name in ("iperf3", "iperf3_same_buffers"):
+                pairs = zip(samples["crosswind"], samples[name], strict=True)
+                ratios[name] = statistics.median(ours / theirs for ours, theirs in pairs)
             cases.append(
                 {
                     "direction": direction,
                     "rate_mb_per_s": {name: record.spread(values) for name, values in samples.items()},
-                    "ratio_to_better_iperf3": ratio,
-                    "reached": ratio >= 0.95,
+                    "median_of_ratios_within_a_round": ratios,
+                    "reached": min(ratios.values()) >= 0.95,
                 }
             )
-            print(f"{direction}: {medians} ratio {ratio:.3f}", flush=True)
+            print(f"{direction}: {medians}, ratios within a round {ratios}", flush=True)
         paced = []
         turns = [(direction, rate) for direction in ("receive", "send") for rate in RATES]
         order.shuffle(turns)

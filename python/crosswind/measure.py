@@ -40,7 +40,7 @@ UNITS = {
 }
 
 SOCKET_BUFFER_BYTES = 1 << 20
-"""Default of each socket buffer: autotuning lets it grow while one measures, and moves IR two-fold."""
+"""Default of each socket buffer: under autotuning it grows while one measures, which moves IR two-fold."""
 CONGESTION_CONTROL = "cubic"
 """Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach."""
 
@@ -53,7 +53,9 @@ CALIBRATE_TRIES = 3
 CALIBRATE_QUANTILE = 0.75
 """Of the blocks' rates: others on the host lower the rate of some blocks, and nothing raises it."""
 REACHED = 0.97
-"""Part of the asked rate that the top of a ladder must reach to count as paced."""
+"""Part of the asked rate that the top of a ladder must reach, in one block at least, to count as paced."""
+LEAST_SHARE = 0.2
+"""Least part of a block that counts as left to us; less says nothing about a rate."""
 TOP_TRIES = 6
 BUSY = 0.8
 """Part of its time that a traffic thread runs or waits for the CPU, above which the CPU limits the rate."""
@@ -305,7 +307,7 @@ class _Session:
             for _ in range(CALIBRATE_BLOCKS):
                 self.block(levels, "calibrate", seconds)
             rows = [row for row in self._new_rows() if not row["settling"]]
-            unpaced = _typical_rate(rows, channel)
+            unpaced = _upper_quartile(_rates(rows, channel))
             if unpaced > 0:
                 break
         if unpaced <= 0:
@@ -324,7 +326,7 @@ class _Session:
             for _ in range(CALIBRATE_BLOCKS // 2):
                 self.block(levels, "calibrate", seconds)
             rows = [row for row in self._new_rows() if not row["settling"]]
-            if self.arguments["top_mb_per_s"] or _typical_rate(rows, channel) >= REACHED * top:
+            if self.arguments["top_mb_per_s"] or max(_rates(rows, channel)) >= REACHED * top:
                 return
             top = design.top_of_ladder(top / design.PART_WHERE_CPU_LIMITS * 0.99, limited_by_cpu=True)
         self.found.append(
@@ -530,7 +532,16 @@ def _settable(congestion: str) -> str | None:
     return congestion
 
 
-def _typical_rate(rows: list[dict[str, Any]], channel: int) -> float:
-    """Return the upper quartile of the rates of a channel, MB/s."""
-    rates = sorted(row[f"channel{channel}_mb"] / row["dt_s"] for row in rows)
-    return float(rates[math.floor(CALIBRATE_QUANTILE * len(rates))])
+def _rates(rows: list[dict[str, Any]], channel: int) -> list[float]:
+    """Return the rates of a channel, MB per second that others left to us on the computing CPU."""
+
+    def seconds(row: dict[str, Any]) -> float:
+        foreign: float = row["foreign_cpu_s"]
+        left: float = row["dt_s"] - (foreign if math.isfinite(foreign) else 0.0)
+        return max(left, LEAST_SHARE * row["dt_s"])
+
+    return [row[f"channel{channel}_mb"] / seconds(row) for row in rows]
+
+
+def _upper_quartile(rates: list[float]) -> float:
+    return sorted(rates)[math.floor(CALIBRATE_QUANTILE * len(rates))]
