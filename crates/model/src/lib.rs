@@ -18,4 +18,4 @@ pub mod law;
 pub mod steady;
 
 pub use error::ModelError;
-pub use steady::{Columns, Rates, Task, plan, plan_columns};
+pub use steady::{Columns, Prepared, Rates, Task, plan, plan_columns};

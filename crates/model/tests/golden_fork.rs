@@ -31,7 +31,7 @@ fn fork(links: [f64; 6], ir_send: [f64; 6]) -> Platform {
             LEAVES[n], COMPUTE[n], links[n], ROW_9[n], ir_send[n]
         );
     }
-    Platform::from_toml(text.as_bytes(), "table 4").unwrap()
+    Platform::from_toml(text.as_bytes(), "table 4").expect("a right description")
 }
 
 /// Z and d, then for rows 7 and 8: children never to be sent to; LP multi, LP single, IA:Single, BWC, CompRate.

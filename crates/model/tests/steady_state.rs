@@ -30,7 +30,8 @@ impl Owned {
             ir_receive_s_per_mb: &self.ir_receive,
             ir_send_s_per_mb: &self.ir_send,
         };
-        plan_columns(&columns, Task::new(task.0, task.1).unwrap(), ports, method).unwrap()
+        let task = Task::new(task.0, task.1).expect("a task");
+        plan_columns(&columns, task, ports, method).expect("a plan")
     }
 
     /// The largest excess over any constraint of SPEC 1.2, relative to what meets in it.
@@ -40,8 +41,8 @@ impl Owned {
         let mut sent = vec![0.0; count];
         let mut cost = vec![0.0; count];
         let mut port = vec![0.0; count];
-        for n in 0..count {
-            if let Ok(parent) = usize::try_from(self.parent[n]) {
+        for (n, &parent) in self.parent.iter().enumerate() {
+            if let Ok(parent) = usize::try_from(parent) {
                 sent[parent] += flow[n];
                 cost[parent] += self.ir_send[n] * size * flow[n]; // share of the parent's compute rate
                 port[parent] += if ports == Ports::Single { flow[n] * size / self.receive[n] } else { flow[n] * size };

@@ -7,7 +7,6 @@
 //! constraint met exactly when a child is filled, it is the derivative for more. For the greedy method they are the
 //! derivatives of what that rule reaches, which may be negative: more for one child may push out a better one.
 
-use crosswind_schema::Tree;
 use crosswind_schema::plan::{Method, Ports};
 
 use super::Rates;
@@ -48,13 +47,13 @@ impl Walk {
     }
 
     /// Writes the three gains of every node.
-    pub(crate) fn gains(&self, tree: &Tree, up: &Up, worth: &[f64], flow: &[f64], rates: &mut Rates) {
+    pub(crate) fn gains(&self, up: &Up, worth: &[f64], flow: &[f64], rates: &mut Rates) {
         let count = self.stations.len();
         let (size, work) = (self.task.size_mb(), self.task.work_units());
         rates.gain_per_receive_mb_per_s = vec![0.0; count];
         rates.gain_per_send_mb_per_s = vec![0.0; count];
         rates.gain_per_work_per_s = vec![0.0; count];
-        for (place, &node) in tree.order.iter().enumerate() {
+        for (place, &node) in self.order.iter().enumerate() {
             let value = worth[place];
             if value == 0.0 || flow[place] < up.best[place].rate {
                 continue; // it could do more already: nothing about it limits the tree
@@ -72,7 +71,7 @@ impl Walk {
                 for child in self.children(place).filter(|&child| flow[child] > 0.0) {
                     // A faster link also takes less of the parent's port: the derivative of -x / b is x / b^2.
                     let port = self.stations[child].port;
-                    let c = tree.order[child] as usize;
+                    let c = self.order[child] as usize;
                     rates.gain_per_receive_mb_per_s[c] += value * prices.send * flow[child] * port * port / size;
                 }
             }

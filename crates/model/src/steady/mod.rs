@@ -153,6 +153,26 @@ impl Rates {
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
 pub fn plan_columns(columns: &Columns<'_>, task: Task, ports: Ports, method: Method) -> Result<Rates, ModelError> {
-    let tree = tree::shape_of(columns)?;
-    tree::Walk::new(columns, &tree, task, ports)?.rates(&tree, method)
+    Ok(Prepared::new(columns, task, ports)?.rates(method))
+}
+
+/// A platform lined up for planning: the columns that it came from are no longer needed, and may be freed.
+#[derive(Clone, Debug)]
+pub struct Prepared(tree::Walk);
+
+impl Prepared {
+    /// Checks the columns and lines them up.
+    ///
+    /// # Errors
+    /// As [`plan_columns`].
+    pub fn new(columns: &Columns<'_>, task: Task, ports: Ports) -> Result<Self, ModelError> {
+        let shape = tree::shape_of(columns)?;
+        Ok(Self(tree::Walk::new(columns, shape, task, ports)?))
+    }
+
+    /// The steady state.
+    #[must_use]
+    pub fn rates(&self, method: Method) -> Rates {
+        self.0.rates(method)
+    }
 }

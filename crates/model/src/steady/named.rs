@@ -58,7 +58,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         ir_receive_s_per_mb: &ir_receive,
         ir_send_s_per_mb: &ir_send,
     };
-    let rates = tree::Walk::new(&columns, &shape, task, ports)?.rates(&shape, method)?;
+    let rates = tree::Walk::new(&columns, shape, task, ports)?.rates(method);
     let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
         name: node.name.clone(),
         parent: node.parent.clone(),

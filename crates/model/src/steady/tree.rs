@@ -20,10 +20,13 @@ use crate::error::{ModelError, at_least_zero};
 const PERMITTED: Range<f64> = 1e-100..1e100;
 
 /// A tree's numbers, breadth first.
+#[derive(Clone, Debug)]
 pub(crate) struct Walk {
     pub ports: Ports,
     pub task: Task,
     pub stations: Vec<Station>,
+    /// The node at each place, as the input numbers it.
+    pub order: Vec<u32>,
     /// Children of the node at place p stand at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
 }
@@ -84,10 +87,16 @@ pub(crate) fn shape_of(columns: &Columns<'_>) -> Result<Tree, ModelError> {
 
 impl Walk {
     /// Checks the values and lines them up breadth first, in tasks per second.
-    pub fn new(columns: &Columns<'_>, tree: &Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
+    pub fn new(columns: &Columns<'_>, tree: Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
         let (size, work) = (task.size_mb(), task.work_units());
-        let mut walk = Self { ports, task, stations: Vec::with_capacity(count), first: Vec::with_capacity(count + 1) };
+        let mut walk = Self {
+            ports,
+            task,
+            stations: Vec::with_capacity(count),
+            first: Vec::with_capacity(count + 1),
+            order: Vec::new(),
+        };
         let (mut next, mut fine) = (1, true);
         for &node in &tree.order {
             let n = node as usize;
@@ -113,15 +122,16 @@ impl Walk {
             next += tree.children(node).len() as u32;
         }
         walk.first.push(next);
+        walk.order = tree.order;
         if !fine {
             refused(columns, tree.root as usize, ports)?;
-            walk.extremes(tree)?;
+            walk.extremes()?;
         }
         Ok(walk)
     }
 
     /// The first rate whose sums and products could overflow.
-    fn extremes(&self, tree: &Tree) -> Result<(), ModelError> {
+    fn extremes(&self) -> Result<(), ModelError> {
         for (place, station) in self.stations.iter().enumerate() {
             for (what, value, may_be_infinite) in [
                 ("the compute rate", station.compute, false),
@@ -132,8 +142,8 @@ impl Walk {
                 ("the parent's interference of sending", station.cost, false),
             ] {
                 let unlimited = may_be_infinite && value == f64::INFINITY;
-                if !(permitted(value) || unlimited) {
-                    return Err(ModelError::Extreme { node: tree.order[place] as usize, what, value });
+                if !unlimited && !permitted(value) {
+                    return Err(ModelError::Extreme { node: self.order[place] as usize, what, value });
                 }
             }
         }
@@ -225,7 +235,7 @@ impl Walk {
     }
 
     /// The plan: what each node gets, computes and is limited by, in the order of the input.
-    pub fn rates(&self, tree: &Tree, method: Method) -> Result<Rates, ModelError> {
+    pub fn rates(&self, method: Method) -> Rates {
         let count = self.stations.len();
         let up = self.up(method);
         let worth = self.worth(&up, method);
@@ -249,7 +259,7 @@ impl Walk {
             ..Rates::default()
         };
         let (flow, sent) = self.down(&up);
-        for (place, &node) in tree.order.iter().enumerate() {
+        for (place, &node) in self.order.iter().enumerate() {
             let n = node as usize;
             rates.received_tasks_per_s[n] = flow[place];
             rates.computed_tasks_per_s[n] = (flow[place] - sent[place]).max(0.0);
@@ -257,8 +267,8 @@ impl Walk {
             rates.never_send[n] = self.never_send(place);
             rates.limited_by[n] = self.limited_by(place, flow[place], &up.best[place]);
         }
-        self.gains(tree, &up, &worth, &flow, &mut rates);
-        Ok(rates)
+        self.gains(&up, &worth, &flow, &mut rates);
+        rates
     }
 
     /// What each node gets and sends: all that its parent's best gives it, or less where the parent gets less.
