@@ -82,7 +82,7 @@ def measure(
     message_bytes: int = 1_000_000,
     streams: int = 1,
     wait: str = "event",
-    paced_by: str = "peer",
+    paced_by: str = "sender",
     pacing_chunk_bytes: int = 65_536,
     variation: str = "paced",
     loaders: Sequence[str] = (),
@@ -124,7 +124,9 @@ def measure(
     wait : {"event", "poll"}
         How this host waits for bytes: blocked in the kernel, or asking again and again.
     paced_by : {"peer", "sender", "receiver"}
-        Which end keeps the rate. "peer": pacing costs this host nothing.
+        Which end keeps the rate. "sender": bytes arrive and leave in chunks at even times. "peer" (for sending: the
+        receiver): pacing costs this host nothing, but a paced receiver leaves a queue in the send buffer, which either
+        host's CPU then moves, in turns that last for seconds: expect wide intervals.
     pacing_chunk_bytes : int
         Granularity of the pacing, 1 000 to 64 000 000 bytes.
     variation : {"paced", "contention"}

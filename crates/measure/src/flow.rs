@@ -98,6 +98,29 @@ impl Flow<'_> {
         })
     }
 
+    /// Sends the same from pages of a file in memory, until told to end, or the connection ends: the peer's way.
+    ///
+    /// `send` copies into pages that the kernel takes anew for each chunk. On one machine the receiver then copies out of
+    /// those very pages, and how warm they are depends on which ones the allocator hands out: for seconds at a time
+    /// 0.25 s/GB, then 0.33 s/GB, with nothing else changed. The file's pages stay the same.
+    ///
+    /// # Errors
+    /// When the connection fails, or there is no file in memory.
+    pub fn send_from_file(mut self) -> io::Result<()> {
+        let message = random_bytes(self.message_bytes);
+        let file = crate::linux::memory_file(&message)?;
+        let mut at = 0usize;
+        let socket = self.stream.as_raw_fd();
+        self.run(|most| {
+            let part = (message.len() - at).min(most);
+            let mut offset = at as libc::off_t;
+            // SAFETY: both descriptors are open, and the pointer is to a live local.
+            let sent = unsafe { libc::sendfile(socket, file.as_raw_fd(), &raw mut offset, part) };
+            at = if sent > 0 { (at + sent as usize) % message.len() } else { at };
+            sent
+        })
+    }
+
     /// Receives, and throws away, until told to end, or the connection ends.
     ///
     /// # Errors

@@ -1,7 +1,9 @@
 //! The few calls to the kernel that std does not offer: clocks of threads, affinity, nice, exact sleeping.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::mem::{size_of, zeroed};
+use std::os::fd::FromRawFd as _;
 
 /// Nanoseconds of the monotonic clock.
 #[must_use]
@@ -34,6 +36,23 @@ pub fn sleep_until(deadline_ns: u64) {
 pub fn exact_timers() {
     // SAFETY: takes and returns integers only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64) };
+}
+
+/// A file that lives in memory only, with this content.
+///
+/// # Errors
+/// Where the kernel has no such files.
+pub fn memory_file(content: &[u8]) -> io::Result<File> {
+    // SAFETY: the name is a C string, and a descriptor that was just opened belongs to nobody else.
+    let mut file = unsafe {
+        let descriptor = libc::memfd_create(c"message".as_ptr(), libc::MFD_CLOEXEC);
+        if descriptor < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        File::from_raw_fd(descriptor)
+    };
+    file.write_all(content)?;
+    Ok(file)
 }
 
 /// Ends this process when the thread that started it ends, however that ends.

@@ -198,7 +198,7 @@ impl Desk {
             tally: &claim.tally,
         };
         match spec.direction {
-            Direction::Receive => flow.send(),
+            Direction::Receive => flow.send_from_file(),
             Direction::Send => flow.receive(),
         }
     }

@@ -82,7 +82,7 @@ def measure(
     message_size: Annotated[str, typer.Option(help="Bytes per message, 1KB..64MB.")] = "1MB",
     streams: Annotated[int, typer.Option(help="Connections per direction and peer.")] = 1,
     wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = "event",
-    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "peer",
+    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "sender",
     pacing_chunk: Annotated[str, typer.Option(help="Granularity of the pacing, bytes.")] = "64KiB",
     variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = "paced",
     loader: Annotated[
