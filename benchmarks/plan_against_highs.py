@@ -25,7 +25,7 @@ from tree_program import Columns, load, program, random_columns
 
 from crosswind import _core
 
-REPEATS = 5  # of each, in a row; the median counts: both run warm, neither on one call's luck
+REPEATS = 25  # of each, in a row; the median counts, so both run warm
 
 
 def plan(tree: Columns, ports: str) -> tuple[float, dict[str, float]]:

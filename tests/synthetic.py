@@ -20,7 +20,7 @@ INTERVAL_S = 0.01
 
 @dataclass(frozen=True)
 class Law:
-    """What happens on the synthetic host; the defaults are about what MEASURING.md found for one shared core."""
+    """What happens on the synthetic host; the defaults are about what the prototype found for one shared core."""
 
     ir: tuple[float, ...]  # s/MB, one per channel
     top_mb_per_s: tuple[float, ...]

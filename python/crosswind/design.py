@@ -5,7 +5,7 @@ Every tenth cycle has 1/4 and 3/4 besides, for lack of fit. Blocks last 0.1 s or
 left to TCP to settle. Each channel has cycles of its own, the channels taking turns, so that all of them see the same
 drift.
 
-Source: MEASURING.md, A3 and "Design advice": per second of measuring this design gave 3 to 10 times the precision of
+Source: docs/concepts/prototype.md: per second of measuring this design gave 3 to 10 times the precision of
 ladders with long blocks. It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure.py`).
 """
 

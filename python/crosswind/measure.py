@@ -42,8 +42,7 @@ UNITS = {
 SOCKET_BUFFER_BYTES = 1 << 20
 """Default of each socket buffer: under autotuning it grows while one measures, which moves IR two-fold."""
 CONGESTION_CONTROL = "cubic"
-"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach (MEASURING.md,
-A10)."""
+"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach."""
 
 WARM_UP_S = 1.0
 BARE_S = 1.0

@@ -1,16 +1,14 @@
-"""What a measurement itself tells about how far to trust it; each warning stands in the result's header."""
+"""What only the measuring process can tell about how far to trust it; each warning stands in the result's header.
+
+What can be told from the samples (did it settle, was the host quiet) is told by the fit: `model/trust.py`.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from crosswind.measurement import Measurement
 from crosswind.placement import Placed
-
-FOREIGN_SHARE = 0.05
-"""Part of the computing CPU that others may take before it is said."""
 
 
 def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any]) -> list[dict[str, str]]:
@@ -31,19 +29,6 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
     def warn(code: str, message: str, hint: str) -> None:
         found.append({"code": code, "message": message, "hint": hint})
 
-    if header["ended"] == "time-limit":
-        warn(
-            "not-settled",
-            f"the time was up after {header['elapsed_s']:.0f} s, before every interference rate was known well enough",
-            "give it more --max-seconds, or a quieter host",
-        )
-    share = _foreign_share(measurement)
-    if share > FOREIGN_SHARE:
-        warn(
-            "foreign-load",
-            f"other processes took {100 * share:.0f} % of the computing CPU",
-            "stop them, or trust only the `available` estimator",
-        )
     if placed.crowded:
         warn(
             "one-cpu",
@@ -56,12 +41,6 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
             "cpu-quota",
             f"a CPU quota holds here ({settings['cpu_quota']}): it makes several cores one",
             "measure outside the container, or without a quota",
-        )
-    if any(peer["loopback"] for peer in header["peers"]):
-        warn(
-            "loopback",
-            "the peer runs on this machine: no network card, no interrupts, and the peer's CPU does part of the work",
-            "run `crosswind serve` on another machine for figures to plan with",
         )
     for name, value in settings.items():
         if name.endswith(".kind") and "veth" in value:
@@ -78,13 +57,3 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
             "raise net.core.rmem_max and wmem_max, or ask for less",
         )
     return found
-
-
-def _foreign_share(measurement: Measurement) -> float:
-    """Part of the computing CPU's time that went to others; 0 where it cannot be told."""
-    if "foreign_cpu_s" not in measurement.samples.column_names:
-        return 0.0
-    foreign = measurement.samples["foreign_cpu_s"].to_numpy()
-    spent = measurement.samples["dt_s"].to_numpy()
-    known = np.isfinite(foreign)
-    return float(foreign[known].sum() / spent[known].sum()) if known.any() else 0.0

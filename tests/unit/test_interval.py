@@ -31,7 +31,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(cycles, correlation, 
         found = slope_interval(*simulated(rng, cycles, correlation), seed=run)
         covered += found.low <= -IR <= found.high
     # 400 runs: the standard error of a coverage of 0.95 is 0.011. Correlation of 0.9 from block to block is beyond what
-    # MEASURING.md found; there the interval is known to be somewhat too narrow.
+    # the prototype found; there the interval is known to be somewhat too narrow.
     assert least <= covered / 400 <= 0.995
 
 

@@ -14,7 +14,8 @@ fn plans(c: &mut Criterion) {
     let mut group = c.benchmark_group("plan");
     for count in [1_000, 100_000] {
         group.throughput(Throughput::Elements(count as u64));
-        let shapes: [(&str, fn(i32) -> i32); 3] = [("chain", |n| n - 1), ("star", |_| 0), ("tens", |n| (n - 1) / 10)];
+        type ParentOf = fn(i32) -> i32;
+        let shapes: [(&str, ParentOf); 3] = [("chain", |n| n - 1), ("star", |_| 0), ("tens", |n| (n - 1) / 10)];
         for (shape, parent) in shapes {
             let parent: Vec<i32> = (0..count).map(|n| if n == 0 { -1 } else { parent(n) }).collect();
             let columns = Columns {

@@ -1,8 +1,8 @@
 """Several peers at once: whether the loss is the sum of what each peer costs alone.
 
 Expected rate 1 - sum IR(i) TR(i) (interference-in-java, sections 3.1 and 3.2, K-M4); the papers found a mean error of
-0.9 to 2.6 %. Slopes over different ranges cannot be compared when the cost per MB falls with the rate (MEASURING.md,
-A7), so the loss is also set against that of one peer alone at the same total rate, where that was within reach.
+0.9 to 2.6 %. Slopes over different ranges cannot be compared when the cost per MB falls with the rate (docs,
+prototype.md), so the loss is also set against that of one peer alone at the same total rate, where that was reached.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The computation without traffic: before any socket, idle between transfers, and how steady it was.
 
 A thread that spins for messages takes half the node while nothing moves: its interference rate is 0, and only the
-baseline without any socket shows the loss (MEASURING.md, A11). So the intercept against that baseline is a result.
+baseline without any socket shows the loss (docs, prototype.md). So the intercept against that baseline is a result.
 """
 
 from __future__ import annotations

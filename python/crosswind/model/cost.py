@@ -1,9 +1,9 @@
 """What moving bytes costs, and how it reaches the computation.
 
-The CPU time of the traffic's threads is explained by what they did: calls, bytes, wake-ups (MEASURING.md, section A1).
+The CPU time of the traffic's threads is explained by what they did: calls, bytes, wake-ups (docs, prototype.md).
 The loss of compute rate is split in two: the traffic's threads took the CPU (displacement), or the computing thread
 did less work per CPU second (slow-down: softirq charged to it, caches, memory, clock). schedstat sees the first, only
-the computation itself sees the second (MEASURING.md, section A13).
+the computation itself sees the second (docs, prototype.md).
 """
 
 from __future__ import annotations

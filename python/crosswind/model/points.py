@@ -10,7 +10,7 @@ Two time bases stand side by side:
     out, while what our traffic displaced and what slowed the computation down stays in. Valid only where threads are
     pinned, no CPU quota throttles, and the computation never sleeps.
 
-Source: interference-in-java, section 2.2 (averages over regular intervals); MEASURING.md, sections 0 and A2.
+Source: interference-in-java, section 2.2 (averages over regular intervals); docs/concepts/prototype.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A slope that a few ruined points cannot move: the median over pairs (Theil-Sen), paired within each cycle.
 
 Points of one cycle share the drift of their moment, so only they are paired; that also keeps the number of pairs
-proportional to the measurement's length. Source: P. K. Sen, JASA 63 (1968) 1379; MEASURING.md, section A3.
+proportional to the measurement's length. Source: P. K. Sen, JASA 63 (1968) 1379; docs/concepts/prototype.md.
 """
 
 from __future__ import annotations

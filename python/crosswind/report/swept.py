@@ -10,7 +10,7 @@ import numpy as np
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.tables import Table, swept
-from crosswind.report.words import number, size
+from crosswind.report.words import number, percent, rate, size
 from crosswind.sweep import Sweep
 
 
@@ -77,12 +77,20 @@ def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
         low, high = (choose(ours, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
         ends = [f"{number(1000 * row['ir_s_per_mb'])} s/GB at {_value(row, unit)}" for row in (low, high)]
         if low["ir_high"] < high["ir_low"]:
-            found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}.")
+            found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}{_at_matched(low, high)}.")
         else:
             found.append(
                 f"{direction.capitalize()}: no clear difference; {ends[0]} and {ends[1]} have overlapping intervals."
             )
     return found
+
+
+def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
+    """Compare losses at the rate that every point reached: slopes over different ranges alone may mislead."""
+    if not np.isfinite([low["loss_at_matched"], high["loss_at_matched"]]).all():
+        return ""
+    losses = f"{percent(low['loss_at_matched'])} and {percent(high['loss_at_matched'])}"
+    return f"; at {rate(low['matched_mb_per_s'])}, which every point reached, they lose {losses}"
 
 
 def _value(row: dict[str, Any], unit: str) -> str:

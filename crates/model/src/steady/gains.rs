@@ -65,13 +65,13 @@ impl Walk {
             let mut left = 1.0;
             if station.compute > 0.0 {
                 left -= station.rho / station.compute * flow[place];
-                let taken: f64 = self.children(place).map(|child| self.cost[child] * flow[child]).sum();
+                let taken: f64 = self.children(place).map(|child| self.stations[child].cost * flow[child]).sum();
                 left -= taken / station.compute;
             }
             if self.ports == Ports::Single && prices.send > 0.0 {
                 for child in self.children(place).filter(|&child| flow[child] > 0.0) {
                     // A faster link also takes less of the parent's port: the derivative of -x / b is x / b^2.
-                    let port = 1.0 / self.stations[child].receive;
+                    let port = self.stations[child].port;
                     let c = tree.order[child] as usize;
                     rates.gain_per_receive_mb_per_s[c] += value * prices.send * flow[child] * port * port / size;
                 }

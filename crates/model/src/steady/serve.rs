@@ -54,10 +54,10 @@ pub(crate) fn rate(station: &Station, won: f64, sent: f64) -> f64 {
     ((station.compute + won) * station.unit).min(link)
 }
 
-/// Serves in the order given until the node can just take `rate`, which is at most its best; the sum of the flows.
+/// Serves in the order given until the node can just take `rate`, which is at most its best.
 ///
-/// For single-port sends and a rate below the best, the order may break (2) or (3) on the way; then `None`.
-pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &mut [f64]) -> Option<f64> {
+/// For single-port sends and a rate below the best, the order may break (2) or (3) on the way; then `false`.
+pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &mut [f64]) -> bool {
     flows.fill(0.0);
     let mut wanted = station.per_task() * rate - station.compute;
     let (mut port_room, mut sent) = (station.send, 0.0);
@@ -72,5 +72,5 @@ pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &m
         port_room = (port_room - amount * offer.port).max(0.0);
     }
     let scale = station.compute + station.per_task() * rate;
-    (wanted <= 1e-13 * scale && sent <= station.may_send(rate) * (1.0 + 1e-13)).then_some(sent)
+    wanted <= 1e-13 * scale && sent <= station.may_send(rate) * (1.0 + 1e-13)
 }

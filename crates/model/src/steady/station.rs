@@ -25,6 +25,10 @@ pub(crate) struct Station {
     pub send: f64,
     /// 1 / (1 + rho): tasks that a unit of the compute rate does, reception included.
     pub unit: f64,
+    /// Tasks that the parent itself loses per task sent here: IR_s Z C of the parent; 0 at the root.
+    pub cost: f64,
+    /// Room of the parent's port that a task takes.
+    pub port: f64,
 }
 
 /// A child that is worth sending to.

@@ -24,8 +24,6 @@ pub(crate) struct Walk {
     pub ports: Ports,
     pub task: Task,
     pub stations: Vec<Station>,
-    /// Per node: what a task sent to it costs its parent, IR_s Z C.
-    pub cost: Vec<f64>,
     /// Children of the node at place p stand at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
 }
@@ -39,6 +37,10 @@ pub(crate) struct Up {
     /// Children in the order of service, in the parent's range; `served[p]` of them are worth it.
     pub order: Vec<u32>,
     pub served: Vec<u32>,
+    /// Place of each node in its parent's order, from 1.
+    pub rank: Vec<u32>,
+    /// What each node sends at its best.
+    pub sent: Vec<f64>,
 }
 
 /// The shape of a tree given by its parents' indices.
@@ -85,42 +87,32 @@ impl Walk {
     pub fn new(columns: &Columns<'_>, tree: &Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
         let (size, work) = (task.size_mb(), task.work_units());
-        let mut walk = Self {
-            ports,
-            task,
-            stations: Vec::with_capacity(count),
-            cost: vec![0.0; count],
-            first: Vec::with_capacity(count + 1),
-        };
+        let mut walk = Self { ports, task, stations: Vec::with_capacity(count), first: Vec::with_capacity(count + 1) };
         let (mut next, mut fine) = (1, true);
         for &node in &tree.order {
             let n = node as usize;
             let (compute, drop) = (columns.compute_per_s[n] / work, columns.receive_limit_drop[n]);
-            let (mut receive, mut rho) = (f64::INFINITY, 0.0);
+            let (mut receive, mut rho, mut cost) = (f64::INFINITY, 0.0, 0.0);
             if node != tree.root {
+                let (ir_receive, ir_send) = (columns.ir_receive_s_per_mb[n], columns.ir_send_s_per_mb[n]);
+                let parents_compute = columns.compute_per_s[tree.parent[n] as usize] / work;
                 receive = columns.receive_limit_mb_per_s[n] / size;
-                rho = share(columns.ir_receive_s_per_mb[n] * size * compute);
-                fine &= PERMITTED.contains(&receive) & (columns.ir_receive_s_per_mb[n] >= 0.0);
+                rho = share(ir_receive * size * compute);
+                cost = share(ir_send * size * parents_compute);
+                fine &= PERMITTED.contains(&receive) & (ir_receive >= 0.0) & (ir_send >= 0.0);
             }
             let send = match ports {
                 Ports::Single => 1.0,
                 Ports::Multi => columns.send_limit_mb_per_s[n] / size,
             };
-            fine &= permitted(compute) & permitted(rho) & permitted(drop);
+            fine &= permitted(compute) & permitted(rho) & permitted(cost) & permitted(drop);
             fine &= PERMITTED.contains(&send) | (send == f64::INFINITY);
-            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho) });
+            let port = if ports == Ports::Single { 1.0 / receive } else { 1.0 };
+            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho), cost, port });
             walk.first.push(next);
             next += tree.children(node).len() as u32;
         }
         walk.first.push(next);
-        for place in 0..count {
-            let taken_per_ir = size * walk.stations[place].compute;
-            for child in walk.children(place) {
-                let ir_send = columns.ir_send_s_per_mb[tree.order[child] as usize];
-                walk.cost[child] = share(ir_send * taken_per_ir);
-                fine &= (ir_send >= 0.0) & permitted(walk.cost[child]);
-            }
-        }
         if !fine {
             refused(columns, tree.root as usize, ports)?;
             walk.extremes(tree)?;
@@ -130,14 +122,14 @@ impl Walk {
 
     /// The first rate whose sums and products could overflow.
     fn extremes(&self, tree: &Tree) -> Result<(), ModelError> {
-        for (place, (station, &cost)) in self.stations.iter().zip(&self.cost).enumerate() {
+        for (place, station) in self.stations.iter().enumerate() {
             for (what, value, may_be_infinite) in [
                 ("the compute rate", station.compute, false),
                 ("the receive limit", station.receive, place == 0),
                 ("the send limit", station.send, true),
                 ("receive_limit_drop", station.drop, false),
                 ("the interference of receiving", station.rho, false),
-                ("the parent's interference of sending", cost, false),
+                ("the parent's interference of sending", station.cost, false),
             ] {
                 let unlimited = may_be_infinite && value == f64::INFINITY;
                 if !(permitted(value) || unlimited) {
@@ -153,33 +145,34 @@ impl Walk {
     }
 
     pub fn offer(&self, place: usize, limit: f64) -> Offer {
-        let (cost, link) = (self.cost[place], self.stations[place].receive);
-        let (port, per_port) = match self.ports {
-            Ports::Single => (1.0 / link, link),
-            Ports::Multi => (1.0, 1.0),
-        };
+        let Station { cost, port, receive, .. } = self.stations[place];
+        let per_port = if self.ports == Ports::Single { receive } else { 1.0 };
         Offer { child: place as u32, cost, port, per_port, limit }
     }
 
     /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
     fn priority(&self, place: usize) -> f64 {
-        match self.ports {
-            Ports::Single => (1.0 - self.cost[place]) * self.stations[place].receive,
-            Ports::Multi => 1.0 - self.cost[place],
-        }
+        let Station { cost, receive, .. } = self.stations[place];
+        if self.ports == Ports::Single { (1.0 - cost) * receive } else { 1.0 - cost }
     }
 
     /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
     pub fn never_send(&self, place: usize) -> bool {
-        self.cost[place] >= 1.0
+        self.stations[place].cost >= 1.0 // the root's is 0
     }
 
     /// Best rate of every subtree, leaves first.
     pub fn up(&self, method: Method) -> Up {
         let count = self.stations.len();
         let idle = Best { rate: 0.0, stop: Stop::Filled, side: None, port_price: 0.0 };
-        let mut up =
-            Up { best: vec![idle; count], flow: vec![0.0; count], order: vec![0; count], served: vec![0; count] };
+        let mut up = Up {
+            best: vec![idle; count],
+            flow: vec![0.0; count],
+            order: vec![0; count],
+            served: vec![0; count],
+            rank: vec![0; count],
+            sent: vec![0.0; count],
+        };
         let exact_single = method == Method::Exact && self.ports == Ports::Single;
         let (mut keyed, mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Vec::new(), Balance::default());
         for place in (0..count).rev() {
@@ -209,8 +202,10 @@ impl Walk {
                 true => single::best(station, &offers, &mut balance, &mut flows),
                 false => serve(station, &offers, &mut flows),
             };
+            let mut sent = 0.0;
             for (offer, &flow) in offers.iter().zip(&flows) {
                 up.flow[offer.child as usize] = flow;
+                sent += flow;
             }
             if let Some((kind, price)) = best.side.filter(|&(_, price)| exact_single && price > 0.0) {
                 for (entry, offer) in keyed.iter_mut().zip(&offers) {
@@ -218,9 +213,11 @@ impl Walk {
                 }
                 highest_first(&mut keyed);
             }
-            for (place, &(_, child)) in up.order[range].iter_mut().zip(&keyed) {
+            for (rank, (place, &(_, child))) in (1..).zip(up.order[range].iter_mut().zip(&keyed)) {
                 *place = child;
+                up.rank[child as usize] = rank;
             }
+            up.sent[place] = sent;
             up.served[place] = offers.len() as u32;
             up.best[place] = best;
         }
@@ -251,63 +248,58 @@ impl Walk {
             limited_by: vec![LimitedBy::Compute; count],
             ..Rates::default()
         };
-        let flow = self.down(&up);
+        let (flow, sent) = self.down(&up);
         for (place, &node) in tree.order.iter().enumerate() {
             let n = node as usize;
-            let children = self.children(place);
-            let sent: f64 = flow[children.clone()].iter().sum();
             rates.received_tasks_per_s[n] = flow[place];
-            rates.computed_tasks_per_s[n] = (flow[place] - sent).max(0.0);
-            rates.never_send[n] = place > 0 && self.never_send(place);
+            rates.computed_tasks_per_s[n] = (flow[place] - sent[place]).max(0.0);
+            rates.rank[n] = up.rank[place];
+            rates.never_send[n] = self.never_send(place);
             rates.limited_by[n] = self.limited_by(place, flow[place], &up.best[place]);
-            let served = &up.order[children.start..children.start + up.served[place] as usize];
-            for (rank, &child) in (1..).zip(served) {
-                rates.rank[tree.order[child as usize] as usize] = rank;
-            }
         }
         self.gains(tree, &up, &worth, &flow, &mut rates);
         Ok(rates)
     }
 
-    /// What each node gets, root first: all that its parent's best gives it, or less where the parent gets less.
-    pub fn down(&self, up: &Up) -> Vec<f64> {
-        let mut flow = vec![0.0; self.stations.len()];
+    /// What each node gets and sends: all that its parent's best gives it, or less where the parent gets less.
+    fn down(&self, up: &Up) -> (Vec<f64>, Vec<f64>) {
+        let (mut flow, mut sent) = (up.flow.clone(), up.sent.clone());
         flow[0] = up.best[0].rate;
         let (mut offers, mut flows) = (Vec::new(), Vec::new());
         for place in 0..flow.len() {
-            let range = self.children(place);
-            if range.is_empty() || flow[place] == 0.0 {
-                continue;
-            }
             if flow[place] >= up.best[place].rate {
-                flow[range.clone()].copy_from_slice(&up.flow[range]);
                 continue;
             }
+            let range = self.children(place);
             let station = &self.stations[place];
+            let wanted = station.per_task() * flow[place] - station.compute;
+            if wanted <= 0.0 {
+                flow[range].fill(0.0);
+                sent[place] = 0.0;
+                continue;
+            }
             let served = &up.order[range.start..range.start + up.served[place] as usize];
             offers.clear();
             offers.extend(served.iter().map(|&c| self.offer(c as usize, up.best[c as usize].rate)));
             flows.clear();
             flows.resize(offers.len(), 0.0);
-            if serve_to(station, &offers, flow[place], &mut flows).is_some() {
+            if serve_to(station, &offers, flow[place], &mut flows) {
                 for (offer, &amount) in offers.iter().zip(&flows) {
                     flow[offer.child as usize] = amount;
                 }
             } else {
                 // In proportion to the best flows: always possible, as all constraints allow scaling down.
-                let (rate, per_task) = (up.best[place].rate, station.per_task());
-                let needed = per_task * flow[place] - station.compute;
-                let share = (needed / (per_task * rate - station.compute)).clamp(0.0, 1.0);
-                for child in range {
-                    flow[child] = share * up.flow[child];
-                }
+                let most = station.per_task() * up.best[place].rate - station.compute;
+                let share = (wanted / most).clamp(0.0, 1.0);
+                flow[range.clone()].iter_mut().for_each(|flow| *flow *= share);
             }
+            sent[place] = flow[range].iter().sum();
         }
-        flow
+        (flow, sent)
     }
 
     fn limited_by(&self, place: usize, received: f64, best: &Best) -> LimitedBy {
-        if place > 0 && self.never_send(place) {
+        if self.never_send(place) {
             return LimitedBy::NeverSend;
         }
         if received < best.rate {
