@@ -115,7 +115,7 @@ def main() -> None:
             ratios = {}
             for name in ("iperf3", "iperf3_same_buffers"):
                 pairs = zip(samples["crosswind"], samples[name], strict=True)
-                ratios[name] = statistics.median(ours / theirs for ours, theirs in pairs)
+                ratios[name] = statistics.median(own / other for own, other in pairs)
             cases.append(
                 {
                     "direction": direction,

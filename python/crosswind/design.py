@@ -29,7 +29,7 @@ ROUND_TRIPS_PER_BLOCK = 20
 ROUND_TRIPS_TO_SETTLE = 6
 UNITS_PER_BLOCK = 5
 
-STEPS_WHERE_CPU_LIMITS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
+STEPS_WHERE_CPU_LIMITS = (1.0, 2.0, 5.0)
 PART_WHERE_CPU_LIMITS = 0.5
 PART_WHERE_WIRE_LIMITS = 0.9
 
@@ -91,8 +91,8 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     """Return the highest paced rate of a ladder, MB/s: the same from run to run, and within reach.
 
     Slopes over different ranges of a bent curve differ, and the unpaced rate itself moves by tens of per cent from run
-    to run where the CPU limits it; so the top is then half of it, rounded down to a coarse step (1, 1.5, 2, 3, 5, 7
-    times a power of ten). Where the wire limits it, it is steady, and 0.9 of it, rounded down to two digits, shows more
+    to run where the CPU limits it; so the top is then half of it, rounded down to a coarse step (1, 2 or 5 times
+    a power of ten). Where the wire limits it, it is steady, and 0.9 of it, rounded down to two digits, shows more
     of the range.
 
     Parameters

@@ -117,7 +117,7 @@ def test_both_directions_alone_take_turns_and_come_together_at_last(tmp_path):
 
 
 def test_both_measures_them_only_together(tmp_path):
-    found = measure(direction="both", **BRIEF)
+    found = measure(direction="both", matrix=64, max_seconds=8.0)
     phases = set(check_sound(found, tmp_path)["phase"])
     assert "together" in phases
     assert "ladder" not in phases
