@@ -101,7 +101,7 @@ def main() -> None:
         address = stack.enter_context(peer_process([THERE]))
         for direction in ("receive", "send"):
             contestants = {
-                "crosswind": lambda d=direction: ours(address, d, None, SECONDS),
+                "crosswind": lambda d=direction, ours=ours: ours(address, d, None, SECONDS),
                 "iperf3": lambda d=direction: iperf3(d, None),
                 "iperf3_same_buffers": lambda d=direction: iperf3(d, SOCKET_BUFFER_BYTES),
             }

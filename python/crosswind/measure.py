@@ -552,7 +552,7 @@ def _rates(rows: list[dict[str, Any]], channel: int) -> list[float]:
     def seconds(row: dict[str, Any]) -> float:
         foreign: float = row["foreign_cpu_s"]
         left: float = row["dt_s"] - (foreign if math.isfinite(foreign) else 0.0)
-        return max(left, LEAST_SHARE * row["dt_s"])
+        return max(left, LEAST_SHARE * float(row["dt_s"]))
 
     return [row[f"channel{channel}_mb"] / seconds(row) for row in rows]
 
