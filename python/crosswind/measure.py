@@ -277,8 +277,11 @@ class _Session:
         self.recording.add(self.probe.take())
         unit_s = self._unit_s()
         self.timing = design.timing(0.0, unit_s)
-        for _ in range(max(round(BARE_S * scale / self.timing.block_s), 3)):
-            self.block(silent, "bare")
+        for _ in range(CALIBRATE_TRIES):
+            for _ in range(max(round(BARE_S * scale / self.timing.block_s), 3)):
+                self.block(silent, "bare")
+            if any(row["work"] > 0 and not row["settling"] for row in self._new_rows()):
+                break
         self.tell(0.0, "connecting")
         self.probe.connect()
         self.timing = design.timing(max(peer["rtt_s"] for peer in self.probe.header()["peers"]), unit_s)
