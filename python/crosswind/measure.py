@@ -45,8 +45,8 @@ CONGESTION_CONTROL = "cubic"
 """Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach."""
 
 WARM_UP_S = 1.0
-TRAFFIC_WARM_UP_S = 3.0
-"""Seen: sending costs 0.5 to 1 s of CPU per GB for the first 0.3 to 3 s of traffic in a guest, and 0.13 s/GB then."""
+TRAFFIC_WARM_UP_S = 1.0
+"""Seen, cause unknown: sending costs 0.5 to 1 s of CPU per GB in the first 0.3 to 1 s of traffic, and 0.13 s/GB then."""
 BARE_S = 1.0
 CALIBRATE_BLOCKS = 8
 CALIBRATE_BLOCK_S = 0.15
@@ -347,7 +347,7 @@ class _Session:
         )
 
     def _warm_traffic(self, channel: int, scale: float) -> None:
-        """Let packets' memory settle: a guest's first use of a page costs its host a fault, for seconds of traffic."""
+        """Move bytes for a moment before any are counted: the first second of traffic was seen to cost more."""
         levels: Levels = [0.0] * len(self.channels)
         levels[channel] = self.tops[channel] or design.UNPACED
         for _ in range(round(TRAFFIC_WARM_UP_S * scale / self.timing.block_s)):
