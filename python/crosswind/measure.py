@@ -46,7 +46,7 @@ CONGESTION_CONTROL = "cubic"
 
 WARM_UP_S = 1.0
 TRAFFIC_WARM_UP_S = 1.0
-"""Seen, cause unknown: sending costs 0.5 to 1 s of CPU per GB in the first 0.3 to 1 s of traffic, and 0.13 s/GB then."""
+"""Seen, cause unknown: in its first second, sending costs 0.5 to 1 s of CPU per GB, and 0.13 s/GB then."""
 BARE_S = 1.0
 CALIBRATE_BLOCKS = 8
 CALIBRATE_BLOCK_S = 0.15
