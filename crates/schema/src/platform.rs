@@ -253,7 +253,7 @@ impl Platform {
                     warnings.push(Warning::new(
                         "interference-exceeds-compute",
                         format!(
-                            "node {:?}: {what} {} s/MB times the link's {} MB/s is {product:.3}: at full rate it would take \
+                            "node {:?}: {what} {:.3e} s/MB times the link's {:.2} MB/s is {product:.3}: at full rate it would take \
                              more than all of {who} computation",
                             node.name, rate.get(), limit.get()
                         ),

@@ -65,12 +65,14 @@ def fit(
 def print_fit(fit: Any) -> None:
     """Print the interference rates in the form of the papers' table 2, then what each costs."""
     columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
-    columns += [("StDev", "right"), ("MaxErr", "right"), ("up to MB/s", "right"), ("loss there", "right")]
-    columns += [("us/call", "right"), ("s/GB", "right"), ("us/wake-up", "right"), ("estimator", "left")]
+    columns += [("StDev", "right"), ("MaxErr", "right"), ("at MB/s", "right"), ("loss there", "right")]
+    columns += [("CPU s/GB", "right"), ("us/call", "right"), ("us/wake-up", "right"), ("time base", "left")]
     rows = []
     for channel in fit.channels:
         low, high = channel.ir_ci95
         bound = channel.upper_bound
+        cost = channel.cost
+        apart = cost is not None and cost.separable  # else the parts are a guess, and only the whole is known
         rows.append(
             [
                 channel.peer,
@@ -80,11 +82,11 @@ def print_fit(fit: Any) -> None:
                 f"{channel.intercept:.4f}",
                 f"{channel.std_dev:.4f}",
                 f"{channel.max_error:.4f}",
-                f"{channel.transfer_max_mb_per_s:.0f}",
+                f"{channel.range_mb_per_s[1]:.0f}",
                 f"{100 * channel.loss_at_top:.1f} %",
-                f"{channel.cost_per_call_us:.2f}",
-                f"{channel.cost_per_gb_s:.3f}",
-                f"{channel.cost_per_wakeup_us:.2f}",
+                f"{cost.all_in_per_gb_s:.3f}" if cost else "",
+                f"{channel.cost_per_call_us:.2f}" if apart else "-",
+                f"{channel.cost_per_wakeup_us:.2f}" if apart else "-",
                 channel.estimator,
             ]
         )
