@@ -50,7 +50,9 @@ class Measurement(Tabular):
                 raise DescriptionError(
                     f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one"
                 ) from None
-            raise DescriptionError(f"{path}: is no Parquet file: {error}", "no-measurement") from None
+            why = str(error).splitlines()[0].split(": ")[-1]
+            hint = "`crosswind measure -o FILE` makes one; a file that was cut short cannot be read"
+            raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-measurement", hint) from None
         text = (samples.schema.metadata or {}).get(_KEY)
         if text is None:
             raise DescriptionError(

@@ -95,6 +95,10 @@ def measure(
     traffic_nice: Annotated[int, typer.Option(help="Nice level of the traffic.", min=-20, max=19)] = 0,
     socket_buffer: Annotated[str | None, typer.Option(help="Socket buffers, bytes; else the probe's default.")] = None,
     congestion_control: Annotated[str | None, typer.Option(help="Such as cubic, bbr.")] = None,
+    top: Annotated[
+        float | None,
+        typer.Option(help="Top of the ladder, MB/s; give it to compare settings. Else found by calibration."),
+    ] = None,
     target: Annotated[float, typer.Option(help="Stop when the 95 % interval is within this part of IR.")] = 0.05,
     loss_target: Annotated[float, typer.Option(help="... or the loss at full rate is known to this part.")] = 0.01,
     max_seconds: Annotated[float, typer.Option(help="Stop at the latest then.", min=1, max=86400)] = 60.0,
@@ -130,6 +134,7 @@ def measure(
         "traffic_nice": traffic_nice,
         "socket_buffer_bytes": parse_bytes(socket_buffer, "--socket-buffer") if socket_buffer else None,
         "congestion_control": congestion_control,
+        "top_mb_per_s": top,
         "target": target,
         "loss_target": loss_target,
         "max_seconds": max_seconds,
