@@ -22,6 +22,7 @@ pub fn fork_throughput(platform: &Platform, task: Task, order: Order) -> Result<
     let name = match order {
         Order::RootOnly => return Ok(greedy.root_only_tasks_per_s),
         Order::Interference => return Ok(greedy.throughput_tasks_per_s),
+        Order::Planned => return Ok(plan(platform, task, Ports::Single, Method::Exact)?.throughput_tasks_per_s),
         Order::InterferenceRate => "interference-rate",
         Order::Bandwidth => "bandwidth",
         Order::Compute => "compute",

@@ -62,7 +62,7 @@ fn fork_throughput(
     task_work: f64,
     order: &str,
 ) -> PyResult<f64> {
-    let permitted = "interference, interference-rate, bandwidth, compute, root-only";
+    let permitted = "interference, interference-rate, bandwidth, compute, root-only, planned";
     let order: Order = word(py, "order", order, permitted)?;
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
     let platform = &platform.get().0;

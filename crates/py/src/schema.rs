@@ -1,6 +1,6 @@
 //! `crosswind-schema` for Python.
 
-use crosswind_schema::{Experiment, Measurement, Plan, Platform, json_schema};
+use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -49,11 +49,55 @@ pub fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
 }
 
-/// Checks an experiment; its canonical form as JSON.
+/// A checked experiment; `crosswind.Experiment` wraps it.
+#[pyclass(frozen, name = "Experiment", module = "crosswind._core")]
+pub struct PyExperiment(pub Experiment);
+
+#[pymethods]
+impl PyExperiment {
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "experiment.toml"))]
+    fn from_toml(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Experiment::from_toml(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "experiment"))]
+    fn from_json(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Experiment::from_json(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        json(&self.0)
+    }
+
+    /// How many runs the sweep and the repetitions make.
+    fn __len__(&self) -> usize {
+        self.0.runs().map_or(usize::MAX, |runs| runs as usize)
+    }
+
+    /// One run: `(params as JSON pairs, experiment without a sweep as JSON)`.
+    fn point(&self, py: Python<'_>, number: u64) -> PyResult<(String, String)> {
+        if self.0.runs().is_none_or(|runs| number >= runs) {
+            return Err(pyo3::exceptions::PyIndexError::new_err(number));
+        }
+        let point = self.0.point(number).map_err(|e| errors::description(py, &e))?;
+        Ok((json(&point.params)?, json(&point.experiment)?))
+    }
+}
+
+/// Checks a file of runs; its canonical form as JSON.
 #[pyfunction]
-fn read_experiment(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
-    let experiment = Experiment::from_toml(text, file).map_err(|e| errors::description(py, &e))?;
-    json(&experiment)
+fn read_runs(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let runs = Runs::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&runs)
+}
+
+/// Checks a trace's header; its canonical form as JSON.
+#[pyfunction]
+fn read_trace_header(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let header = Trace::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&header)
 }
 
 /// Checks a measurement's header; its canonical form as JSON.
@@ -79,9 +123,11 @@ fn schema_of(kind: &str) -> PyResult<String> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlatform>()?;
+    module.add_class::<PyExperiment>()?;
     module.add("LARGEST_DESCRIPTION_BYTES", crosswind_schema::LARGEST_BYTES)?;
     for function in [
-        wrap_pyfunction!(read_experiment, module)?,
+        wrap_pyfunction!(read_runs, module)?,
+        wrap_pyfunction!(read_trace_header, module)?,
         wrap_pyfunction!(read_measurement_header, module)?,
         wrap_pyfunction!(read_plan, module)?,
         wrap_pyfunction!(schema_of, module)?,

@@ -79,9 +79,15 @@ impl Problem {
         DescriptionError { file: None, line: None, column: None, field: Some(field), problem: Box::new(self) }
     }
 
+    /// The problem at a line and column, from 1.
+    pub(crate) fn at_line(self, line: usize, column: usize) -> DescriptionError {
+        let (line, column) = (Some(line), Some(column));
+        DescriptionError { file: None, line, column, field: None, problem: Box::new(self) }
+    }
+
     fn hint(&self) -> Option<String> {
         Some(match self {
-            Self::Empty => "a platform starts with `schema_version = 1` and a `name`; see `examples/`".into(),
+            Self::Empty => "a description starts with `schema_version = 1` and a `name`; see `examples/`".into(),
             Self::TooLarge { .. } => {
                 "is this the right file? Large platforms are written with a `[[node]]` table per node".into()
             }

@@ -3,10 +3,10 @@
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::{Experiment, Measurement, Plan, Platform};
+use crate::{Experiment, Measurement, Plan, Platform, Runs, Trace};
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 4] = ["platform", "experiment", "measurement", "plan"];
+pub const KINDS: [&str; 6] = ["platform", "experiment", "measurement", "plan", "runs", "trace"];
 
 /// The JSON Schema of a file kind, or `None` for a kind that does not exist.
 #[must_use]
@@ -16,6 +16,8 @@ pub fn of(kind: &str) -> Option<Value> {
         "experiment" => schema_for!(Experiment).to_value(),
         "measurement" => schema_for!(Measurement).to_value(),
         "plan" => schema_for!(Plan).to_value(),
+        "runs" => schema_for!(Runs).to_value(),
+        "trace" => schema_for!(Trace).to_value(),
         _ => return None,
     })
 }

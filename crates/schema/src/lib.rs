@@ -9,6 +9,9 @@
 //! | Experiment | `experiment.toml` | [`experiment`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
+//! | Runs | `runs.json` | [`run`] |
+//! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
+//! | Tasks | `tasks.csv` | [`tasks_file`] |
 
 pub mod error;
 pub mod experiment;
@@ -20,6 +23,9 @@ mod place;
 pub mod plan;
 pub mod platform;
 mod read;
+pub mod run;
+pub mod tasks_file;
+pub mod trace;
 pub mod units;
 
 pub use error::{DescriptionError, Warning};
@@ -28,6 +34,8 @@ pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
 pub use read::LARGEST_BYTES;
+pub use run::{Run, Runs};
+pub use trace::Trace;
 
 /// The version of every file that this build reads and writes.
 pub const SCHEMA_VERSION: u64 = 1;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{DescriptionError, Problem, Warning, nearest};
 use crate::read;
-use crate::units::{MegabytesPerSecond, Quantity, Ratio, SecondsPerMegabyte, WorkPerSecond};
+use crate::units::{MegabytesPerSecond, Quantity, Ratio, Seconds, SecondsPerMegabyte, WorkPerSecond};
 
 /// A tree of nodes; the root holds the input data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -44,12 +44,19 @@ pub struct Node {
     /// MB/s of receive limit lost per MB/s sent to children; 0: sending does not slow receiving.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub receive_limit_drop: Ratio,
+    /// Seconds that a message takes beside its bytes' own time, to or from the parent.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub latency_s: Seconds,
     /// Fraction of its compute rate lost per MB/s received (IR_r of the paper).
     #[serde(default)]
     pub ir_receive_s_per_mb: SecondsPerMegabyte,
     /// Fraction of the parent's compute rate lost per MB/s that the parent sends to this node (IR_s(i) of the paper).
     #[serde(default)]
     pub ir_send_s_per_mb: SecondsPerMegabyte,
+}
+
+fn is_none(latency: &Seconds) -> bool {
+    latency.get() == 0.0
 }
 
 fn is_zero(ratio: &Ratio) -> bool {
@@ -184,7 +191,7 @@ impl Platform {
     }
 
     /// Checks what a single field cannot tell.
-    fn check(&self) -> Result<(), DescriptionError> {
+    pub(crate) fn check(&self) -> Result<(), DescriptionError> {
         read::version(self.schema_version)?;
         self.tree()?;
         for (at, node) in self.nodes.iter().enumerate() {

@@ -23,7 +23,8 @@ fn too_large(bytes: usize, limit: usize) -> DescriptionError {
     whole(Problem::TooLarge { megabytes: bytes as f64 / 1e6, limit: limit / 1_000_000 })
 }
 
-fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
+/// A file's bytes as text: UTF-8, not empty, not too large.
+pub fn text(bytes: &[u8]) -> Result<&str, DescriptionError> {
     if bytes.len() > LARGEST_BYTES {
         return Err(too_large(bytes.len(), LARGEST_BYTES));
     }

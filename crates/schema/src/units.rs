@@ -89,20 +89,62 @@ quantity!(/// An amount of data. 1 MB is 10^6 bytes.
     Megabytes, "MB", 0.0, exclusive: true);
 quantity!(/// An amount of work, in the units that the kernel counts.
     WorkUnits, "work units", 0.0, exclusive: true);
+quantity!(/// An amount of data that may be nothing. 1 MB is 10^6 bytes.
+    MegabytesOrNone, "MB", 0.0, exclusive: false);
+quantity!(/// Seconds of a platform in one second of the clock.
+    TimeScale, "", 0.0, exclusive: true);
 quantity!(/// A duration.
     Seconds, "s", 0.0, exclusive: false);
 quantity!(/// A ratio of two quantities of the same unit.
     Ratio, "", 0.0, exclusive: false);
 
-impl Default for SecondsPerMegabyte {
-    fn default() -> Self {
-        Self(0.0)
+macro_rules! default {
+    ($($name:ident: $value:literal),*) => {
+        $(impl Default for $name {
+            fn default() -> Self {
+                Self($value)
+            }
+        })*
+    };
+}
+
+default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
+
+/// Standard deviation of a logarithm, 0 to 5: a factor of 150 either way.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Sigma(f64);
+
+impl Sigma {
+    /// The largest permitted value.
+    pub const MAXIMUM: f64 = 5.0;
+
+    /// The bare number.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
     }
 }
 
-impl Default for Ratio {
-    fn default() -> Self {
-        Self(0.0)
+impl<'de> Deserialize<'de> for Sigma {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        if (0.0..=Self::MAXIMUM).contains(&value) {
+            return Ok(Self(value));
+        }
+        Err(D::Error::custom(format!("is {value}; it must be 0 to {}", Self::MAXIMUM)))
+    }
+}
+
+impl schemars::JsonSchema for Sigma {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sigma".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0.0, "maximum": Self::MAXIMUM })
     }
 }
 

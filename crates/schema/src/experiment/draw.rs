@@ -1,0 +1,121 @@
+//! The tasks of a run: the one place where sizes and works are drawn, for the simulator and for live runs alike.
+//!
+//! Same workload and seed, same bytes, on every machine: a counter-based generator, and logarithms from `libm` rather
+//! than from the system. Sizes and works come from two streams, so that changing one leaves the other as it was.
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{RngCore, SeedableRng};
+
+use super::workload::{Amount, Distribution, Source, Workload};
+use crate::error::{DescriptionError, Problem};
+use crate::tasks_file;
+use crate::units::Quantity;
+
+const SIZES: u64 = 0;
+const WORKS: u64 = 1;
+/// Draws are kept below this, so that no sum of them overflows.
+const LARGEST: f64 = 1e15;
+
+/// One amount for each task.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// All alike.
+    Same(f64),
+    /// One after the other.
+    Each(Vec<f64>),
+}
+
+impl Column {
+    /// The amount of a task; tasks count from 0.
+    #[must_use]
+    pub fn get(&self, task: u64) -> f64 {
+        match self {
+            Self::Same(amount) => *amount,
+            Self::Each(amounts) => amounts.get(task as usize).copied().unwrap_or(f64::NAN),
+        }
+    }
+}
+
+/// The tasks of a run. Their numbers are their places, from 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tasks {
+    /// How many.
+    pub count: u64,
+    /// Input of each, MB.
+    pub size_mb: Column,
+    /// Work of each, work units.
+    pub work: Column,
+}
+
+impl Tasks {
+    /// Draws the tasks of a workload. `file` holds the bytes of its `tasks_file`, when it names one.
+    ///
+    /// Drawn sizes are whole bytes, at least one.
+    ///
+    /// # Errors
+    /// What is wrong with the workload, or with the file of tasks, with its line.
+    pub fn draw(workload: &Workload, seed: u64, file: Option<&[u8]>) -> Result<Self, DescriptionError> {
+        match workload.source()? {
+            Source::File(path) => {
+                let bytes = file.ok_or_else(|| Problem::Missing.at("workload.tasks_file".into()).in_file(path))?;
+                tasks_file::read(bytes, path)
+            }
+            Source::Drawn { tasks, size, work } => Ok(Self {
+                count: tasks,
+                size_mb: column(&size, tasks, seed, SIZES, whole_bytes),
+                work: column(&work, tasks, seed, WORKS, |work| work),
+            }),
+        }
+    }
+
+    /// Sum of all sizes, MB.
+    #[must_use]
+    pub fn total_mb(&self) -> f64 {
+        self.total(&self.size_mb)
+    }
+
+    /// Sum of all works, work units.
+    #[must_use]
+    pub fn total_work(&self) -> f64 {
+        self.total(&self.work)
+    }
+
+    fn total(&self, column: &Column) -> f64 {
+        match column {
+            Column::Same(amount) => amount * self.count as f64,
+            Column::Each(amounts) => amounts.iter().sum(),
+        }
+    }
+}
+
+fn whole_bytes(size_mb: f64) -> f64 {
+    (size_mb * 1e6).round().max(1.0) / 1e6
+}
+
+fn column<Q: Quantity>(amount: &Amount<Q>, tasks: u64, seed: u64, stream: u64, fit: impl Fn(f64) -> f64) -> Column {
+    match amount {
+        Amount::Fixed(value) => Column::Same(value.get()),
+        Amount::Drawn(distribution) => {
+            let mut random = ChaCha8Rng::seed_from_u64(seed);
+            random.set_stream(stream);
+            Column::Each((0..tasks).map(|_| fit(one(distribution, &mut random).clamp(1e-12, LARGEST))).collect())
+        }
+    }
+}
+
+/// Above 0, at most 1.
+fn unit(random: &mut ChaCha8Rng) -> f64 {
+    ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+}
+
+fn one<Q: Quantity>(distribution: &Distribution<Q>, random: &mut ChaCha8Rng) -> f64 {
+    match distribution {
+        Distribution::Uniform { low, high } => low.get() + (high.get() - low.get()) * unit(random),
+        Distribution::Exponential { mean } => -mean.get() * libm::log(unit(random)),
+        Distribution::Lognormal { median, sigma } => {
+            let radius = libm::sqrt(-2.0 * libm::log(unit(random)));
+            let normal = radius * libm::cos(std::f64::consts::TAU * unit(random));
+            median.get() * libm::exp(sigma.get() * normal)
+        }
+    }
+}

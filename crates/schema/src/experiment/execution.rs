@@ -1,0 +1,43 @@
+//! Execution: how a live run computes. Simulations ignore it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Problem};
+use crate::units::{Quantity, TimeScale};
+
+/// What an agent does for the work of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compute {
+    /// Sleeps for as long as the platform's rates and the interference law say; links are paced.
+    #[default]
+    Emulated,
+    /// The synthetic kernel of the measurements.
+    Diagonals,
+    /// Arithmetic in registers.
+    Burn,
+    /// Streams through memory.
+    Triad,
+}
+
+/// How a live run computes.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Execution {
+    /// What an agent does for the work of a task.
+    pub compute: Compute,
+    /// Seconds of the platform in one second of the clock: 10 runs ten times as fast. Emulated runs only.
+    pub time_scale: TimeScale,
+}
+
+impl Execution {
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let scale = self.time_scale.get();
+        if self.compute != Compute::Emulated && scale != 1.0 {
+            let problem = format!("is {scale}; it must be 1 unless execution.compute is \"emulated\"");
+            return Err(Problem::Value(problem).at("execution.time_scale".into()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Policy: who decides which task goes where, and how far ahead.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Problem};
+use crate::plan::Ports;
+
+/// Which child is served next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// The derived optimum for the port mode.
+    #[default]
+    Interference,
+    /// The rule that the paper's experiments used: lowest `ir_send` first.
+    InterferenceRate,
+    /// Highest receive limit first.
+    Bandwidth,
+    /// Highest compute rate first.
+    Compute,
+    /// First come, first served.
+    Arrival,
+    /// The root computes everything.
+    RootOnly,
+    /// The exact rates of the plan, followed by deficit counters.
+    Planned,
+}
+
+impl Order {
+    /// Every order, in the order of the documentation.
+    pub const ALL: [Self; 7] = [
+        Self::Interference,
+        Self::InterferenceRate,
+        Self::Bandwidth,
+        Self::Compute,
+        Self::Arrival,
+        Self::RootOnly,
+        Self::Planned,
+    ];
+}
+
+/// Who decides, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Policy {
+    /// Which child is served next.
+    pub order: Order,
+    /// Sends at a time.
+    pub ports: Ports,
+    /// Bytes after which a send may be interrupted, KiB.
+    #[schemars(range(min = 1))]
+    pub chunk_kib: u64,
+    /// Tasks that a node asks for ahead of the one that it computes; absent: chosen from latency and rates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub buffer_tasks: Option<u64>,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { order: Order::Interference, ports: Ports::Single, chunk_kib: 512, buffer_tasks: None }
+    }
+}
+
+/// 1 TiB: far above every chunk that makes sense, and no overflow in bytes.
+const LARGEST_CHUNK_KIB: u64 = 1 << 30;
+/// More tasks ahead than any node could hold.
+const MOST_BUFFER_TASKS: u64 = 1 << 30;
+
+impl Policy {
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let within = |field: &str, value: u64, most: u64| {
+            if (1..=most).contains(&value) {
+                return Ok(());
+            }
+            Err(Problem::Value(format!("is {value}; it must be 1 to {most}")).at(field.into()))
+        };
+        within("policy.chunk_kib", self.chunk_kib, LARGEST_CHUNK_KIB)?;
+        self.buffer_tasks.map_or(Ok(()), |tasks| within("policy.buffer_tasks", tasks, MOST_BUFFER_TASKS))
+    }
+}

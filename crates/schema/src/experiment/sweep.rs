@@ -1,0 +1,235 @@
+//! Sweep: the values to try, and the grid of points that they make.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::{Execution, Experiment, Policy, Workload};
+use crate::error::{DescriptionError, Problem, nearest};
+use crate::read;
+
+/// The dotted paths that a sweep may vary; below a distribution's table its own fields too.
+pub const SWEPT: [&str; 13] = [
+    "execution.compute",
+    "execution.time_scale",
+    "platform",
+    "policy.buffer_tasks",
+    "policy.chunk_kib",
+    "policy.order",
+    "policy.ports",
+    "seed",
+    "workload.result_size_mb",
+    "workload.task_size_mb",
+    "workload.task_work",
+    "workload.tasks",
+    "workload.tasks_file",
+];
+
+/// More runs than this are a slip, not a wish.
+pub const MOST_RUNS: u64 = 1_000_000;
+
+/// Dotted path -> values, in the order of the file: the last path varies fastest.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sweep(pub Vec<(String, Vec<Value>)>);
+
+impl Sweep {
+    /// Whether nothing is varied.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Serialize for Sweep {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(path, values)| (path, values)))
+    }
+}
+
+// By hand, to keep the order of the file.
+impl<'de> Deserialize<'de> for Sweep {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Axes;
+        impl<'de> Visitor<'de> for Axes {
+            type Value = Sweep;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of dotted paths, each with an array of values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Self::Value, A::Error> {
+                let mut axes: Vec<(String, Vec<Value>)> = Vec::new();
+                while let Some(path) = table.next_key::<String>()? {
+                    if axes.iter().any(|(known, _)| *known == path) {
+                        return Err(A::Error::custom(format!("is a table that names {path:?} twice")));
+                    }
+                    axes.push((path, table.next_value()?));
+                }
+                Ok(Sweep(axes))
+            }
+        }
+        deserializer.deserialize_map(Axes)
+    }
+}
+
+impl JsonSchema for Sweep {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Sweep".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Dotted path -> values, in the order of the file: the last path varies fastest.",
+            "type": "object",
+            "additionalProperties": { "type": "array", "minItems": 1 }
+        })
+    }
+}
+
+/// One run of an experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// What the sweep set, in the order of the file.
+    pub params: Vec<(String, Value)>,
+    /// Which repetition, from 0.
+    pub repetition: u64,
+    /// The experiment without a sweep; its `seed` is this run's.
+    pub experiment: Experiment,
+}
+
+impl Experiment {
+    /// How many runs the sweep and the repetitions make; `None` beyond 2^64.
+    #[must_use]
+    pub fn runs(&self) -> Option<u64> {
+        self.sweep.0.iter().try_fold(self.repetitions, |runs, (_, values)| runs.checked_mul(values.len() as u64))
+    }
+
+    /// Every run, one after the other: the product of the swept values in the order of the file, the last path fastest,
+    /// and within each its repetitions. Repetition r has the seed `seed + r`, the same at every point, so that points
+    /// differ in nothing but what the sweep says.
+    pub fn points(&self) -> impl Iterator<Item = Result<Point, DescriptionError>> + '_ {
+        (0..self.runs().unwrap_or(0)).map(move |number| self.point(number))
+    }
+
+    /// The run of a number below [`Experiment::runs`], as [`Experiment::points`] yields it.
+    ///
+    /// # Errors
+    /// When values that are right alone are wrong together.
+    pub fn point(&self, number: u64) -> Result<Point, DescriptionError> {
+        let repetition = number % self.repetitions;
+        let mut rest = number / self.repetitions;
+        let mut params = Vec::with_capacity(self.sweep.0.len());
+        for (path, values) in self.sweep.0.iter().rev() {
+            let count = values.len() as u64;
+            params.push((path.clone(), values[(rest % count) as usize].clone()));
+            rest /= count;
+        }
+        params.reverse();
+        let mut experiment = self.alone();
+        for (path, value) in &params {
+            experiment.set(path, value)?;
+        }
+        experiment.check_point()?;
+        experiment.seed = experiment.seed.wrapping_add(repetition);
+        Ok(Point { params, repetition, experiment })
+    }
+
+    /// A copy without the sweep and the repetitions.
+    fn alone(&self) -> Self {
+        Self {
+            schema_version: self.schema_version,
+            name: self.name.clone(),
+            platform: self.platform.clone(),
+            seed: self.seed,
+            repetitions: 1,
+            workload: self.workload.clone(),
+            policy: self.policy.clone(),
+            execution: self.execution.clone(),
+            sweep: Sweep::default(),
+        }
+    }
+
+    /// Sets one swept field.
+    fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
+        let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+        match section {
+            "seed" => self.seed = parsed(value, path)?,
+            "platform" => self.platform = parsed(value, path)?,
+            "policy" => self.policy = with::<Policy>(&self.policy, rest, value, path)?,
+            "workload" => self.workload = with::<Workload>(&self.workload, rest, value, path)?,
+            "execution" => self.execution = with::<Execution>(&self.execution, rest, value, path)?,
+            _ => return Err(unknown(path)),
+        }
+        Ok(())
+    }
+
+    /// Checks the sweep: each value by itself, beside the first value of every other path, so that a bad one is found
+    /// before anything runs.
+    pub(super) fn check_sweep(&self) -> Result<(), DescriptionError> {
+        let mut first = self.alone();
+        for (path, values) in &self.sweep.0 {
+            if !is_swept(path) {
+                return Err(unknown(path));
+            }
+            let Some(value) = values.first() else {
+                let problem = Problem::Value("is empty; a sweep needs at least one value".into());
+                return Err(problem.at(format!("sweep.{path}")));
+            };
+            first.set(path, value)?;
+        }
+        for (path, values) in &self.sweep.0 {
+            for value in values {
+                let mut point = first.clone();
+                point.set(path, value)?;
+                point.check_point().map_err(|error| of_sweep(error, path))?;
+            }
+        }
+        match self.runs() {
+            Some(runs) if runs <= MOST_RUNS => Ok(()),
+            _ => {
+                let problem = format!("makes more than {MOST_RUNS} runs, repetitions counted; take fewer values");
+                Err(Problem::Value(problem).at("sweep".into()))
+            }
+        }
+    }
+}
+
+fn is_swept(path: &str) -> bool {
+    SWEPT.contains(&path) || ["workload.task_size_mb.", "workload.task_work."].iter().any(|t| path.starts_with(t))
+}
+
+fn unknown(path: &str) -> DescriptionError {
+    let known = SWEPT.map(str::to_owned).to_vec();
+    Problem::Unknown { nearest: nearest(path, SWEPT.into_iter()), known }.at(format!("sweep.{path}"))
+}
+
+fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {
+    (error.line, error.column, error.file) = (None, None, None);
+    error.field = Some(format!("sweep.{path}"));
+    error
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, DescriptionError> {
+    read::json(value.to_string().as_bytes(), "").map_err(|error| of_sweep(error, path))
+}
+
+/// A section with one of its fields set.
+fn with<T: Serialize + serde::de::DeserializeOwned>(
+    section: &T,
+    path: &str,
+    value: &Value,
+    whole_path: &str,
+) -> Result<T, DescriptionError> {
+    let mut whole =
+        serde_json::to_value(section).map_err(|e| Problem::Syntax(e.to_string()).at(format!("sweep.{whole_path}")))?;
+    let mut place = &mut whole;
+    for step in path.split('.') {
+        let Value::Object(table) = place else {
+            let problem = "is inside a distribution's table, but the experiment gives a number there";
+            return Err(Problem::Value(problem.into()).at(format!("sweep.{whole_path}")));
+        };
+        place = table.entry(step).or_insert(Value::Null);
+    }
+    *place = value.clone();
+    parsed(&whole, whole_path)
+}

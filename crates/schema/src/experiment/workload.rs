@@ -1,0 +1,234 @@
+//! Workload: what there is to do.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::{DescriptionError, Problem};
+use crate::units::{Megabytes, MegabytesOrNone, Quantity, Sigma, WorkUnits};
+
+/// The kinds of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkloadKind {
+    /// Independent tasks, all at the root at the start.
+    Farm,
+}
+
+/// What there is to do: a farm of independent tasks, all at the root at the start. Either `tasks`, `task_size_mb` and
+/// `task_work`, or `tasks_file`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// The kind of workload.
+    pub kind: WorkloadKind,
+    /// How many tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub tasks: Option<u64>,
+    /// Input of each, MB: a number, or a distribution to draw from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_size_mb: Option<Amount<Megabytes>>,
+    /// Work of each, work units: a number, or a distribution to draw from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_work: Option<Amount<WorkUnits>>,
+    /// Path of a CSV file with the columns `size_mb` and `work`, a line per task, relative to this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
+    pub tasks_file: Option<String>,
+    /// Result of each, MB, which flows back to the root.
+    #[serde(default)]
+    pub result_size_mb: MegabytesOrNone,
+}
+
+/// More tasks than this do not fit into the memory of anything that runs them.
+const MOST_TASKS: u64 = 1_000_000_000;
+
+/// What a workload describes, once it has been checked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Source<'a> {
+    /// So many tasks, drawn.
+    Drawn {
+        /// How many.
+        tasks: u64,
+        /// Input of each.
+        size: Amount<Megabytes>,
+        /// Work of each.
+        work: Amount<WorkUnits>,
+    },
+    /// A user's own.
+    File(&'a str),
+}
+
+/// The same for every task, or drawn for each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Amount<Q> {
+    /// The same for every task.
+    Fixed(Q),
+    /// Drawn for each.
+    Drawn(Distribution<Q>),
+}
+
+/// A distribution of positive amounts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(tag = "distribution", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Distribution<Q> {
+    /// Any value between the two alike.
+    Uniform {
+        /// The least.
+        low: Q,
+        /// The most; not less than `low`.
+        high: Q,
+    },
+    /// Many small ones, few large ones.
+    Exponential {
+        /// Its mean.
+        mean: Q,
+    },
+    /// A median, and factors about it.
+    Lognormal {
+        /// Half of the draws are below.
+        median: Q,
+        /// Standard deviation of the logarithm.
+        sigma: Sigma,
+    },
+}
+
+impl<Q: Quantity> Amount<Q> {
+    /// The mean of what is drawn.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Fixed(value) => value.get(),
+            Self::Drawn(Distribution::Uniform { low, high }) => 0.5 * low.get() + 0.5 * high.get(),
+            Self::Drawn(Distribution::Exponential { mean }) => mean.get(),
+            Self::Drawn(Distribution::Lognormal { median, sigma }) => {
+                median.get() * libm::exp(0.5 * sigma.get() * sigma.get())
+            }
+        }
+    }
+}
+
+// By hand, since serde's untagged and tagged enums forget which field of the table was wrong.
+impl<'de, Q: Quantity + Deserialize<'de>> Deserialize<'de> for Amount<Q> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrTable<Q>(PhantomData<Q>);
+        impl<'de, Q: Quantity + Deserialize<'de>> Visitor<'de> for NumberOrTable<Q> {
+            type Value = Amount<Q>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number or a table with a distribution")
+            }
+            fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Self::Value, E> {
+                Q::deserialize(serde::de::value::F64Deserializer::new(value)).map(Amount::Fixed)
+            }
+            fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Self::Value, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Self::Value, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+                let table = Table::deserialize(MapAccessDeserializer::new(table))?;
+                table.distribution().map(Amount::Drawn).map_err(A::Error::custom)
+            }
+        }
+        deserializer.deserialize_any(NumberOrTable(PhantomData))
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Family {
+    Uniform,
+    Exponential,
+    Lognormal,
+}
+
+/// A distribution as it is written, before it is known which fields belong to it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table<Q> {
+    distribution: Family,
+    low: Option<Q>,
+    high: Option<Q>,
+    mean: Option<Q>,
+    median: Option<Q>,
+    sigma: Option<Sigma>,
+}
+
+impl<Q: Quantity> Table<Q> {
+    fn distribution(self) -> Result<Distribution<Q>, String> {
+        let given = [
+            ("low", self.low.is_some()),
+            ("high", self.high.is_some()),
+            ("mean", self.mean.is_some()),
+            ("median", self.median.is_some()),
+            ("sigma", self.sigma.is_some()),
+        ];
+        let (name, wanted): (_, &[&str]) = match self.distribution {
+            Family::Uniform => ("uniform", &["low", "high"]),
+            Family::Exponential => ("exponential", &["mean"]),
+            Family::Lognormal => ("lognormal", &["median", "sigma"]),
+        };
+        let takes = format!("; a distribution {name:?} takes {}", wanted.join(" and "));
+        if let Some((field, _)) = given.iter().find(|(field, given)| *given && !wanted.contains(field)) {
+            return Err(format!("is a distribution {name:?} with {field}{takes}"));
+        }
+        let distribution = match (self.low, self.high, self.mean, self.median, self.sigma) {
+            (Some(low), Some(high), ..) => Some(Distribution::Uniform { low, high }),
+            (_, _, Some(mean), ..) => Some(Distribution::Exponential { mean }),
+            (.., Some(median), Some(sigma)) => Some(Distribution::Lognormal { median, sigma }),
+            _ => None,
+        };
+        match distribution {
+            Some(Distribution::Uniform { low, high }) if high.get() < low.get() => {
+                Err(format!("is uniform from {} to {} {}; low must not be above high", low.get(), high.get(), Q::UNIT))
+            }
+            Some(distribution) => Ok(distribution),
+            None => {
+                let missing = given.iter().find(|(field, given)| !given && wanted.contains(field));
+                Err(format!("is a distribution {name:?} without {}{takes}", missing.map_or("", |(field, _)| *field)))
+            }
+        }
+    }
+}
+
+impl Workload {
+    /// Where the tasks come from.
+    ///
+    /// # Errors
+    /// When both a file and drawn tasks are described, or neither wholly.
+    pub fn source(&self) -> Result<Source<'_>, DescriptionError> {
+        let written = [
+            ("tasks", self.tasks.is_some()),
+            ("task_size_mb", self.task_size_mb.is_some()),
+            ("task_work", self.task_work.is_some()),
+        ];
+        if let Some(file) = &self.tasks_file {
+            if let Some((field, _)) = written.iter().find(|(_, given)| *given) {
+                let problem = "stands beside workload.tasks_file; the tasks are either in a file or described here";
+                return Err(Problem::Value(problem.into()).at(format!("workload.{field}")));
+            }
+            if file.is_empty() {
+                return Err(Problem::Empty.at("workload.tasks_file".into()));
+            }
+            return Ok(Source::File(file));
+        }
+        match (self.tasks, self.task_size_mb, self.task_work) {
+            (Some(tasks), ..) if !(1..=MOST_TASKS).contains(&tasks) => {
+                let range = if tasks == 0 { "at least 1".to_owned() } else { format!("at most {MOST_TASKS}") };
+                Err(Problem::Value(format!("is {tasks}; it must be {range}")).at("workload.tasks".into()))
+            }
+            (Some(tasks), Some(size), Some(work)) => Ok(Source::Drawn { tasks, size, work }),
+            _ => {
+                let missing = written.iter().find(|(_, given)| !given).map_or("", |(field, _)| field);
+                Err(Problem::Missing.at(format!("workload.{missing}")))
+            }
+        }
+    }
+}

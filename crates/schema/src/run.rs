@@ -1,0 +1,128 @@
+//! Runs: what an experiment's runs came to (`runs.json`, and what `crosswind run --json` prints).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Warning};
+use crate::experiment::Order;
+use crate::plan::Ports;
+use crate::read;
+
+/// The runs of an experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Runs {
+    /// Version of this file's schema.
+    pub schema_version: u64,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Where they ran: sim, or local.
+    pub on: String,
+    /// Digest of the experiment, its platforms and its tasks: what may be resumed into this file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// One entry per run, in the order of the grid.
+    pub runs: Vec<Run>,
+}
+
+/// Who did the computing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComputedBy {
+    /// Nobody: the time was virtual.
+    Simulated,
+    /// Real agents that slept for the time that the platform's rates give, over paced links.
+    Emulated,
+    /// The synthetic kernel of the measurements.
+    Diagonals,
+    /// Arithmetic in registers.
+    Burn,
+    /// Streams through memory.
+    Triad,
+    /// A user's command.
+    Command,
+    /// A user's Python callable.
+    Callable,
+}
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// What the sweep set: dotted path -> value.
+    #[serde(default)]
+    pub params: BTreeMap<String, serde_json::Value>,
+    /// Seed of everything drawn at random.
+    pub seed: u64,
+    /// Name of the platform.
+    pub platform: String,
+    /// Which child was served next.
+    pub order: Order,
+    /// Sends at a time.
+    pub ports: Ports,
+    /// Who did the computing.
+    pub compute: ComputedBy,
+    /// How many tasks were computed.
+    pub tasks: u64,
+    /// From the start to the end of the last task (with results: to its result's arrival at the root), s.
+    pub makespan_s: f64,
+    /// Tasks per second: tasks / makespan.
+    pub throughput_tasks_per_s: f64,
+    /// No schedule's steady state computes more tasks per second; null where a task's work is unknown. For tasks that
+    /// differ, of tasks of mean size and work.
+    pub bound_tasks_per_s: Option<f64>,
+    /// The root alone would compute so many tasks per second; null where a task's work is unknown.
+    pub root_only_tasks_per_s: Option<f64>,
+    /// One entry per node, in the platform's order.
+    pub nodes: Vec<RunNode>,
+    /// What happened: agents lost, tasks run again.
+    #[serde(default)]
+    pub events: Vec<RunEvent>,
+    /// What to keep in mind when trusting the figures.
+    #[serde(default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// What one node did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunNode {
+    /// Name of the node.
+    pub name: String,
+    /// Tasks computed there.
+    pub tasks: u64,
+    /// Seconds in which its processor was computing.
+    pub busy_s: f64,
+    /// Received from the parent, MB.
+    pub received_mb: f64,
+}
+
+/// Something that happened in a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunEvent {
+    /// When, s since the start.
+    pub t_s: f64,
+    /// Stable word for scripts.
+    pub code: String,
+    /// The node that it is about.
+    pub node: Option<String>,
+    /// How many tasks it is about.
+    pub tasks: Option<u64>,
+    /// What happened.
+    pub message: String,
+}
+
+impl Runs {
+    /// Parses and checks a `runs.json`.
+    ///
+    /// # Errors
+    /// What is wrong, with its place.
+    pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let runs: Self = read::json(text, file)?;
+        read::version(runs.schema_version).map_err(|e| e.in_file(file))?;
+        Ok(runs)
+    }
+}

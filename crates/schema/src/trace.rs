@@ -1,0 +1,52 @@
+//! Trace: the header of a `trace.parquet`.
+//!
+//! The activities themselves are the Parquet file's columns (docs/reference/files.md); this header, as JSON in the
+//! file's metadata under the key `crosswind.trace`, says of which run they are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::DescriptionError;
+use crate::platform::Platform;
+use crate::read;
+use crate::run::Run;
+
+/// Of which run the activities are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trace {
+    /// Version of this file's schema.
+    pub schema_version: u64,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Where it ran: sim, or local.
+    pub on: String,
+    /// The tree of nodes.
+    pub platform: Platform,
+    /// What the run came to.
+    pub run: Run,
+}
+
+/// What an activity is: the words of the column `kind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activity {
+    /// `node` computes `task`.
+    Compute,
+    /// `node` sends `task` to `child`.
+    Send,
+    /// `child` sends the result of `task` up to `node`.
+    Result,
+}
+
+impl Trace {
+    /// Parses and checks a header.
+    ///
+    /// # Errors
+    /// What is wrong, with its place.
+    pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let header: Self = read::json(text, file)?;
+        read::version(header.schema_version).map_err(|e| e.in_file(file))?;
+        Ok(header)
+    }
+}
