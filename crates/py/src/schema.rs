@@ -71,6 +71,12 @@ impl PyExperiment {
         json(&self.0)
     }
 
+    /// The experiment with a field, named by its dotted path, set to a value given as JSON.
+    fn fixed(&self, py: Python<'_>, path: &str, value: &str) -> PyResult<Self> {
+        let value = serde_json::from_str(value).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+        self.0.fixed(path, &value).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
     /// How many runs the sweep and the repetitions make.
     fn __len__(&self) -> usize {
         self.0.runs().map_or(usize::MAX, |runs| runs as usize)

@@ -132,6 +132,24 @@ fn a_sweep_may_vary_platforms_and_what_lies_inside_a_distribution() {
 }
 
 #[test]
+fn a_field_that_is_set_is_swept_no_more() {
+    let sweep = "[sweep]\n\"policy.order\" = [\"planned\", \"arrival\"]\nseed = [1, 2]\n";
+    let experiment = read(&format!("{BASE}{FARM}{sweep}"));
+    let fixed = experiment.fixed("policy.order", &"compute".into()).expect("permitted");
+    assert_eq!((fixed.policy.order, fixed.runs()), (Order::Compute, Some(2)));
+    let told = |path: &str, value: serde_json::Value| experiment.fixed(path, &value).expect_err("refused").to_string();
+    insta::assert_snapshot!(
+        [
+            told("policy.ordr", 1.into()),
+            told("policy.order", "fastest".into()),
+            told("workload.tasks", 0.into()),
+            told("workload.task_size_mb.mean", 1.into()),
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
 fn a_field_that_is_swept_may_be_missing_elsewhere() {
     let text = format!("{BASE}{}[sweep]\n\"workload.tasks\" = [3]\n", FARM.replace("tasks = 10\n", ""));
     let point = read(&text).points().next().expect("one").expect("valid");

@@ -149,6 +149,21 @@ impl Experiment {
         }
     }
 
+    /// The experiment with a field set for every run: what the sweep says about it, or about a part of it, is dropped.
+    ///
+    /// # Errors
+    /// When there is no such field, or the value is not permitted.
+    pub fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
+        if !is_swept(path) {
+            return Err(as_set(unknown(path), path));
+        }
+        let mut fixed = self.clone();
+        let below = format!("{path}.");
+        fixed.sweep.0.retain(|(swept, _)| swept != path && !swept.starts_with(&below));
+        fixed.set(path, value).and_then(|()| fixed.check()).map_err(|error| as_set(error, path))?;
+        Ok(fixed)
+    }
+
     /// Sets one swept field.
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
         let (section, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -206,6 +221,13 @@ fn unknown(path: &str) -> DescriptionError {
 fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {
     (error.line, error.column, error.file) = (None, None, None);
     error.field = Some(format!("sweep.{path}"));
+    error
+}
+
+/// An error about a value that was set rather than written in a file.
+fn as_set(mut error: DescriptionError, path: &str) -> DescriptionError {
+    error = of_sweep(error, path);
+    error.field = Some(path.into());
     error
 }
 
