@@ -8,12 +8,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from crosswind.errors import DescriptionError
 
 Advance = Callable[[float, str], None]
 
@@ -99,3 +102,18 @@ def progress_bar() -> Iterator[Advance | None]:
                 bar.update(task, completed=fraction, description=escape(message))
 
         yield advance
+
+
+def writable(path: Path, option: str = "--out", such_as: str = "measurement.parquet") -> None:
+    """Refuse an output path now rather than after minutes of work.
+
+    Raises
+    ------
+    DescriptionError
+        When the file could not be written.
+    """
+    if path.is_dir():
+        raise DescriptionError(f"{option} is {str(path)!r}, a directory", "out", f"name a file, such as {such_as}")
+    if not path.absolute().parent.is_dir():
+        message = f"{option} is {str(path)!r}, in a directory that does not exist"
+        raise DescriptionError(message, "out", "make it first")
