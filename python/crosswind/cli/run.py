@@ -14,7 +14,7 @@ from crosswind.run.grid import On
 from crosswind.run.results import Run, Runs
 
 EXAMPLES = """
-Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by real agents on this machine (`--on local`).
+Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`).
 
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
 program over many files. The result stands beside the throughput that no schedule can beat.

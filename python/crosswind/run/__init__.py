@@ -1,12 +1,14 @@
 """Run: an experiment in virtual time or for real; a user's own tasks over a tree of nodes.
 
-- `run`: Experiment -> Runs, on `sim` or on `local`.
-- `map`, `Farm`: a Python function over many items, on real agents.
-- `run_command`: a command over many files.
+| question | module |
+|---|---|
+| every point of an experiment, spread, resumed | `grid` |
+| one point in virtual time, on real agents | `simulated`, `emulated` |
+| what came of it | `results`, `trace`, `columns`, `perfetto`, `bounds` |
+| a Python function over many items | `mapping`, `farm`, `calls` |
+| a command over many files | `command` |
+| the tree when the user names none | `here` |
+| processes of agents, one per node | `local`, `agent` |
+
+Imports nothing here: an agent is a process that must start at once.
 """
-
-from crosswind.run.grid import run
-from crosswind.run.results import Run, Runs
-from crosswind.run.trace import Trace
-
-__all__ = ["Run", "Runs", "Trace", "run"]

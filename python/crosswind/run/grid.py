@@ -93,7 +93,7 @@ def run(
 
 
 def _performer(on: str, trace: bool) -> tuple[Callable[[Point], Run], bool]:
-    """What runs one point, and whether several may run at a time."""
+    """Return what runs one point, and whether several may run at a time."""
     match on:
         case "sim":
             from crosswind.run.simulated import simulate

@@ -40,7 +40,8 @@ class Trace(Tabular):
     Attributes
     ----------
     activities : pyarrow.Table
-        `kind` (compute, send, result), `node`, `child` (of a send or a result), `task`, `start_s`, `end_s`, `mb`, `work`.
+        `kind` (compute, send, result), `node`, `child` (of a send or a result), `task`, `start_s`, `end_s`, `mb`,
+        `work`.
     header : dict
         The file's header; its JSON Schema is `crosswind schema trace`.
     """
