@@ -97,3 +97,9 @@ def serve(
     listen: str, on_listening: Callable[[str], object], should_stop: Callable[[], bool] | None = None
 ) -> None: ...
 def end_with_parent() -> None: ...
+
+# crates/sim
+
+def simulate(
+    platform: Platform, experiment: str, *, tasks_csv: bytes | None = None, trace: bool = False
+) -> tuple[str, dict[str, bytes] | None]: ...

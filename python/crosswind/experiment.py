@@ -157,13 +157,12 @@ class Experiment:
         """Return the run of a number, from 0."""
         params, text = self._checked.point(number)
         description = json.loads(text)
-        return Point(
-            number,
-            dict(json.loads(params)),
-            description,
-            self._platform(description["platform"]),
-            self._tasks(description["workload"].get("tasks_file")),
-        )
+        platform = self._platform(description["platform"])
+        file = description["workload"].get("tasks_file")
+        tasks = self._tasks(file)
+        if file is not None:
+            description["workload"]["tasks_file"] = str((self._directory / file).resolve())
+        return Point(number, dict(json.loads(params)), description, platform, tasks)
 
     def check_files(self) -> None:
         """Read every file that the experiment names, so that a missing one is found before anything runs.

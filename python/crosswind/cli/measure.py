@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, progress_bar, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
+from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
 
 UNTRUSTED = 3

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, progress_bar, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
 from crosswind.errors import DescriptionError
+from crosswind.progress import progress_bar
 from crosswind.run.grid import On
 from crosswind.run.results import Run, Runs
 
@@ -64,6 +65,10 @@ def run(
     platform: Annotated[
         Path | None, typer.Option(help="--command: the tree of nodes; else a root and one node per CPU.")
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
+    ] = None,
+    retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -75,9 +80,18 @@ def run(
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
         )
-        done = _command(command, inputs or [], platform, out, resume, trace or perfetto)
+        done = _command(
+            command,
+            inputs or [],
+            out or Path("results"),
+            platform=platform,
+            name=name or "{name}",
+            retries=retries,
+            resume=resume,
+            trace=bool(trace or perfetto),
+        )
     else:
-        _refuse("an experiment", {"--inputs": inputs, "--platform": platform})
+        _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
         assert experiment is not None
         done = _experiment(
             experiment, on or "sim", _settings(settings or [], time_scale), out, resume, workers, trace, perfetto
@@ -151,17 +165,12 @@ def _experiment(
     return done
 
 
-def _command(
-    command: str, inputs: list[str], platform: Path | None, out: Path | None, resume: bool, traced: object
-) -> Runs:
+def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs:
     from crosswind.run.command import run_command
 
     with progress_bar() as advance:
-        done = run_command(
-            command, inputs, out or Path("results"), platform=platform, resume=resume, trace=bool(traced),
-            progress=advance,
-        )  # fmt: skip
-    tell(f"wrote {out or Path('results')} ({done[0].data['tasks']} results)")
+        done = run_command(command, inputs, out, progress=advance, **options)
+    tell(f"wrote {out} ({done[0].data['tasks']} results)")
     return done
 
 

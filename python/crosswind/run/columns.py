@@ -6,14 +6,33 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from crosswind.experiment import Point
 from crosswind.platform import Platform
-from crosswind.run.trace import COLUMNS
+from crosswind.run.trace import COLUMNS, SCHEMA_VERSION, Trace
 
 KINDS = ("compute", "send", "result")
 """The words of the column `kind`, by their codes."""
 NOBODY = 0xFFFF_FFFF
 """Code of a child that is none."""
+
+
+def traced(columns: dict[str, Any], summary: dict[str, Any], point: Point, on: str) -> Trace:
+    """Return the trace of a point's run."""
+    return as_trace(columns, summary, point.platform, str(point.description["name"]), on)
+
+
+def as_trace(columns: dict[str, Any], summary: dict[str, Any], platform: Platform, name: str, on: str) -> Trace:
+    """Return columns of activities as a trace, with the header that says of which run."""
+    header = {
+        "schema_version": SCHEMA_VERSION,
+        "experiment": name,
+        "on": on,
+        "platform": platform.to_dict(),
+        "run": summary,
+    }
+    return Trace(activities(columns, platform), header)
 
 
 def activities(columns: dict[str, Any], platform: Platform) -> pa.Table:
@@ -30,7 +49,7 @@ def activities(columns: dict[str, Any], platform: Platform) -> pa.Table:
     names = pa.array([node["name"] for node in platform.nodes])
 
     def words(codes: Any, width: type, dictionary: pa.Array[Any], none: int | None = None) -> pa.Array[Any]:
-        places = np.frombuffer(codes, width)
+        places: NDArray[Any] = np.frombuffer(codes, width)
         mask = places == none if none is not None else None
         where = np.where(mask, 0, places) if mask is not None else places
         indices = pa.array(where.astype(np.int32), pa.int32(), mask=mask)

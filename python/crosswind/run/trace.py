@@ -102,7 +102,7 @@ class Trace(Tabular):
 
     def of_kind(self, kind: str) -> pa.Table:
         """Return the activities of one kind: compute, send or result."""
-        return self.activities.filter(pc.equal(self.activities["kind"], kind))
+        return self.activities.filter(pc.equal(self.activities["kind"], pa.scalar(kind)))
 
     def to_arrow(self) -> pa.Table:
         """Return the activities as an Arrow table."""
