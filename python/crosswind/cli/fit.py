@@ -47,7 +47,15 @@ def fit(
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
     from crosswind.platform import Platform
+    from crosswind.run.trace import Trace
 
+    traces = [path for path in measurements if Trace.is_one(path)]
+    if traces:
+        if len(measurements) > 1 or platform:
+            message = f"{traces[0]} is a trace; it is fitted alone, and calibrates the platform of its own run"
+            raise DescriptionError(message, "argument", "one trace, or measurements")
+        _fit_trace(Trace.load(traces[0]), out, seed, json)
+        return
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
     for one in fits:
         tell_warnings(one.warnings)

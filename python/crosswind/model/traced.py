@@ -258,7 +258,7 @@ def _solve(design: Floats, work: Floats, seed: int) -> tuple[float, list[float],
     """Return the compute rate, and each interference rate with its interval."""
 
     def solved(rows: NDArray[np.int64]) -> Floats:
-        coefficients: Floats = np.linalg.lstsq(design[rows], work[rows], rcond=None)[0]
+        coefficients = np.linalg.lstsq(design[rows], work[rows], rcond=None)[0].astype(np.float64)
         return np.concatenate([coefficients[:1], -coefficients[1:] / coefficients[0]])
 
     everything = np.arange(work.size)
