@@ -7,7 +7,7 @@ import pickle
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Executor, Future
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -222,8 +222,9 @@ class Farm(Executor):
             while (waiting := self._calls.get_nowait()) is not None:
                 if waiting[0].set_running_or_notify_cancel():
                     futures.append(waiting[0])
+        self._calls.put(None)  # the feeder ends, whether or not it has been told to
         for future in futures:
-            with contextlib.suppress(CancelledError):
+            with contextlib.suppress(CancelledError, InvalidStateError):
                 future.set_exception(error)
 
     def __exit__(
