@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json as json_
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
-from crosswind.run.grid import On
-from crosswind.run.results import Run, Runs
+from crosswind.run import On
+
+if TYPE_CHECKING:
+    from crosswind.run.results import Run, Runs
 
 EXAMPLES = """
 Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`).

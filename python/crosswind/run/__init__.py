@@ -10,5 +10,10 @@
 | the tree when the user names none | `here` |
 | processes of agents, one per node | `local`, `agent` |
 
-Imports nothing here: an agent is a process that must start at once.
+Imports nothing heavy here: an agent is a process that must start at once.
 """
+
+from typing import Literal
+
+On = Literal["sim", "local"]
+"""Where an experiment runs: in virtual time, or by real agents on this machine."""

@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, Point
+from crosswind.run import On
 from crosswind.run.results import Run, Runs
 
-On = Literal["sim", "local"]
 Progress = Callable[[float, str], None]
 
 _WRITING_SHARE = 0.05  # most of the time that goes into writing the file of runs

@@ -8,7 +8,7 @@ from typing import Any
 import altair as alt
 
 from crosswind.report.figures.categories import beside, coloured
-from crosswind.report.figures.look import BLUE, CRIMSON, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
+from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
 
 HEIGHT = 300
 ORDERS = {
@@ -63,7 +63,7 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
     bounds = (
         alt.Chart(data)
-        .mark_tick(color=CRIMSON, thickness=2, orient="horizontal", bandSize=30)
+        .mark_tick(color=GREY, thickness=2, orient="horizontal", bandSize=30)
         .encode(x=places["x"], y="min(bound):Q", tooltip=[alt.Tooltip("min(bound):Q", title=BOUND)])
     )
     return layered(bounds, spans, dots, height=HEIGHT)
