@@ -35,6 +35,7 @@ const TASKS: u64 = 40_000;
 
 #[test]
 fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
+    let mut wrong = Vec::new();
     for (row, platform) in [table_4(ROW_5, ROW_7), table_4(ROW_6, ROW_8)].iter().enumerate() {
         for (size, work) in grid() {
             let tasks = same(TASKS, size, work);
@@ -53,8 +54,11 @@ fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
             ] {
                 let reached = run(platform, &tasks, way(order, ports, None)).steady_tasks_per_s;
                 let off = reached / expected - 1.0;
-                assert!(off.abs() < 0.01, "({size}, {work}), row {}, {order:?} {ports:?}: {off:+.4}", row + 7);
+                if off.abs() >= 0.01 {
+                    wrong.push(format!("({size}, {work}), row {}, {order:?} {ports:?}: {off:+.4}", row + 7));
+                }
             }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
