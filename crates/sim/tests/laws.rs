@@ -6,7 +6,6 @@ mod farms;
 
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{Order, Workload};
-use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Fault, FaultKind, Options};
 use farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use proptest::prelude::*;
@@ -106,22 +105,6 @@ proptest! {
                 for (node, outcome) in outcome.nodes.iter().enumerate() {
                     prop_assert!((mb[node] - outcome.received_mb).abs() <= 1e-9 * (1.0 + mb[node]), "{order:?} {ports:?}");
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn only_the_ratios_of_a_task_to_the_platform_count(tree in trees(true)) {
-        for ports in PORTS {
-            for order in Order::ALL {
-                // Chunks do not scale with the task; with one port there are none.
-                if ports == Ports::Multi && order != Order::Arrival {
-                    continue;
-                }
-                let platform = platform(&tree);
-                let small = run(&platform, &same(200, 2.0, 1.0), way(order, ports, Some(2))).makespan_s;
-                let large = run(&platform, &same(200, 10.0, 5.0), way(order, ports, Some(2))).makespan_s;
-                prop_assert!((5.0 * small - large).abs() <= 1e-7 * large, "{order:?} {ports:?}: {small}, {large}");
             }
         }
     }

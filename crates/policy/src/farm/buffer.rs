@@ -1,7 +1,7 @@
 //! How many tasks a node asks for ahead, where the user does not say.
 //!
-//! Enough that nobody starves while the parent is busy with others. With `r` the tasks per second that a node's subtree can
-//! use, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on the node's own link, `u` the
+//! Enough that nobody starves while the parent is busy with others. With `r` the tasks per second that a node's subtree uses
+//! while it receives nothing, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on the node's own link, `u` the
 //! part of its time that the port gives to those served before, and `l` the latency, it asks for
 //! `r ((t + s) / (1 - u) + 2 l)` and two more: one on its way and one that waits. An inner node asks for what its own port
 //! may hold while it sends, too.
@@ -50,7 +50,7 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, dema
             let own_sends = longest_sends(tree.children(c), demand)[0].0;
             let latency = platform.nodes[child].latency_s.get();
             let wait = (other + send) / (1.0 - busy.min(BUSIEST)) + 2.0 * latency + own_sends;
-            places[child] = (demand.uses[child] * wait).min(MOST).ceil() as u64 + 2;
+            places[child] = (demand.empties[child] * wait).min(MOST).ceil() as u64 + 2;
         }
     }
     places

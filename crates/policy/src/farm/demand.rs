@@ -15,6 +15,9 @@ use super::settings::{Wishes, candidate};
 pub(crate) struct Demand {
     /// Tasks per second.
     pub uses: Vec<f64>,
+    /// Tasks per second while it receives nothing: how fast its buffer empties. No more than twice what its link carries,
+    /// which could not fill it.
+    pub empties: Vec<f64>,
     /// Whether its parent ever serves it.
     pub served: Vec<bool>,
     /// Tasks per second that its link carries.
@@ -29,6 +32,7 @@ impl Demand {
         let (size, work) = (wishes.task.size_mb, wishes.task.work);
         let mut demand = Self {
             uses: vec![0.0; count],
+            empties: vec![0.0; count],
             served: vec![false; count],
             link: platform
                 .nodes
@@ -43,6 +47,7 @@ impl Demand {
             let own = platform.nodes[n].compute_per_s.get() / work;
             let rho = platform.nodes[n].ir_receive_s_per_mb.get() * size * own;
             demand.uses[n] = ((own + below[n]) / (1.0 + rho)).min(demand.link[n]);
+            demand.empties[n] = (own + below[n]).min(2.0 * demand.link[n]);
             if node == tree.root {
                 continue;
             }
