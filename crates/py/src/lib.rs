@@ -8,11 +8,13 @@ mod errors;
 mod measure;
 mod model;
 mod schema;
+mod sim;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     schema::register(module)?;
     model::register(module)?;
+    sim::register(module)?;
     measure::register(module)
 }
