@@ -40,7 +40,7 @@ CLAIMS = {"fork": 0.010, "tree": 0.9, "star": 1.0, "million": 60.0}
 
 
 def platform_toml(case: str) -> bytes:
-    """The platform of a case, as the Rust package builds it."""
+    """Build the platform of a case, as the Rust package does."""
     return subprocess.run([BINARY, "platform", case, "1"], check=True, capture_output=True).stdout
 
 
