@@ -15,11 +15,12 @@ PACKAGE = ROOT / "python" / "crosswind"
 CRATES = {
     "schema": set(),
     "model": {"schema"},
+    "policy": {"schema"},
     "measure": {"schema"},
-    "py": {"schema", "model", "measure"},
+    "py": {"schema", "model", "policy", "measure"},
 }
 # What decides has no clock, no thread and no socket.
-FORBIDDEN_IN_MODEL = ("std::time", "std::thread", "std::net", "std::fs", "std::io")
+FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")
 # `cli` and `report` use the public Python API; the other rooms know neither of them.
 OUTER_ROOMS = ("cli", "report")
 
@@ -54,10 +55,11 @@ def test_only_the_crate_py_knows_python(crate):
     assert "pyo3" not in crate_dependencies(crate)
 
 
-def test_the_model_has_no_clock_no_thread_no_socket_and_no_files():
-    for path in (ROOT / "crates" / "model" / "src").rglob("*.rs"):
+@pytest.mark.parametrize("crate", ["model", "policy"])
+def test_what_decides_has_no_clock_no_thread_no_socket_and_no_files(crate):
+    for path in (ROOT / "crates" / crate / "src").rglob("*.rs"):
         code = path.read_text().split("#[cfg(test)]")[0]
-        assert [word for word in FORBIDDEN_IN_MODEL if word in code] == [], path
+        assert [word for word in FORBIDDEN_WHERE_IT_IS_DECIDED if word in code] == [], path
 
 
 def test_only_the_outer_rooms_know_the_outer_rooms():

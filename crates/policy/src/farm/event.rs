@@ -1,0 +1,111 @@
+//! What happens to a node of a farm, and what it says then.
+
+use super::settings::ChildSettings;
+
+/// Number of a task: its place in the workload, from 0.
+pub type TaskId = u64;
+
+/// Number of a child: its place among its siblings in the platform's file. One that joins gets the next number, and no
+/// number is used again.
+pub type Child = u32;
+
+/// What happens to a node.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The run begins: below the root, a node asks for its first tasks.
+    Started,
+    /// A user gives so many tasks to the root, numbered from `first`.
+    Given {
+        /// Number of the first.
+        first: TaskId,
+        /// How many.
+        tasks: u64,
+    },
+    /// A whole task is here: the last byte came from the parent, or a user gave it to the root.
+    Arrived {
+        /// Which.
+        task: TaskId,
+    },
+    /// A child has room for so many more tasks.
+    Asked {
+        /// Who.
+        child: Child,
+        /// How many.
+        tasks: u64,
+    },
+    /// The last byte of a task has left for a child, and the port is free.
+    Sent {
+        /// To whom.
+        child: Child,
+        /// Which.
+        task: TaskId,
+    },
+    /// A send has stopped at the end of a chunk, as [`Command::Hold`] said.
+    Held {
+        /// To whom.
+        child: Child,
+    },
+    /// A task is computed.
+    Computed {
+        /// Which.
+        task: TaskId,
+    },
+    /// A task's result came up from a child.
+    Returned {
+        /// From whom.
+        child: Child,
+        /// Which.
+        task: TaskId,
+    },
+    /// A child joined: it gets the next number.
+    Joined {
+        /// What is known of it.
+        child: ChildSettings,
+    },
+    /// A child is gone, and nothing more will come from it. A send to it is abandoned.
+    Left {
+        /// Who.
+        child: Child,
+    },
+}
+
+/// What a node says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Command {
+    /// Begin to send a task to a child, or go on with it where it was held.
+    Send {
+        /// To whom.
+        child: Child,
+        /// Which.
+        task: TaskId,
+        /// No faster than this; none: as fast as the links allow.
+        limit_mb_per_s: Option<f64>,
+    },
+    /// Stop the send to a child at the end of its chunk, and say [`Event::Held`]. If the chunk was the last: [`Event::Sent`].
+    Hold {
+        /// To whom.
+        child: Child,
+    },
+    /// Go on with the send to a child no faster than this; none: as fast as the links allow.
+    Limit {
+        /// To whom.
+        child: Child,
+        /// MB/s.
+        limit_mb_per_s: Option<f64>,
+    },
+    /// Compute a task, and say [`Event::Computed`].
+    Compute {
+        /// Which.
+        task: TaskId,
+    },
+    /// Ask the parent for so many more tasks.
+    Ask {
+        /// How many.
+        tasks: u64,
+    },
+    /// A task's result goes to the parent; at the root, to the user.
+    Return {
+        /// Which.
+        task: TaskId,
+    },
+}

@@ -1,0 +1,33 @@
+//! A farm of independent tasks over a tree of nodes: what one node does next.
+//!
+//! The autonomous, request-driven protocol of interference-aware-scheduling, section 4: a node asks its parent for tasks
+//! when it has room for them, and serves its children in an order of preference. Every node runs the same [`Node`], the
+//! root and the leaves too. A node knows task numbers, never their bytes.
+//!
+//! | file | question |
+//! |---|---|
+//! | `event` | what happens to a node, and what can it say? |
+//! | `node` | what does it do then? |
+//! | `single`, `multi` | which send begins, with one port and with many? |
+//! | `order/` | who is served next? |
+//! | `waiting`, `ranking`, `queue` | who and what is waiting? |
+//! | `buffer` | how many tasks does a node ask for ahead? |
+//! | `ledger` | which tasks are out, and what if a child leaves? |
+//! | `settings` | what does a node know of itself and its children? |
+
+mod buffer;
+mod event;
+mod ledger;
+mod multi;
+mod node;
+pub mod order;
+mod queue;
+mod ranking;
+mod settings;
+mod single;
+mod waiting;
+
+pub use event::{Child, Command, Event, TaskId};
+pub use ledger::Ledger;
+pub use node::Node;
+pub use settings::{ChildSettings, Mean, Settings, Wishes};

@@ -1,0 +1,19 @@
+//! `interference`: the derived optimum for the port mode (interference-aware-scheduling, section 3.2, and K-10).
+//!
+//! A child whose tasks cost the node at least as many of its own (`ir_send Z C >= 1`) is never served. The others: with
+//! several ports by lowest `ir_send`; with one, whose seconds are what is scarce, by most tasks won per second of it,
+//! `B (1 - ir_send Z C)`.
+
+use crosswind_schema::plan::Ports;
+
+use super::Candidate;
+
+/// See the module's head.
+#[must_use]
+pub fn key(candidate: &Candidate) -> Option<f64> {
+    let gain = 1.0 - candidate.cost();
+    (gain > 0.0).then(|| match candidate.ports {
+        Ports::Single => -candidate.receive_limit_mb_per_s * gain,
+        Ports::Multi => candidate.ir_send_s_per_mb,
+    })
+}

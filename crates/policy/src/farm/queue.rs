@@ -1,0 +1,81 @@
+//! The tasks that wait at a node, first come first out.
+//!
+//! A root is given millions at once: they are kept as a range, and only what came otherwise one by one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::event::TaskId;
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue {
+    /// Before the range: tasks that came back, and what arrived before it was given.
+    front: VecDeque<TaskId>,
+    range: Range<TaskId>,
+    /// After the range.
+    back: VecDeque<TaskId>,
+}
+
+impl Queue {
+    #[inline]
+    pub fn len(&self) -> u64 {
+        self.front.len() as u64 + (self.range.end - self.range.start) + self.back.len() as u64
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.front.is_empty() && self.range.is_empty() && self.back.is_empty()
+    }
+
+    #[inline]
+    pub fn push(&mut self, task: TaskId) {
+        if self.range.is_empty() && self.back.is_empty() {
+            self.front.push_back(task);
+        } else {
+            self.back.push_back(task);
+        }
+    }
+
+    pub fn give(&mut self, first: TaskId, tasks: u64) {
+        if self.range.is_empty() && self.back.is_empty() {
+            self.range = first..first + tasks;
+        } else if self.back.is_empty() && self.range.end == first {
+            self.range.end += tasks;
+        } else {
+            self.back.extend(first..first + tasks);
+        }
+    }
+
+    /// What came back goes first.
+    pub fn put_back(&mut self, task: TaskId) {
+        self.front.push_front(task);
+    }
+
+    #[inline]
+    pub fn pop(&mut self) -> Option<TaskId> {
+        if let Some(task) = self.front.pop_front() {
+            return Some(task);
+        }
+        self.range.next().or_else(|| self.back.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_back_goes_first_and_the_rest_in_the_order_of_coming() {
+        let mut queue = Queue::default();
+        queue.push(7);
+        queue.give(10, 2);
+        queue.give(12, 1);
+        queue.push(3);
+        queue.give(20, 1);
+        queue.put_back(1);
+        assert_eq!(queue.len(), 7);
+        let order: Vec<TaskId> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, [1, 7, 10, 11, 12, 3, 20]);
+        assert!(queue.is_empty());
+    }
+}

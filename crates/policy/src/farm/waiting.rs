@@ -1,0 +1,173 @@
+//! The children who asked and are not yet served, and who of them is next.
+
+use std::collections::VecDeque;
+
+use super::event::{Child, TaskId};
+use super::order::Rule;
+use super::ranking::Ranking;
+use super::settings::ChildSettings;
+
+/// What a send to a child does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Transfer {
+    /// There is none.
+    #[default]
+    None,
+    /// Bytes leave.
+    Running,
+    /// Bytes leave until the chunk ends.
+    Holding,
+    /// It was held, and goes on later.
+    Paused,
+}
+
+/// A child and what it asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChildState {
+    /// Its key, or with planned rates the seconds between its tasks.
+    key: f64,
+    /// Whether it is ever served.
+    pub served: bool,
+    /// Tasks that it asked for and that have not begun to leave.
+    requests: u32,
+    /// Tasks that began to leave.
+    begun: u64,
+    pub receive_limit: f64,
+    /// Several ports only, as all below.
+    pub transfer: Transfer,
+    pub task: TaskId,
+    /// Its key when the send began.
+    pub rank: f64,
+    /// Share of the send limit, MB/s.
+    pub share: f64,
+}
+
+impl ChildState {
+    pub fn new(settings: ChildSettings) -> Self {
+        Self {
+            key: settings.key.unwrap_or(0.0),
+            served: settings.key.is_some(),
+            requests: 0,
+            begun: 0,
+            receive_limit: settings.receive_limit_mb_per_s,
+            transfer: Transfer::None,
+            task: 0,
+            rank: 0.0,
+            share: 0.0,
+        }
+    }
+}
+
+/// Who is next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiting {
+    pub rule: Rule,
+    /// By key; with arrival, unused.
+    ranking: Ranking<false>,
+    /// With arrival: one entry per task asked for.
+    line: VecDeque<Child>,
+}
+
+impl Waiting {
+    pub fn by(rule: Rule) -> Self {
+        Self { rule, ..Self::default() }
+    }
+
+    #[inline]
+    pub fn key(&self, child: &ChildState) -> f64 {
+        match self.rule {
+            Rule::Fixed | Rule::Arrival => child.key,
+            Rule::Planned => (child.begun + 1) as f64 * child.key,
+        }
+    }
+
+    #[inline]
+    pub fn ask(&mut self, children: &mut [ChildState], child: Child, tasks: u64) {
+        let Some(state) = children.get_mut(child as usize) else { return };
+        if !state.served {
+            return;
+        }
+        state.requests = state.requests.saturating_add(u32::try_from(tasks).unwrap_or(u32::MAX));
+        if state.transfer != Transfer::None {
+            return; // it waits again when the send is over
+        }
+        if self.rule == Rule::Arrival {
+            self.line.extend(std::iter::repeat_n(child, tasks as usize));
+        } else {
+            let key = self.key(state);
+            self.ranking.put(key, child);
+        }
+    }
+
+    /// The next to be served, with its key.
+    #[inline]
+    pub fn first(&mut self, children: &[ChildState]) -> Option<(f64, Child)> {
+        if self.rule != Rule::Arrival {
+            return self.ranking.first();
+        }
+        // Who is being served, or has left, stands in line no more.
+        while let Some(&child) = self.line.front() {
+            let state = &children[child as usize];
+            if state.served && state.requests > 0 && state.transfer == Transfer::None {
+                return Some((state.key, child));
+            }
+            self.line.pop_front();
+        }
+        None
+    }
+
+    /// Serves the next: one of its requests is met. With one port it may wait on with the others.
+    #[inline]
+    pub fn take(&mut self, children: &mut [ChildState]) -> Option<Child> {
+        let (_, child) = self.first(children)?;
+        self.begin(children, child);
+        let state = &mut children[child as usize];
+        match self.rule {
+            Rule::Arrival => {}
+            _ if state.requests == 0 => self.ranking.remove(child),
+            Rule::Fixed => {}
+            Rule::Planned => {
+                let key = self.key(state);
+                self.ranking.put(key, child);
+            }
+        }
+        Some(child)
+    }
+
+    /// Serves the next, which does not wait while it is served.
+    pub fn take_out(&mut self, children: &mut [ChildState], child: Child) {
+        self.begin(children, child);
+        self.ranking.remove(child);
+    }
+
+    #[inline]
+    fn begin(&mut self, children: &mut [ChildState], child: Child) {
+        let state = &mut children[child as usize];
+        state.requests -= 1;
+        state.begun += 1;
+        if self.rule == Rule::Arrival {
+            self.line.pop_front();
+        }
+    }
+
+    /// A child that was served and asked for more waits again.
+    pub fn wait_again(&mut self, children: &[ChildState], child: Child) {
+        let state = &children[child as usize];
+        if state.requests == 0 || !state.served {
+            return;
+        }
+        if self.rule == Rule::Arrival {
+            self.line.push_back(child);
+        } else {
+            let key = self.key(state);
+            self.ranking.put(key, child);
+        }
+    }
+
+    /// A child that left waits for nothing.
+    pub fn forget(&mut self, children: &mut [ChildState], child: Child) {
+        children[child as usize].served = false;
+        children[child as usize].requests = 0;
+        self.ranking.remove(child);
+    }
+}

@@ -1,0 +1,11 @@
+//! Who decides, step by step: events in, commands out.
+//!
+//! No I/O, no clock, no thread, no randomness (`clippy.toml` forbids the calls), so the simulator and the agents drive
+//! the very same code: the one in virtual time, the other in wall time. It moves no bytes and computes nothing.
+//!
+//! | question | module |
+//! |---|---|
+//! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod farm;

@@ -1,0 +1,196 @@
+//! What a node does, event by event.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+
+use crosswind_policy::farm::Command::{Ask, Compute, Hold, Limit, Return, Send};
+use crosswind_policy::farm::Event::{Arrived, Asked, Computed, Given, Held, Joined, Left, Returned, Sent, Started};
+use crosswind_policy::farm::{ChildSettings, Command, Event, Mean, Node, Settings, Wishes};
+use crosswind_schema::Platform;
+use crosswind_schema::experiment::{Order, Policy};
+use crosswind_schema::plan::Ports;
+
+/// A root of 10 work units/s that sends at most 10 MB/s, and leaves given as (compute, receive limit, ir_send).
+fn platform(leaves: &[(f64, f64, f64)]) -> Platform {
+    let mut text = "schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 10\n\
+        send_limit_mb_per_s = 10\n"
+        .to_owned();
+    for (n, (compute, limit, ir)) in leaves.iter().enumerate() {
+        text += &format!(
+            "[[node]]\nname = \"leaf{n}\"\nparent = \"root\"\ncompute_per_s = {compute}\n\
+             receive_limit_mb_per_s = {limit}\nir_send_s_per_mb = {ir}\n"
+        );
+    }
+    Platform::from_toml(text.as_bytes(), "star").unwrap()
+}
+
+fn policy(order: Order, ports: Ports) -> Policy {
+    Policy { order, ports, buffer_tasks: Some(2), ..Policy::default() }
+}
+
+struct Told(Node);
+
+impl Told {
+    fn root(platform: &Platform, wishes: &Wishes<'_>) -> Self {
+        let tree = platform.tree().unwrap();
+        Self(Node::new(Settings::of(platform, &tree, wishes).swap_remove(0)))
+    }
+
+    fn tell(&mut self, event: Event) -> Vec<Command> {
+        let mut commands = Vec::new();
+        self.0.handle(event, &mut commands);
+        commands
+    }
+}
+
+const TASK: Mean = Mean { size_mb: 1.0, work: 1.0 };
+
+fn star(order: Order, ports: Ports, leaves: &[(f64, f64, f64)]) -> Told {
+    Told::root(&platform(leaves), &Wishes::of(&policy(order, ports), TASK))
+}
+
+/// To whom a single port sends, when all ask twice at the start and nobody asks again.
+fn served(mut root: Told, children: u32) -> Vec<u32> {
+    for child in 0..children {
+        assert_eq!(root.tell(Asked { child, tasks: 2 }), []);
+    }
+    let mut commands = root.tell(Given { first: 0, tasks: 100 });
+    let mut order = Vec::new();
+    while let Some(&Send { child, task, .. }) = commands.last() {
+        order.push(child);
+        commands = root.tell(Sent { child, task });
+    }
+    order
+}
+
+#[test]
+fn every_order_serves_who_it_prefers() {
+    // cost = ir * 10: leaf 2 costs more than it brings.
+    let leaves = [(3.0, 4.0, 0.02), (5.0, 9.0, 0.07), (4.0, 8.0, 0.10), (1.0, 5.0, 0.01)];
+    let single = |order| served(star(order, Ports::Single, &leaves), 4);
+    // B (1 - cost): 3.2, 2.7, none, 4.5
+    assert_eq!(single(Order::Interference), [3, 3, 0, 0, 1, 1]);
+    assert_eq!(single(Order::InterferenceRate), [3, 3, 0, 0, 1, 1, 2, 2]);
+    assert_eq!(single(Order::Bandwidth), [1, 1, 2, 2, 3, 3, 0, 0]);
+    assert_eq!(single(Order::Compute), [1, 1, 2, 2, 0, 0, 3, 3]);
+    assert_eq!(single(Order::Arrival), [0, 0, 1, 1, 2, 2, 3, 3]);
+    assert_eq!(single(Order::RootOnly), [0u32; 0]);
+    let rates = [0.0, 3.0, 1.5, 0.0, 1.0];
+    let wishes = Wishes::of(&policy(Order::Planned, Ports::Single), TASK).with_plan(&rates);
+    // Due at 1/3, 2/3; 2/3, 4/3; never; 1, 2.
+    assert_eq!(served(Told::root(&platform(&leaves), &wishes), 4), [0, 0, 1, 3, 1, 3]);
+}
+
+#[test]
+fn with_one_port_the_derived_order_weighs_the_link_and_with_many_it_does_not() {
+    let leaves = [(1.0, 2.0, 0.01), (1.0, 9.0, 0.05)];
+    assert_eq!(served(star(Order::Interference, Ports::Single, &leaves), 2), [1, 1, 0, 0]);
+    let mut multi = star(Order::Interference, Ports::Multi, &leaves);
+    multi.tell(Asked { child: 0, tasks: 1 });
+    multi.tell(Asked { child: 1, tasks: 1 });
+    let commands = multi.tell(Given { first: 0, tasks: 3 });
+    let [
+        Compute { task: 0 },
+        Send { child: 0, task: 1, limit_mb_per_s: None },
+        Send { child: 1, task: 2, limit_mb_per_s },
+    ] = commands[..]
+    else {
+        panic!("{commands:?}")
+    };
+    assert_eq!(limit_mb_per_s, Some(8.0));
+}
+
+#[test]
+fn a_preferred_child_slows_the_last_and_holds_who_is_left_with_nothing() {
+    let leaves = [(1.0, 6.0, 0.01), (1.0, 6.0, 0.02), (1.0, 6.0, 0.03)];
+    let mut root = star(Order::Interference, Ports::Multi, &leaves);
+    root.tell(Given { first: 0, tasks: 9 });
+    assert_eq!(root.tell(Asked { child: 2, tasks: 1 }), [Send { child: 2, task: 1, limit_mb_per_s: None }]);
+    let commands = root.tell(Asked { child: 1, tasks: 1 });
+    assert_eq!(
+        commands,
+        [Limit { child: 2, limit_mb_per_s: Some(4.0) }, Send { child: 1, task: 2, limit_mb_per_s: None }]
+    );
+    let commands = root.tell(Asked { child: 0, tasks: 1 });
+    let expected = [
+        Hold { child: 2 },
+        Limit { child: 1, limit_mb_per_s: Some(4.0) },
+        Send { child: 0, task: 3, limit_mb_per_s: None },
+    ];
+    assert_eq!(commands, expected);
+    assert_eq!(root.tell(Held { child: 2 }), []);
+    // The first is done: the second gets its whole link back, the third goes on with what is left.
+    let expected = [Limit { child: 1, limit_mb_per_s: None }, Send { child: 2, task: 1, limit_mb_per_s: Some(4.0) }];
+    assert_eq!(root.tell(Sent { child: 0, task: 3 }), expected);
+}
+
+#[test]
+fn a_send_that_ends_before_it_could_be_held_is_over() {
+    let leaves = [(1.0, 10.0, 0.01), (1.0, 10.0, 0.02)];
+    let mut root = star(Order::Interference, Ports::Multi, &leaves);
+    root.tell(Given { first: 0, tasks: 9 });
+    root.tell(Asked { child: 1, tasks: 1 });
+    assert_eq!(
+        root.tell(Asked { child: 0, tasks: 1 }),
+        [Hold { child: 1 }, Send { child: 0, task: 2, limit_mb_per_s: None }]
+    );
+    assert_eq!(root.tell(Sent { child: 1, task: 1 }), []);
+    assert_eq!(root.tell(Sent { child: 0, task: 2 }), []);
+    assert_eq!(root.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 3, limit_mb_per_s: None }]);
+}
+
+#[test]
+fn with_arrival_and_many_ports_all_who_asked_are_served_at_once() {
+    let mut root = star(Order::Arrival, Ports::Multi, &[(1.0, 6.0, 0.0); 3]);
+    for child in 0..3 {
+        root.tell(Asked { child, tasks: 2 });
+    }
+    let commands = root.tell(Given { first: 0, tasks: 9 });
+    let sends: Vec<u32> =
+        commands.iter().filter_map(|c| if let Send { child, .. } = c { Some(*child) } else { None }).collect();
+    assert_eq!(sends, [0, 1, 2]);
+    assert_eq!(root.tell(Sent { child: 1, task: 2 }), [Send { child: 1, task: 4, limit_mb_per_s: None }]);
+    assert_eq!(root.tell(Sent { child: 1, task: 4 }), []);
+}
+
+fn inner() -> Told {
+    let text = "schema_version = 1\nname = \"chain\"\n[[node]]\nname = \"a\"\ncompute_per_s = 1\n[[node]]\nname = \"b\"\n\
+        parent = \"a\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 1\n[[node]]\nname = \"c\"\nparent = \"b\"\n\
+        compute_per_s = 1\nreceive_limit_mb_per_s = 1\n";
+    let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
+    let wishes = Wishes::of(&policy(Order::Arrival, Ports::Single), TASK).with_recovery();
+    Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)))
+}
+
+#[test]
+fn a_place_is_asked_for_again_when_its_task_starts_to_compute_or_has_left() {
+    let mut node = inner();
+    assert_eq!(node.tell(Started), [Ask { tasks: 2 }]);
+    assert_eq!(node.tell(Arrived { task: 0 }), [Compute { task: 0 }, Ask { tasks: 1 }]);
+    assert_eq!(node.tell(Arrived { task: 1 }), []);
+    assert_eq!(node.tell(Asked { child: 0, tasks: 2 }), [Send { child: 0, task: 1, limit_mb_per_s: None }]);
+    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [Ask { tasks: 1 }]);
+    assert_eq!(node.tell(Computed { task: 0 }), [Return { task: 0 }]);
+    assert_eq!(node.tell(Arrived { task: 2 }), [Compute { task: 2 }, Ask { tasks: 1 }]);
+    assert_eq!(node.tell(Returned { child: 0, task: 1 }), [Return { task: 1 }]);
+    assert_eq!(node.tell(Returned { child: 0, task: 1 }), [], "a second result of a task is dropped");
+}
+
+#[test]
+fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
+    let mut root = Told::root(
+        &platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]),
+        &Wishes::of(&policy(Order::Arrival, Ports::Single), TASK).with_recovery(),
+    );
+    root.tell(Given { first: 0, tasks: 9 });
+    root.tell(Asked { child: 0, tasks: 3 });
+    root.tell(Sent { child: 0, task: 1 });
+    root.tell(Sent { child: 0, task: 2 }); // task 3 is on its way
+    assert_eq!(root.tell(Asked { child: 1, tasks: 1 }), []);
+    assert_eq!(root.tell(Returned { child: 0, task: 1 }), [Return { task: 1 }]);
+    assert_eq!(root.tell(Left { child: 0 }), [Send { child: 1, task: 2, limit_mb_per_s: None }]);
+    assert_eq!(root.tell(Sent { child: 0, task: 3 }), [], "a child that left says nothing more");
+    assert_eq!(root.tell(Computed { task: 0 }), [Return { task: 0 }, Compute { task: 3 }]);
+    assert_eq!(root.tell(Joined { child: ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 1.0 } }), []);
+    assert_eq!(root.tell(Sent { child: 1, task: 2 }), []);
+    assert_eq!(root.tell(Asked { child: 2, tasks: 1 }), [Send { child: 2, task: 4, limit_mb_per_s: None }]);
+}
