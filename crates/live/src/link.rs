@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::frame::{self, CHUNK_HEAD, Form, Frame};
+use crate::frame::{self, CHUNK_HEAD, Frame};
 use crate::linux;
 use crate::payload::{Payload, Place, Spool};
 use crate::transfer::{Kind, Next, Pace, Transfer};
@@ -150,9 +150,9 @@ impl Link {
         let small = payload.len() <= SMALL && pace.is_none() && self.transfers.is_empty() && self.frame_left == 0;
         let mut transfer = Transfer::new(task, kind, payload, self.chunk, pace, now_ns);
         if small && transfer.total <= self.chunk {
-            if let Some(bytes) = transfer.payload.read_small() {
-                transfer.head(&mut self.out, bytes.len());
-                self.out.extend_from_slice(bytes);
+            if !matches!(transfer.payload, Payload::File(_)) {
+                transfer.head(&mut self.out, transfer.total as usize);
+                self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
                 let (bytes, outcome) = (transfer.total, Outcome::Sent);
                 let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes };
                 let waits = self.out.len() - self.out_from > GATHERED;
@@ -178,6 +178,10 @@ impl Link {
             if self.out_from < self.out.len() || self.frame_left > 0 {
                 if !self.write()? {
                     self.full = true;
+                    if self.out_from > GATHERED {
+                        self.out.drain(..self.out_from);
+                        self.out_from = 0;
+                    }
                     return Ok(None);
                 }
                 continue;
@@ -470,4 +474,3 @@ impl Payload {
 }
 
 const _: () = assert!(frame::LARGEST_BODY < frame::LARGEST_FRAME && SMALL < frame::LARGEST_BODY as u64);
-const _: Form = Form::Bytes;

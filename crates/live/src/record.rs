@@ -111,6 +111,8 @@ pub struct Happening {
     pub code: String,
     /// The node that it is about.
     pub node: Option<String>,
+    /// Its number, where it is a new one.
+    pub number: Option<u32>,
     /// How many tasks it is about.
     pub tasks: Option<u64>,
     /// What happened.

@@ -105,6 +105,8 @@ pub struct Admission {
     pub run: RunSettings,
     /// The child's number: its place in the platform, or one from [`GUESTS`] on.
     pub number: u32,
+    /// The parent's number.
+    pub parent: u32,
     /// Whether time 0 is over, so that the child joins a run.
     pub running: bool,
     /// Whether code follows.
@@ -171,6 +173,15 @@ impl RunSettings {
         let place = self.place(name).ok_or_else(|| LiveError::Setup(format!("the platform has no node {name:?}")))?;
         let settings = Settings::of(&self.platform, &tree, &self.wishes()).swap_remove(place as usize);
         Ok((place, settings, tree.children(place).to_vec()))
+    }
+
+    /// The most tasks that some nodes ask for, all together.
+    ///
+    /// # Errors
+    /// When the platform is no tree.
+    pub fn wanted_by(&self, places: &[u32]) -> Result<u64, LiveError> {
+        let settings = Settings::of(&self.platform, &self.tree()?, &self.wishes());
+        Ok(places.iter().map(|&place| settings[place as usize].places).sum())
     }
 
     /// A node's place in the platform.

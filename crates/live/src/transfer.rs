@@ -82,7 +82,7 @@ pub(crate) struct Transfer {
     /// Bytes handed to the kernel.
     pub written: u64,
     /// Whether the first frame has begun.
-    begun: bool,
+    pub begun: bool,
     pub hold: bool,
     pub paused: bool,
     pub pace: Option<Pace>,
@@ -90,7 +90,6 @@ pub(crate) struct Transfer {
     /// When this stretch began, and with which byte: a held transfer has several.
     pub began_ns: u64,
     pub began_at: u64,
-    pub drains: bool,
     file: Option<File>,
 }
 
@@ -111,7 +110,6 @@ impl Transfer {
             chunk: chunk.max(1),
             began_ns: now_ns,
             began_at: 0,
-            drains: false,
             file: None,
         }
     }
