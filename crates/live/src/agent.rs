@@ -136,7 +136,7 @@ fn serve(
     let over = if matches!(run.work, Work::Command { .. }) { 0 } else { run.spool_over_bytes };
     let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
     let numbers = (admission.number, admission.parent);
-    let station = Station::new(&config.name, numbers, run, Up::Parent(link), processor, spool)?;
+    let station = Station::new(&config.name, numbers, run, Up::Parent(Box::new(link)), processor, spool)?;
     let mut turn = Turn::new(station, door, bell, &mut config.diary, Arc::new(code));
     turn.watch_input = config.watch_input;
     turn.joins_late = admission.running;

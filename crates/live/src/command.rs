@@ -39,33 +39,29 @@ impl UsersCommand {
 
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
         let (input, _kept) = self.input(&job.input)?;
-        let output = self.spool.path()?;
-        let line = self.line.replace("{input}", &quoted(&input)).replace("{output}", &quoted(&output));
+        let output = self.spool.file()?;
+        let line = self.line.replace("{input}", &quoted(&input)).replace("{output}", &quoted(&output.path));
         let to_file = self.line.contains("{output}");
-        let printed = if to_file { Stdio::null() } else { Stdio::from(File::create(&output)?) };
-        let complaints = self.spool.path()?;
-        let complaint = File::create(&complaints)?;
-        let result = run(&line, printed, complaint).and_then(|status| self.answer(status, output, &complaints));
-        let _ = std::fs::remove_file(&complaints); // it lies in a directory that is removed in the end
-        result
+        let printed = if to_file { Stdio::null() } else { Stdio::from(File::create(&output.path)?) };
+        let complaints = self.spool.file()?;
+        let complaint = File::create(&complaints.path)?;
+        run(&line, printed, complaint).and_then(|status| self.answer(status, output, &complaints.path))
     }
 
-    fn answer(&self, status: ExitStatus, output: PathBuf, complaints: &Path) -> io::Result<Answer> {
-        let stored = |bytes| StoredFile { path: output.clone(), bytes, ours: true };
+    fn answer(&self, status: ExitStatus, mut output: StoredFile, complaints: &Path) -> io::Result<Answer> {
         if !status.success() {
-            drop(stored(0));
             let said = tail(complaints)?;
             let said = if said.trim().is_empty() { "nothing".into() } else { format!("{:?}", said.trim()) };
             return Ok(Answer::failed(format!("{}: {status}; it said {said}", self.line)));
         }
-        let file = match std::fs::metadata(&output) {
-            Ok(found) => stored(found.len()),
+        match std::fs::metadata(&output.path) {
+            Ok(found) => output.bytes = found.len(),
             Err(error) => return Ok(Answer::failed(format!("{}: it left no {{output}}: {error}", self.line))),
-        };
-        if file.bytes <= IN_MEMORY {
-            return Ok(Answer::of(Payload::bytes(std::fs::read(&file.path)?)));
         }
-        Ok(Answer::of(Payload::File(Arc::new(file))))
+        if output.bytes <= IN_MEMORY {
+            return Ok(Answer::of(Payload::bytes(std::fs::read(&output.path)?)));
+        }
+        Ok(Answer::of(Payload::File(Arc::new(output))))
     }
 
     /// The input as a file; what is made for it goes away with the second of the pair.
@@ -73,10 +69,9 @@ impl UsersCommand {
         if let Payload::File(file) = payload {
             return Ok((file.path.clone(), None));
         }
-        let path = self.spool.path()?;
-        let bytes = payload.read()?;
-        std::fs::write(&path, bytes.as_slice())?;
-        Ok((path.clone(), Some(StoredFile { path, bytes: bytes.len() as u64, ours: true })))
+        let stored = self.spool.file()?;
+        std::fs::write(&stored.path, payload.read()?.as_slice())?;
+        Ok((stored.path.clone(), Some(stored)))
     }
 }
 

@@ -24,7 +24,13 @@ pub(crate) struct Welcome {
 }
 
 /// Reaches the parent and is let in; tries again until the time is over where nobody listens yet.
-pub(crate) fn dial(address: &str, name: &str, about: &str, token: &Token, patience: Duration) -> Result<Welcome, LiveError> {
+pub(crate) fn dial(
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    patience: Duration,
+) -> Result<Welcome, LiveError> {
     let until = Instant::now() + patience;
     loop {
         match connect(address, until) {
@@ -105,7 +111,14 @@ impl Conversation<'_> {
     }
 }
 
-fn enter(stream: TcpStream, address: &str, name: &str, about: &str, token: &Token, until: Instant) -> Result<Welcome, LiveError> {
+fn enter(
+    stream: TcpStream,
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    until: Instant,
+) -> Result<Welcome, LiveError> {
     let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
     let child = token::random().map_err(LiveError::system("drawing a nonce"))?;
     talk.stream.write_all(&frame::greeting(&child)).map_err(|error| talk.lost(error))?;

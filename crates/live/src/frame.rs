@@ -526,7 +526,11 @@ mod tests {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
         let amount = || 0.0..1e9f64;
         prop_oneof![
-            (any::<[u8; 32]>(), ".{0,20}", ".{0,40}").prop_map(|(proof, name, about)| Frame::Prove { proof, name, about }),
+            (any::<[u8; 32]>(), ".{0,20}", ".{0,40}").prop_map(|(proof, name, about)| Frame::Prove {
+                proof,
+                name,
+                about
+            }),
             (any::<[u8; 32]>(), bytes()).prop_map(|(proof, settings)| Frame::Welcome { proof, settings }),
             ".{0,40}".prop_map(|why| Frame::Refused { why }),
             (any::<bool>(), bytes()).prop_map(|(last, piece)| Frame::Code { last, piece }),
@@ -535,15 +539,17 @@ mod tests {
             any::<u64>().prop_map(|tasks| Frame::Ask { tasks }),
             any::<u64>().prop_map(|child_ns| Frame::Ping { child_ns }),
             (any::<u64>(), any::<u64>()).prop_map(|(child_ns, root_ns)| Frame::Pong { child_ns, root_ns }),
-            (any::<u64>(), any::<u64>(), amount(), any::<bool>(), amount()).prop_map(|(task, total, work, blank, rate)| {
-                Frame::Task { task, total, work, form: if blank { Form::Blank } else { Form::Bytes }, rate }
-            }),
+            (any::<u64>(), any::<u64>(), amount(), any::<bool>(), amount()).prop_map(
+                |(task, total, work, blank, rate)| {
+                    Frame::Task { task, total, work, form: if blank { Form::Blank } else { Form::Bytes }, rate }
+                }
+            ),
             any::<u64>().prop_map(|task| Frame::Chunk { task }),
             amount().prop_map(|rate| Frame::Pace { rate }),
             amount().prop_map(|rate| Frame::Sending { rate }),
-            (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), amount()).prop_map(|(task, total, node, ok, rate)| {
-                Frame::Result { task, total, node, ok, form: Form::Bytes, rate }
-            }),
+            (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), amount()).prop_map(
+                |(task, total, node, ok, rate)| { Frame::Result { task, total, node, ok, form: Form::Bytes, rate } }
+            ),
             any::<u64>().prop_map(|task| Frame::ResultChunk { task }),
             (any::<u32>(), any::<u8>(), bytes()).prop_map(|(node, part, piece)| Frame::Report { node, part, piece }),
             ".{0,40}".prop_map(|event| Frame::Happened { event }),

@@ -37,11 +37,11 @@ pub(crate) enum Heard {
     /// A frame without a body.
     Said(Frame),
     /// A task or a result has begun to come: MB/s of the platform, where the link is emulated.
-    Begun { rate: f64, bytes: u64 },
+    Begun { rate: f64 },
     /// A whole task.
-    Task { task: u64, work: f64, payload: Payload, began_ns: u64 },
+    Task { task: u64, work: f64, payload: Payload },
     /// A whole result.
-    Result { task: u64, node: u32, ok: bool, payload: Payload, began_ns: u64 },
+    Result { task: u64, node: u32, ok: bool, payload: Payload },
 }
 
 /// What became of a transfer.
@@ -71,7 +71,6 @@ struct Inbound {
     total: u64,
     got: u64,
     place: Place,
-    began_ns: u64,
 }
 
 /// A connection.
@@ -149,16 +148,18 @@ impl Link {
     pub fn send(&mut self, task: u64, kind: Kind, payload: Payload, pace: Option<Pace>, now_ns: u64) {
         let small = payload.len() <= SMALL && pace.is_none() && self.transfers.is_empty() && self.frame_left == 0;
         let mut transfer = Transfer::new(task, kind, payload, self.chunk, pace, now_ns);
-        if small && transfer.total <= self.chunk {
-            if !matches!(transfer.payload, Payload::File(_)) {
-                transfer.head(&mut self.out, transfer.total as usize);
-                self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
-                let (bytes, outcome) = (transfer.total, Outcome::Sent);
-                let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes };
-                let waits = self.out.len() - self.out_from > GATHERED;
-                if waits { self.gathered.push(done) } else { self.done.push(done) }
-                return;
+        if small && transfer.total <= self.chunk && !matches!(transfer.payload, Payload::File(_)) {
+            transfer.head(&mut self.out, transfer.total as usize);
+            self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
+            let (bytes, outcome) = (transfer.total, Outcome::Sent);
+            let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes };
+            let waits = self.out.len() - self.out_from > GATHERED;
+            if waits {
+                self.gathered.push(done)
+            } else {
+                self.done.push(done)
             }
+            return;
         }
         self.transfers.push_back(transfer);
     }
@@ -275,16 +276,18 @@ impl Link {
         let mut budget = TURN;
         loop {
             if self.body_left > 0 {
-                match self.read_body(spool)? {
+                match self.read_body()? {
                     0 => return Ok(true),
                     read => budget = budget.saturating_sub(read),
                 }
                 if self.body_left == 0 {
                     self.body_over(heard);
                 }
-            } else if let Some(decoded) = frame::decode(&self.input[self.from..self.to], frame::LARGEST_FRAME).map_err(bad)? {
+            } else if let Some(decoded) =
+                frame::decode(&self.input[self.from..self.to], frame::LARGEST_FRAME).map_err(bad)?
+            {
                 self.from += decoded.used;
-                self.take(decoded.frame, decoded.body, spool, now_ns, heard)?;
+                self.take(decoded.frame, decoded.body, spool, heard)?;
             } else {
                 match self.read_head()? {
                     0 => return Ok(true),
@@ -298,12 +301,14 @@ impl Link {
         }
     }
 
-    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> io::Result<()> {
+    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, heard: &mut Vec<Heard>) -> io::Result<()> {
         let (task, total, kind, form, rate) = match said {
             Frame::Task { task, total, work, form, rate } => (task, total, Kind::Task { work }, form, rate),
             Frame::Result { task, total, node, ok, form, rate } => (task, total, Kind::Result { node, ok }, form, rate),
             Frame::Chunk { task } | Frame::ResultChunk { task } => {
-                let Some(inbound) = &self.inbound else { return Err(bad(format!("a chunk of task {task}, which has not begun"))) };
+                let Some(inbound) = &self.inbound else {
+                    return Err(bad(format!("a chunk of task {task}, which has not begun")));
+                };
                 if inbound.task != task || body as u64 > inbound.total - inbound.got || body == 0 {
                     return Err(bad(format!("a chunk of task {task} that does not fit")));
                 }
@@ -319,10 +324,10 @@ impl Link {
             return Err(bad(format!("task {task} of {total} bytes, {body} of them at once, which can't be")));
         }
         let place = spool.place(total, form)?;
-        self.inbound = Some(Inbound { task, kind, total, got: 0, place, began_ns: now_ns });
+        self.inbound = Some(Inbound { task, kind, total, got: 0, place });
         self.body_left = body;
         if rate > 0.0 || total > body as u64 {
-            heard.push(Heard::Begun { rate, bytes: total });
+            heard.push(Heard::Begun { rate });
         }
         if body == 0 {
             self.body_over(heard);
@@ -332,11 +337,11 @@ impl Link {
 
     fn body_over(&mut self, heard: &mut Vec<Heard>) {
         if let Some(inbound) = self.inbound.take_if(|inbound| inbound.got == inbound.total) {
-            let Inbound { task, kind, place, began_ns, .. } = inbound;
+            let Inbound { task, kind, place, .. } = inbound;
             let payload = place.payload();
             heard.push(match kind {
-                Kind::Task { work } => Heard::Task { task, work, payload, began_ns },
-                Kind::Result { node, ok } => Heard::Result { task, node, ok, payload, began_ns },
+                Kind::Task { work } => Heard::Task { task, work, payload },
+                Kind::Result { node, ok } => Heard::Result { task, node, ok, payload },
             });
         }
     }
@@ -361,7 +366,7 @@ impl Link {
         Ok(read)
     }
 
-    fn read_body(&mut self, spool: &Spool) -> io::Result<usize> {
+    fn read_body(&mut self) -> io::Result<usize> {
         let Some(inbound) = &mut self.inbound else { return Err(bad("bytes of no task")) };
         let buffered = (self.to - self.from).min(self.body_left);
         let read = if buffered > 0 {
@@ -369,7 +374,6 @@ impl Link {
             self.from += buffered;
             buffered
         } else {
-            let _ = spool;
             match &mut inbound.place {
                 Place::Memory(memory) => {
                     let room = self.body_left;
@@ -397,11 +401,6 @@ impl Link {
         inbound.got += read as u64;
         self.body_left -= read;
         Ok(read)
-    }
-
-    /// Whether nothing is left to be written.
-    pub fn is_idle(&self) -> bool {
-        self.out_from == self.out.len() && self.frame_left == 0 && self.later.is_empty() && self.transfers.is_empty()
     }
 
     /// Says the last words, if the socket takes them at once.
@@ -440,7 +439,8 @@ fn receive_into(stream: &TcpStream, memory: &mut Vec<u8>, most: usize) -> io::Re
 /// Takes bytes from the socket without copying them anywhere.
 fn discard(stream: &TcpStream, most: usize) -> io::Result<usize> {
     // SAFETY: with MSG_TRUNC a TCP socket drops the bytes and touches no buffer (tcp(7)).
-    let read = unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_DONTWAIT) };
+    let read =
+        unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_DONTWAIT) };
     if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
 }
 

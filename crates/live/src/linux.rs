@@ -64,8 +64,7 @@ pub fn wait(watched: &mut [Watched], timeout_ns: Option<u64>) -> io::Result<()> 
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the slice is live and its length is passed along; the time is null or a live local.
-    let result =
-        unsafe { libc::ppoll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, time, std::ptr::null()) };
+    let result = unsafe { libc::ppoll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, time, std::ptr::null()) };
     if result >= 0 {
         return Ok(());
     }
@@ -162,13 +161,7 @@ pub fn sending(stream: &TcpStream) -> io::Result<Sending> {
     let mut size = info.len() as libc::socklen_t;
     // SAFETY: the buffer is live and its size is passed along.
     let result = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            info.as_mut_ptr().cast(),
-            &raw mut size,
-        )
+        libc::getsockopt(stream.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, info.as_mut_ptr().cast(), &raw mut size)
     };
     if result != 0 {
         return Err(io::Error::last_os_error());

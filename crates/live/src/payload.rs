@@ -28,13 +28,37 @@ pub struct StoredFile {
     pub path: PathBuf,
     /// Its length.
     pub bytes: u64,
-    /// Whether this process made it for itself.
-    pub ours: bool,
+    /// Of a file that this process made for itself, the directory that it lies in.
+    ours: Option<Arc<Directory>>,
+}
+
+/// A directory that goes away with the last file in it.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Nothing is lost when it stays, or was never made.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl StoredFile {
+    /// Keeps the file from being removed: it has become somebody else's.
+    pub fn keep(&mut self) {
+        self.ours = None;
+    }
+
+    /// Whether it goes away with the last who knows it.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.ours.is_some()
+    }
 }
 
 impl Drop for StoredFile {
     fn drop(&mut self) {
-        if self.ours {
+        if self.ours.is_some() {
             // What can't be removed lies in a directory that is removed in the end.
             let _ = std::fs::remove_file(&self.path);
         }
@@ -54,7 +78,7 @@ impl Payload {
     /// When it can't be read.
     pub fn file(path: &Path) -> io::Result<Self> {
         let bytes = File::open(path)?.metadata()?.len();
-        Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: false })))
+        Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None })))
     }
 
     /// Its length, bytes.
@@ -96,7 +120,7 @@ impl Payload {
 #[derive(Debug)]
 pub(crate) enum Place {
     Memory(Vec<u8>),
-    Spool(File, PathBuf, u64),
+    Spool(File, StoredFile),
     Nowhere(u64),
 }
 
@@ -105,7 +129,7 @@ impl Place {
     pub fn payload(self) -> Payload {
         match self {
             Self::Memory(bytes) => Payload::bytes(bytes),
-            Self::Spool(_, path, bytes) => Payload::File(Arc::new(StoredFile { path, bytes, ours: true })),
+            Self::Spool(_, stored) => Payload::File(Arc::new(stored)),
             Self::Nowhere(bytes) => Payload::Blank(bytes),
         }
     }
@@ -114,9 +138,9 @@ impl Place {
     pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Memory(memory) => memory.extend_from_slice(bytes),
-            Self::Spool(file, _, written) => {
+            Self::Spool(file, stored) => {
                 file.write_all(bytes)?;
-                *written += bytes.len() as u64;
+                stored.bytes += bytes.len() as u64;
             }
             Self::Nowhere(count) => *count += bytes.len() as u64,
         }
@@ -124,10 +148,10 @@ impl Place {
     }
 }
 
-/// A directory for large inputs and results, removed in the end.
+/// A directory for large inputs and results; it goes with the last of them.
 #[derive(Debug)]
 pub struct Spool {
-    directory: PathBuf,
+    directory: Arc<Directory>,
     next: u64,
     /// Payloads larger than this are kept in files.
     pub over_bytes: u64,
@@ -147,20 +171,21 @@ impl Spool {
     pub fn below(parent: &Path, over_bytes: u64) -> io::Result<Self> {
         let name = u64::from_ne_bytes(crate::token::random()?);
         let directory = parent.join(format!("crosswind-{}-{name:016x}", std::process::id()));
-        Ok(Self { directory, next: 0, over_bytes, free: Vec::new() })
+        Ok(Self { directory: Arc::new(Directory(directory)), next: 0, over_bytes, free: Vec::new() })
     }
 
-    /// A name for a file of our own.
+    /// A file of our own, not yet made, in the directory.
     ///
     /// # Errors
     /// When the directory can't be made.
-    pub fn path(&mut self) -> io::Result<PathBuf> {
+    pub fn file(&mut self) -> io::Result<StoredFile> {
         if self.next == 0 {
             use std::os::unix::fs::DirBuilderExt as _;
-            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory.0)?;
         }
         self.next += 1;
-        Ok(self.directory.join(self.next.to_string()))
+        let path = self.directory.0.join(self.next.to_string());
+        Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)) })
     }
 
     /// Where so many bytes go.
@@ -169,8 +194,8 @@ impl Spool {
             return Ok(Place::Nowhere(0));
         }
         if bytes > self.over_bytes {
-            let path = self.path()?;
-            return Ok(Place::Spool(File::create(&path)?, path, 0));
+            let stored = self.file()?;
+            return Ok(Place::Spool(File::create(&stored.path)?, stored));
         }
         let kept = if KEPT.contains(&(bytes as usize)) {
             self.free.iter().rposition(|buffer| buffer.capacity() >= bytes as usize).map(|at| self.free.swap_remove(at))
@@ -192,15 +217,6 @@ impl Spool {
     }
 }
 
-impl Drop for Spool {
-    fn drop(&mut self) {
-        if self.next > 0 {
-            // Nothing is lost when it stays.
-            let _ = std::fs::remove_dir_all(&self.directory);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,14 +232,11 @@ mod tests {
         assert_eq!(payload.len(), 8);
         assert_eq!(payload.read().expect("read").as_slice(), b"12345678");
         let other = payload.clone();
-        drop(payload);
+        let directory = spool.directory.0.clone();
+        drop((payload, spool));
         assert!(path.exists());
         drop(other);
-        assert!(!path.exists());
-        let directory = spool.directory.clone();
-        assert!(directory.exists());
-        drop(spool);
-        assert!(!directory.exists());
+        assert!(!path.exists() && !directory.exists());
     }
 
     #[test]

@@ -157,7 +157,9 @@ pub(crate) fn event_words(event: &Event) -> String {
 
 pub(crate) fn command_words(command: &Command) -> String {
     match command {
-        Command::Send { child, task, limit_mb_per_s } => format!("send {child} {task} {}", limit_words(*limit_mb_per_s)),
+        Command::Send { child, task, limit_mb_per_s } => {
+            format!("send {child} {task} {}", limit_words(*limit_mb_per_s))
+        }
         Command::Hold { child } => format!("hold {child}"),
         Command::Limit { child, limit_mb_per_s } => format!("limit {child} {}", limit_words(*limit_mb_per_s)),
         Command::Compute { task } => format!("compute {task}"),

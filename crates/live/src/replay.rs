@@ -26,7 +26,10 @@ pub fn replay(run: &RunSettings, node: &str, log: &str) -> Result<usize, LiveErr
         policy.handle(event, &mut commands);
         let again: String = commands.iter().map(|command| format!(" {};", command_words(command))).collect();
         if again != said {
-            return Err(differs(format!("{words:?} gave{said}, and now gives{again}", words = line.split(" >").next().unwrap_or_default())));
+            return Err(differs(format!(
+                "{words:?} gave{said}, and now gives{again}",
+                words = line.split(" >").next().unwrap_or_default()
+            )));
         }
         events += 1;
     }

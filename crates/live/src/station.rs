@@ -11,13 +11,13 @@ use crosswind_policy::farm::{ChildSettings, Command, Event, Node, Settings};
 use crosswind_schema::units::Quantity;
 
 use crate::clock::Clock;
-use crate::error::LiveError;
 use crate::emulated::EmulatedProcessor;
+use crate::error::LiveError;
 use crate::executor::{Answer, ComputeThread, Executor, Job, Worked, work};
 use crate::frame::Frame;
 use crate::late::Late;
-use crate::linux::now_ns;
 use crate::link::{Done, Heard, Link, Outcome};
+use crate::linux::now_ns;
 use crate::payload::{Payload, Spool};
 use crate::record::{Activity, Happening, Log, NOBODY, Row, Totals};
 use crate::settings::{RunSettings, Work};
@@ -80,7 +80,7 @@ pub(crate) struct Finished {
 
 /// Where results go.
 pub(crate) enum Up {
-    Parent(Link),
+    Parent(Box<Link>),
     /// This is the root: results wait to be delivered.
     User(Vec<Finished>),
 }
@@ -116,7 +116,14 @@ pub(crate) struct Station {
 }
 
 impl Station {
-    pub fn new(name: &str, (number, parent): (u32, u32), run: RunSettings, up: Up, processor: Processor, spool: Spool) -> Result<Self, LiveError> {
+    pub fn new(
+        name: &str,
+        (number, parent): (u32, u32),
+        run: RunSettings,
+        up: Up,
+        processor: Processor,
+        spool: Spool,
+    ) -> Result<Self, LiveError> {
         let (place, settings, children) = run.of_node(name)?;
         let Settings { children: ref known, .. } = settings;
         let slots = children.iter().zip(known).map(|(&child, _)| slot(&run, child, child)).collect();
@@ -176,7 +183,10 @@ impl Station {
     /// Whether anything is left that could compute.
     pub fn can_compute(&self) -> bool {
         self.slots.iter().any(|slot| slot.link.is_some())
-            || self.run.place(&self.totals.name).is_some_and(|n| self.run.platform.nodes[n as usize].compute_per_s.get() > 0.0)
+            || self
+                .run
+                .place(&self.totals.name)
+                .is_some_and(|n| self.run.platform.nodes[n as usize].compute_per_s.get() > 0.0)
     }
 
     /// The policy's first request, before time 0.
@@ -367,7 +377,15 @@ impl Station {
         self.events.push_back((Event::Computed { task }, ended_ns));
     }
 
-    fn row(&mut self, activity: Activity, child: u32, task: u64, (start_ns, end_ns): (u64, u64), bytes: u64, work: f64) {
+    fn row(
+        &mut self,
+        activity: Activity,
+        child: u32,
+        task: u64,
+        (start_ns, end_ns): (u64, u64),
+        bytes: u64,
+        work: f64,
+    ) {
         self.rows.push(Row { activity, node: self.number, child, task, start_ns, end_ns, bytes, work });
     }
 
@@ -418,10 +436,8 @@ impl Station {
                     self.row(Activity::Send, number, task, (began_ns, at_ns), bytes, 0.0);
                 }
                 if self.is_emulated() {
-                    if outcome == Outcome::Held {
-                        if let Some(link) = self.link(child) {
-                            link.say(&Frame::Pace { rate: 0.0 });
-                        }
+                    if let (Outcome::Held, Some(link)) = (outcome, self.link(child)) {
+                        link.say(&Frame::Pace { rate: 0.0 });
                     }
                     self.share(at_ns);
                 }
@@ -432,11 +448,9 @@ impl Station {
                 self.events.push_back((event, at_ns));
             }
             (None, Kind::Result { .. }) => {
-                if trace {
-                    let (node, child) = (self.parent, self.number);
-                    let (start_ns, end_ns) = (began_ns, at_ns);
-                    self.rows.push(Row { activity: Activity::Result, node, child, task, start_ns, end_ns, bytes, work: 0.0 });
-                }
+                let (node, child, activity) = (self.parent, self.number, Activity::Result);
+                let row = Row { activity, node, child, task, start_ns: began_ns, end_ns: at_ns, bytes, work: 0.0 };
+                self.rows.extend(trace.then_some(row));
             }
             _ => {}
         }
@@ -445,12 +459,12 @@ impl Station {
     /// Takes what came from the parent; false for a frame that is none of a station's.
     pub fn hear_parent(&mut self, heard: Heard, at_ns: u64) -> Result<bool, io::Error> {
         match heard {
-            Heard::Begun { rate, .. } | Heard::Said(Frame::Pace { rate }) => {
+            Heard::Begun { rate } | Heard::Said(Frame::Pace { rate }) => {
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.receive(rate, at_ns);
                 }
             }
-            Heard::Task { task, work, payload, .. } => {
+            Heard::Task { task, work, payload } => {
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.receive(0.0, at_ns);
                 }
@@ -472,7 +486,7 @@ impl Station {
                 self.slots[child as usize].sends = rate;
                 self.share(at_ns);
             }
-            Heard::Result { task, node, ok, payload, .. } => {
+            Heard::Result { task, node, ok, payload } => {
                 let finished = Finished { task, node, ok, payload };
                 self.later(latency, Event::Returned { child, task }, Some(finished), at_ns);
             }

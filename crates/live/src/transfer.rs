@@ -241,7 +241,8 @@ mod tests {
     fn a_paced_transfer_ends_when_a_link_of_that_rate_would_have_brought_the_last_byte() {
         // 2 MB at 10 MB/s, chunks of half a MB: 0.2 s, however the chunks fall.
         let pace = Pace::new(0.01, 10.0, 1_000);
-        let mut transfer = Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(2_000_000), 512 << 10, Some(pace), 1_000);
+        let mut transfer =
+            Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(2_000_000), 512 << 10, Some(pace), 1_000);
         let seen = frames(&mut transfer, 1_000);
         assert_eq!(seen[0], (0, 1_000), "it is told at once");
         assert_eq!(seen[1], (524_288, 1_000 + 52_428_800));
@@ -251,7 +252,8 @@ mod tests {
     #[test]
     fn a_change_of_pace_counts_from_when_it_comes() {
         let pace = Pace::new(0.01, 10.0, 0);
-        let mut transfer = Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(1_000_000), 1 << 30, Some(pace), 0);
+        let mut transfer =
+            Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(1_000_000), 1 << 30, Some(pace), 0);
         transfer.head(&mut Vec::new(), 0);
         transfer.turn(Some((0.02, 20.0)), 50_000_000); // half is over
         assert_eq!(transfer.next(0), Next::Wait(75_000_000));

@@ -11,9 +11,9 @@ use crosswind_policy::farm::Event;
 
 use crate::diary::Diary;
 use crate::door::Door;
+use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
 use crate::executor::{ComputeThread, Maker, Noop};
-use crate::emulated::EmulatedProcessor;
 use crate::frame::Frame;
 use crate::link::{Heard, Link};
 use crate::linux::{self, Bell, now_ns};
@@ -112,7 +112,13 @@ pub(crate) fn processor(
 }
 
 impl<'a> Turn<'a> {
-    pub fn new(station: Station, door: Option<&'a mut Door>, bell: Arc<Bell>, diary: &'a mut Diary, code: Arc<Vec<u8>>) -> Self {
+    pub fn new(
+        station: Station,
+        door: Option<&'a mut Door>,
+        bell: Arc<Bell>,
+        diary: &'a mut Diary,
+        code: Arc<Vec<u8>>,
+    ) -> Self {
         let now = now_ns();
         Self {
             station,
@@ -432,4 +438,3 @@ impl<'a> Turn<'a> {
 pub(crate) fn earliest(a: Option<u64>, b: Option<u64>) -> Option<u64> {
     [a, b].into_iter().flatten().min()
 }
-
