@@ -12,6 +12,9 @@ import synthetic
 from crosswind.measurement import Measurement
 from crosswind.plan import Plan, plan
 from crosswind.platform import Platform
+from crosswind.run.columns import NOBODY, as_trace
+from crosswind.run.results import Run, Runs
+from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep, run_sweep
 
 BREAKS_SCRIPT = "</script><img src=x onerror=window.attacked=1>"
@@ -105,3 +108,85 @@ def swept(directory: Path, kind: str = "message-size", values: tuple[Any, ...] =
         return synthetic.measurement(by_value[value], 0.00003, cycles=8, together_cycles=0)
 
     return run_sweep(kind, directory, list(values), measure=measure)
+
+
+ORDERS = ("interference", "interference-rate", "bandwidth", "compute", "arrival", "root-only", "planned")
+
+
+def one_run(
+    names: tuple[str, ...] = ("Lab0", "Lab3", "Lab4", "Tenn"),
+    *,
+    order: str = "planned",
+    slower: float = 1.0,
+    **other: Any,
+) -> dict[str, Any]:
+    """Return an entry of `runs.json`: 1000 tasks, each node computes as many."""
+    makespan = 160.0 * slower
+    return {
+        "params": {},
+        "seed": 1,
+        "platform": names[0],
+        "order": order,
+        "ports": "single",
+        "compute": "simulated",
+        "tasks": 1000,
+        "makespan_s": makespan,
+        "throughput_tasks_per_s": 1000 / makespan,
+        "bound_tasks_per_s": 6.58,
+        "root_only_tasks_per_s": 1.81,
+        "nodes": [
+            {
+                "name": name,
+                "tasks": 1000 // len(names),
+                "busy_s": 0.9 * makespan / (k + 1),
+                "received_mb": 500.0 * bool(k),
+            }
+            for k, name in enumerate(names)
+        ],
+        "events": [],
+        "warnings": [],
+    } | other
+
+
+def ran(on: str = "sim", *, slower: float = 1.0, works: tuple[int, ...] = (1, 3, 5, 11), hostile: bool = False) -> Runs:
+    """Return runs of all orders for several works; with hostile names, events and warnings."""
+    runs = []
+    for work in works:
+        for k, order in enumerate(ORDERS):
+            entry = one_run(
+                HOSTILE if hostile else ("Lab0", "Lab3", "Lab4", "Tenn"),
+                order=order,
+                slower=slower * (1 + 0.1 * k) * work / 5,
+                params={"workload.task_work": work, "policy.order": order},
+                compute="simulated" if on == "sim" else "emulated",
+            )
+            if hostile:
+                event = {
+                    "t_s": 1.5,
+                    "code": "agent-lost",
+                    "node": BREAKS_SCRIPT,
+                    "tasks": 2,
+                    "message": BREAKS_ATTRIBUTE,
+                }
+                entry["events"] = [event]
+                entry["warnings"] = [{"code": "odd", "message": BREAKS_SCRIPT, "hint": IS_A_TEMPLATE}]
+                entry["params"]["platform"] = BREAKS_ATTRIBUTE
+            runs.append(Run(entry))
+    return Runs(BREAKS_SCRIPT if hostile else "fork graph", on, runs)
+
+
+def traced(tasks: int = 300, hostile: bool = False) -> Trace:
+    """Return a trace: the root sends to its three children in turn, each computes what it got."""
+    found = platform(HOSTILE) if hostile else platform()
+    rows = []
+    for task in range(tasks):
+        child = 1 + task % 3
+        rows.append((1, 0, child, task, 0.5 * task, 0.5 * task + 0.4, 2.0, 0.0))
+        rows.append((0, child, NOBODY, task, 0.5 * task + 0.4, 0.5 * task + 1.5, 0.0, 5.0))
+        if task % 10 == 0:
+            rows.append((2, 0, child, task, 0.5 * task + 1.5, 0.5 * task + 1.6, 0.1, 0.0))
+    names = ("kind", "node", "child", "task", "start_s", "end_s", "mb", "work")
+    types = (np.uint8, np.uint32, np.uint32, np.uint64, *[np.float64] * 4)
+    columns = {n: np.array(v, t).tobytes() for n, t, v in zip(names, types, zip(*rows, strict=True), strict=True)}
+    entry = one_run(tuple(node["name"] for node in found.nodes), makespan_s=0.5 * tasks + 1.5)
+    return as_trace(columns, entry, found, BREAKS_SCRIPT if hostile else "fork graph", "sim")

@@ -16,8 +16,9 @@ CRATES = {
     "schema": set(),
     "model": {"schema"},
     "policy": {"schema"},
+    "sim": {"schema", "policy"},
     "measure": {"schema"},
-    "py": {"schema", "model", "policy", "measure"},
+    "py": {"schema", "model", "policy", "sim", "measure"},
 }
 # What decides has no clock, no thread and no socket.
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")

@@ -6,7 +6,8 @@ Nouns are files; verbs turn one noun into the next::
     fit = crosswind.fit(measurement)
     platform = fit.platform()
     plan = crosswind.plan(platform, task_size_mb=2.0, task_work=5.0)
-    crosswind.report([measurement, plan], "report.html")
+    runs = crosswind.run("experiment.toml", on="sim")
+    crosswind.report([measurement, plan, runs], "report.html")
 
 Each name is imported when it is first used (PEP 562): agents, peers and `--help` need no numpy, scipy or altair.
 """
@@ -20,12 +21,18 @@ if TYPE_CHECKING:
     from crosswind._core import __version__
     from crosswind.doctor import examine
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
+    from crosswind.experiment import Experiment
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
+    from crosswind.run.farm import Farm
+    from crosswind.run.grid import run
+    from crosswind.run.mapping import map
+    from crosswind.run.results import Run, Runs
+    from crosswind.run.trace import Trace
     from crosswind.serve import serve
     from crosswind.sweep import Sweep, run_sweep
 
@@ -33,19 +40,26 @@ __all__ = [
     "AgentLost",
     "CrosswindError",
     "DescriptionError",
+    "Experiment",
+    "Farm",
     "Fit",
     "InfeasibleError",
     "Measurement",
     "MeasurementError",
     "Plan",
     "Platform",
+    "Run",
+    "Runs",
     "Sweep",
+    "Trace",
     "__version__",
     "examine",
     "fit",
+    "map",
     "measure",
     "plan",
     "report",
+    "run",
     "run_sweep",
     "serve",
 ]
@@ -55,12 +69,18 @@ _HOMES = {
     "_core": ["__version__"],
     "doctor": ["examine"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
+    "experiment": ["Experiment"],
     "measure": ["measure"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],
+    "run.farm": ["Farm"],
+    "run.grid": ["run"],
+    "run.mapping": ["map"],
+    "run.results": ["Run", "Runs"],
+    "run.trace": ["Trace"],
     "serve": ["serve"],
     "sweep": ["Sweep", "run_sweep"],
 }

@@ -30,6 +30,10 @@ def page(tmp_path_factory):
         reported.swept(directory / "placement", "placement", ("same-core", "other-core")),
         reported.planned(),
         reported.platform(),
+        reported.ran(),
+        reported.ran("local", slower=1.02, works=(5,)),
+        reported.traced(),
+        reported.traced(5000),
     ]
     return report(items, directory / "report.html")
 
@@ -37,6 +41,7 @@ def page(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory):
     items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
+    items += [reported.ran(hostile=True), reported.traced(40, hostile=True)]
     return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
 
 
@@ -53,7 +58,7 @@ def test_every_figure_is_drawn_without_complaint(browser, page, width):
             return [box.dataset.spec, svg ? svg.clientWidth / box.clientWidth : 0, marks.length];
         });
     """)
-    assert len(drawn) == 14
+    assert len(drawn) == 18
     for name, share, marks in drawn:
         assert 0.85 < share <= 1.0, (name, share)
         assert marks >= 4, name

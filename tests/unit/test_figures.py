@@ -8,10 +8,13 @@ import reported
 import vl_convert
 
 from crosswind.model.fit import fit
+from crosswind.report.compared import groups_of, pairs_of
 from crosswind.report.figure import identifier, script_json
 from crosswind.report.figures.band import line_band
+from crosswind.report.figures.lanes import MOST_MARKS, lane_rows, lanes
 from crosswind.report.figures.look import dressed
 from crosswind.report.figures.nodes import node_bars
+from crosswind.report.figures.orders import makespans, predicted_and_run
 from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import LINE, MOST_POINTS, scatter
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
@@ -49,6 +52,10 @@ def drawings(fitted, tmp_path):
         "bars": lambda: node_bars(nodes),
         "sweep": lambda: sweep_interference(sweep),
         "reached": lambda: sweep_reached(sweep),
+        "orders": lambda: makespans(groups_of(reported.ran())[0].rows, "work", True),
+        "pairs": lambda: predicted_and_run([{"name": "a", "predicted": 1.0, "run": 1.1}]),
+        "lanes": lambda: lanes(reported.traced()),
+        "long lanes": lambda: lanes(reported.traced(9000)),
     }
 
 
@@ -175,3 +182,30 @@ def test_names_cannot_end_a_script_element():
 
 def test_identifiers_are_safe_as_file_names():
     assert identifier("../../etc", "A b</x>", "") == "etc-a-b-x"
+
+
+@pytest.mark.parametrize("tasks", [30, 3000, 30_000])
+def test_lanes_stay_small_however_long_the_trace_and_say_how_busy_each_was(tasks):
+    trace = reported.traced(tasks)
+    rows, exact = lane_rows(trace)
+    assert len(rows) <= MOST_MARKS
+    assert exact is (tasks == 30)
+    busy = sum(
+        (row["to"] - row["from"]) * row["busy"] for row in rows if row["lane"] == "Lab3" and row["what"] == "computes"
+    )
+    assert busy == pytest.approx(1.1 * tasks / 3, rel=0.01)
+
+
+def test_runs_are_grouped_by_what_is_not_an_application():
+    (group,) = groups_of(reported.ran())
+    assert group.applications == ["1", "3", "5", "11"]
+    assert group.series == list(reported.ORDERS)
+    assert group.title == "work"
+    assert all(row["low"] <= row["middle"] <= row["high"] for row in group.rows)
+
+
+def test_only_points_that_were_both_predicted_and_run_are_paired():
+    pairs = pairs_of([reported.ran(), reported.ran("local", slower=1.1, works=(5, 7))])
+    assert len(pairs) == len(reported.ORDERS)
+    assert all(pair.difference == pytest.approx(0.1) for pair in pairs)
+    assert pairs[0].name == "5 work, interference"

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from crosswind.report.figures import look
+from crosswind.report.figures.lanes import KINDS as ACTIVITIES
+from crosswind.report.figures.orders import ORDERS
 from crosswind.report.figures.scatter import KINDS
 from crosswind.report.figures.timeline import COUNTERS
 from crosswind.report.figures.tree import LIMITS
@@ -17,6 +19,8 @@ FIGURES = {
     "limits": [colour for _, colour in LIMITS.values()],
     "kinds of blocks": [*KINDS.values(), look.ORANGE],
     "counters": [*(colour for _, colour in COUNTERS.values()), look.CRIMSON],
+    "orders": [*ORDERS.values()],
+    "activities": [colour for _, colour in ACTIVITIES.values()],
     "channels": [look.GREY, *look.CHANNEL_COLOURS[:4], look.VIOLET],
 }
 # Machado, Oliveira, Fernandes: "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009),

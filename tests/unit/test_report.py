@@ -16,6 +16,7 @@ from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
 from crosswind.report.findings import finding, trust
+from crosswind.run.results import Run, Runs
 from crosswind.sweep import Sweep
 
 
@@ -67,6 +68,9 @@ def page(tmp_path_factory):
         reported.swept(directory / "sweep"),
         reported.planned(),
         reported.platform(),
+        reported.ran(),
+        reported.ran("local", slower=1.02, works=(5,)),
+        reported.traced(),
     ]
     out = report(items, directory / "report.html")
     return Page(out.read_text(encoding="utf-8"))
@@ -93,8 +97,8 @@ def test_the_policy_forbids_all_scripts_but_the_two_of_the_page(page):
 def test_every_figure_has_its_specification_and_words_for_those_who_cannot_see_it(page):
     charts = [a for tag, a in page.elements if a.get("class") == "chart"]
     specifications = {a["id"] for a, _ in page.scripts if "id" in a}
-    # Per channel 2, both directions, 3 time lines, 2 of the sweep, 2 of the plan.
-    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2
+    # Per channel 2, both directions, 3 time lines, 2 of the sweep, 2 of the plan, 2 of the runs, 1 of the trace.
+    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2 + 2 + 1
     assert {chart["data-spec"] for chart in charts} <= specifications
     assert all(len(chart["aria-label"]) > 20 and chart["role"] == "img" for chart in charts)
 
@@ -109,6 +113,8 @@ def test_every_link_leads_somewhere_and_every_id_is_one(page):
         "term-hull",
         "term-matched-rate",
         "term-gain",
+        "term-makespan",
+        "term-agreement",
     }
 
 
@@ -151,6 +157,7 @@ def test_sections_exist_only_where_there_is_content(tmp_path):
 
 def test_hostile_names_stay_text(tmp_path):
     items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
+    items += [reported.ran(hostile=True), reported.traced(40, hostile=True)]
     found = Page(report(items, tmp_path / "report.html").read_text())
     assert not any(tag in ("img", "svg") for tag, _ in found.elements)
     assert not any(name.startswith("on") for _, attributes in found.elements for name in attributes)
@@ -164,9 +171,54 @@ def test_a_file_of_each_kind_is_read(tmp_path):
     reported.planned().save(tmp_path / "plan.json")
     reported.platform().save(tmp_path / "platform.toml")
     reported.swept(tmp_path / "sweep")
-    paths = [tmp_path / name for name in ("one.parquet", "plan.json", "platform.toml", "sweep")]
-    found = Page(report(paths, tmp_path / "report.html").read_text())
-    assert {"measured-1", "plan-1", "platform-1", "sweep-1"} <= set(found.values("id"))
+    reported.ran().save(tmp_path / "runs.json")
+    reported.traced().save(tmp_path / "trace.parquet")
+    names = ("one.parquet", "plan.json", "platform.toml", "sweep", "runs.json", "trace.parquet")
+    found = Page(report([tmp_path / name for name in names], tmp_path / "report.html").read_text())
+    assert {"measured-1", "plan-1", "platform-1", "sweep-1", "runs-1", "trace-1"} <= set(found.values("id"))
+
+
+def test_runs_stand_beside_the_bound_and_beside_their_prediction(tmp_path):
+    both = [reported.ran(), reported.ran("local", slower=1.02, works=(5,))]
+    found = Page(report(both, tmp_path / "report.html").read_text())
+    assert "Fastest sim: interference, in 4 of 4 applications" in found.text
+    assert "Real runs took +2.0 .. +2.0 % longer than predicted (7 pairs)." in found.text
+    assert "no schedule is faster" in found.text
+    assert [one for one in found.values("id") if one.startswith("runs-")].count("runs-1") == 1
+    for order in reported.ORDERS:
+        assert order in found.text
+
+
+def test_one_run_is_told_in_a_sentence_with_its_nodes_and_what_happened(tmp_path):
+    event = {"t_s": 12.5, "code": "agent-lost", "node": "Lab3", "tasks": 4, "message": "Lab3 went away"}
+    runs = Runs("alone", "local", [Run(reported.one_run(events=[event], compute="command", params={}))])
+    found = Page(report(runs, tmp_path / "report.html").read_text())
+    assert (
+        "1,000 tasks in 160 s: 6.25 tasks/s, 95 % of what no schedule beats (order planned, single port, command)."
+        in found.text
+    )
+    assert "agent-lost 12.5 Lab3 4 Lab3 went away" in found.text
+    assert "What each node did" in found.text
+
+
+def test_runs_whose_work_nobody_knows_are_compared_in_seconds(tmp_path):
+    unknown = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, "compute": "command"}
+    runs = [Run({**run.data, **unknown}) for run in reported.ran()]
+    found = Page(report(Runs("mine", "local", runs), tmp_path / "report.html").read_text())
+    assert "of root alone" not in found.text
+    assert "of the bound" not in found.text
+
+
+def test_a_hundred_comparisons_are_not_all_drawn(tmp_path):
+    runs = [
+        Run({**run.data, "params": {"platform": f"{k}.toml", **run.params}})
+        for k in range(100)
+        for run in reported.ran()
+    ]
+    out = report(Runs("many", "sim", runs), tmp_path / "report.html")
+    found = Page(out.read_text())
+    assert "8 of 100 comparisons are drawn" in found.text
+    assert out.stat().st_size < 3_000_000
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "nothing.parquet", "directory"])

@@ -2,6 +2,8 @@
 //! with the traffic that the agent has at each moment. No thread sleeps; the agent's loop is told when the work will be done.
 //!
 //! Rate = C (1 - ir_receive R - sum of ir_send S over the children), never below 0 (SPEC 1.2; crates/model, law.rs).
+//!
+//! Results count on their link like tasks, at both ends (as in crates/sim, results.rs).
 
 /// The processor.
 #[derive(Debug)]
@@ -13,6 +15,9 @@ pub(crate) struct EmulatedProcessor {
     time_scale: f64,
     receive_mb_per_s: f64,
     send_mb_per_s: Vec<f64>,
+    /// Results: to the parent, and from each child.
+    result_up_mb_per_s: f64,
+    result_mb_per_s: Vec<f64>,
     job: Option<Job>,
 }
 
@@ -27,19 +32,31 @@ struct Job {
 
 impl EmulatedProcessor {
     pub fn new(compute_per_s: f64, ir_receive: f64, ir_send: Vec<f64>, time_scale: f64) -> Self {
-        let send_mb_per_s = vec![0.0; ir_send.len()];
-        Self { compute_per_s, ir_receive, ir_send, time_scale, receive_mb_per_s: 0.0, send_mb_per_s, job: None }
+        let children = ir_send.len();
+        Self {
+            compute_per_s,
+            ir_receive,
+            ir_send,
+            time_scale,
+            receive_mb_per_s: 0.0,
+            send_mb_per_s: vec![0.0; children],
+            result_up_mb_per_s: 0.0,
+            result_mb_per_s: vec![0.0; children],
+            job: None,
+        }
     }
 
     /// A child more.
     pub fn child(&mut self, ir_send: f64) {
         self.ir_send.push(ir_send);
         self.send_mb_per_s.push(0.0);
+        self.result_mb_per_s.push(0.0);
     }
 
     fn rate_per_ns(&self) -> f64 {
-        let sends: f64 = self.ir_send.iter().zip(&self.send_mb_per_s).map(|(ir, rate)| ir * rate).sum();
-        let left = 1.0 - self.ir_receive * self.receive_mb_per_s - sends;
+        let links = self.send_mb_per_s.iter().zip(&self.result_mb_per_s);
+        let children: f64 = self.ir_send.iter().zip(links).map(|(ir, (send, result))| ir * (send + result)).sum();
+        let left = 1.0 - self.ir_receive * (self.receive_mb_per_s + self.result_up_mb_per_s) - children;
         self.compute_per_s * left.max(0.0) * self.time_scale * 1e-9
     }
 
@@ -60,6 +77,20 @@ impl EmulatedProcessor {
     /// MB/s of the platform that go to a child from now on.
     pub fn send(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
         self.send_mb_per_s[child] = mb_per_s;
+        self.change(at_ns);
+    }
+
+    /// MB/s of the platform that results to the parent take from now on.
+    pub fn result_up(&mut self, mb_per_s: f64, at_ns: u64) {
+        if self.result_up_mb_per_s != mb_per_s {
+            self.result_up_mb_per_s = mb_per_s;
+            self.change(at_ns);
+        }
+    }
+
+    /// MB/s of the platform that a child's results take from now on.
+    pub fn result_from(&mut self, child: usize, mb_per_s: f64, at_ns: u64) {
+        self.result_mb_per_s[child] = mb_per_s;
         self.change(at_ns);
     }
 

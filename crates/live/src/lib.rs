@@ -9,6 +9,7 @@
 //! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
 //! | what computes? | [`executor`], [`command`], `emulated` |
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
+//! | who hands tasks over, from other threads? | [`desk`] |
 //! | what survives the root? | [`journal`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //!
@@ -17,6 +18,7 @@
 pub mod agent;
 mod clock;
 pub mod command;
+pub mod desk;
 mod dial;
 pub mod diary;
 mod door;

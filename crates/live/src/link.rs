@@ -222,6 +222,10 @@ impl Link {
                     let done = self.finished(Outcome::Sent, at_ns.min(now_ns));
                     self.done.extend(done);
                     self.transfers.pop_front();
+                    // What waited behind it begins now.
+                    if let Some(next) = self.transfers.front_mut() {
+                        next.restart(at_ns.min(now_ns));
+                    }
                 }
             }
         }

@@ -1,5 +1,7 @@
 //! The way of a run: gathering, start, tasks and results at the root, finish, reports; and who is let in meanwhile.
 
+use std::sync::Arc;
+
 use crosswind_policy::farm::Event;
 use crosswind_schema::Node;
 
@@ -11,7 +13,7 @@ use crate::linux::now_ns;
 use crate::record::Happening;
 use crate::root::{Delivery, NewTask, Supply};
 use crate::settings::{Admission, GUESTS, RunSettings};
-use crate::station::{Stored, Up};
+use crate::station::{Finished, Stored, Up};
 use crate::turn::{Phase, Piece, Turn};
 
 /// Parts of a report.
@@ -147,17 +149,16 @@ impl Turn<'_> {
             return Ok(());
         }
         self.last_result_ns = now_ns();
-        let mut deliveries: Vec<Delivery> = results
-            .drain(..)
-            .map(|finished| Delivery {
-                task: finished.task,
-                node: finished.node,
-                ok: finished.ok,
-                payload: finished.payload,
-            })
-            .collect();
-        for delivery in &deliveries {
-            *self.computed.entry(delivery.node).or_default() += 1;
+        // Guests are known by what was said when they joined.
+        let joined = self.station.happened.iter();
+        for (number, name) in joined.filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
+            self.names.entry(number).or_insert_with(|| name.into());
+        }
+        let mut deliveries = Vec::with_capacity(results.len());
+        for Finished { task, node, ok, payload } in results.drain(..) {
+            *self.computed.entry(node).or_default() += 1;
+            let node = self.names.entry(node).or_insert_with(|| "somebody".into());
+            deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
         desk.deliver(&mut deliveries)
     }

@@ -45,7 +45,7 @@ pub struct Delivery {
     /// Of which task.
     pub task: u64,
     /// Who computed it.
-    pub node: u32,
+    pub node: Arc<str>,
     /// Whether it is a result, not an error's text.
     pub ok: bool,
     /// The result.
@@ -173,6 +173,8 @@ impl Root {
         let mut turn = Turn::new(station, Some(&mut self.door), self.bell, &mut self.config.diary, code);
         turn.desk = Some(desk);
         turn.wanted = wanted;
+        let nodes = turn.station.run.platform.nodes.iter().enumerate();
+        turn.names = nodes.map(|(at, node)| (at as u32, node.name.as_str().into())).collect();
         let result = turn.run();
         turn.bye();
         result.map(|_| summary(turn))

@@ -423,6 +423,17 @@ impl Station {
         for done in done {
             self.transferred(child, done);
         }
+        if child.is_none() {
+            self.load_uplink(now_ns());
+        }
+    }
+
+    /// Emulated: what results to the parent take of the processor.
+    fn load_uplink(&mut self, at_ns: u64) {
+        if let (Processor::Emulated(processor), Up::Parent(link)) = (&mut self.processor, &mut self.up) {
+            let rate = link.current().and_then(|transfer| transfer.pace).map_or(0.0, |pace| pace.told);
+            processor.result_up(rate, at_ns);
+        }
     }
 
     fn transferred(&mut self, child: Option<u32>, done: Done) {
@@ -487,10 +498,17 @@ impl Station {
                 self.share(at_ns);
             }
             Heard::Result { task, node, ok, payload } => {
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.result_from(child as usize, 0.0, at_ns);
+                }
                 let finished = Finished { task, node, ok, payload };
                 self.later(latency, Event::Returned { child, task }, Some(finished), at_ns);
             }
-            Heard::Begun { .. } => {}
+            Heard::Begun { rate } => {
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.result_from(child as usize, rate, at_ns);
+                }
+            }
             _ => return false,
         }
         true
@@ -547,7 +565,8 @@ impl Station {
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         let name = slot.name.clone();
         let out = self.policy.ledger().map_or(0, |ledger| ledger.clone().recall(child).len() as u64);
-        if self.is_emulated() {
+        if let Processor::Emulated(processor) = &mut self.processor {
+            processor.result_from(child as usize, 0.0, now_ns);
             self.share(now_ns);
         }
         self.tell(Event::Left { child }, now_ns);

@@ -114,6 +114,14 @@ impl Transfer {
         }
     }
 
+    /// It begins then, having waited for another one.
+    pub fn restart(&mut self, at_ns: u64) {
+        self.began_ns = at_ns;
+        if let Some(pace) = &mut self.pace {
+            pace.at_ns = at_ns;
+        }
+    }
+
     /// The frame that announces the next bytes.
     pub fn head(&mut self, out: &mut Vec<u8>, bytes: usize) {
         let (task, total, form) = (self.task, self.total, self.payload.form());

@@ -73,6 +73,8 @@ pub(crate) struct Turn<'a> {
     pub pieces: Vec<Piece>,
     /// Tasks that each node computed and that were delivered; at the root.
     pub computed: HashMap<u32, u64>,
+    /// What nodes are called; at the root.
+    pub names: HashMap<u32, Arc<str>>,
     /// Most tasks that the children hold; at the root.
     pub wanted: u64,
     /// Whether time 0 was over when this agent came.
@@ -131,6 +133,7 @@ impl<'a> Turn<'a> {
             desk: None,
             pieces: Vec::new(),
             computed: HashMap::new(),
+            names: HashMap::new(),
             wanted: 0,
             joins_late: false,
             began_ns: now,

@@ -53,6 +53,22 @@ fn plan(
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
 }
 
+/// What no schedule of a platform beats, and what its root alone does: `(bound, root only)`, tasks/s.
+#[pyfunction]
+fn bounds(
+    py: Python<'_>,
+    platform: &Bound<'_, PyPlatform>,
+    task_size_mb: f64,
+    task_work: f64,
+    ports: &str,
+) -> PyResult<(f64, f64)> {
+    let (ports, method) = words(py, ports, "exact")?;
+    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
+    let platform = &platform.get().0;
+    let plan = py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?;
+    Ok((plan.bound_tasks_per_s, plan.root_only_tasks_per_s))
+}
+
 /// Tasks per second of a fork graph whose single port serves in an order of the paper.
 #[pyfunction]
 fn fork_throughput(
@@ -237,6 +253,7 @@ fn tight_family(machines: u32) -> Vec<f64> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(plan, module)?,
+        wrap_pyfunction!(bounds, module)?,
         wrap_pyfunction!(plan_rates, module)?,
         wrap_pyfunction!(fork_throughput, module)?,
         wrap_pyfunction!(three_point, module)?,

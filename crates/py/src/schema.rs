@@ -1,5 +1,6 @@
 //! `crosswind-schema` for Python.
 
+use crosswind_schema::experiment::Tasks;
 use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
 use pyo3::prelude::*;
 
@@ -92,6 +93,19 @@ impl PyExperiment {
     }
 }
 
+/// The tasks of a run, for reckoning: `(how many, mean size in MB, mean work)`.
+#[pyfunction]
+#[pyo3(signature = (point, tasks_csv = None))]
+fn mean_task(py: Python<'_>, point: &str, tasks_csv: Option<&[u8]>) -> PyResult<(u64, f64, f64)> {
+    let read = || {
+        let point = Experiment::from_json(point.as_bytes(), "experiment")?;
+        let tasks = Tasks::draw(&point.workload, point.seed, tasks_csv)?;
+        let count = tasks.count as f64;
+        Ok((tasks.count, tasks.total_mb() / count, tasks.total_work() / count))
+    };
+    py.detach(read).map_err(|e| errors::description(py, &e))
+}
+
 /// Checks a file of runs; its canonical form as JSON.
 #[pyfunction]
 fn read_runs(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
@@ -132,6 +146,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyExperiment>()?;
     module.add("LARGEST_DESCRIPTION_BYTES", crosswind_schema::LARGEST_BYTES)?;
     for function in [
+        wrap_pyfunction!(mean_task, module)?,
         wrap_pyfunction!(read_runs, module)?,
         wrap_pyfunction!(read_trace_header, module)?,
         wrap_pyfunction!(read_measurement_header, module)?,

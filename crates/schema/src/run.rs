@@ -1,12 +1,10 @@
 //! Runs: what an experiment's runs came to (`runs.json`, and what `crosswind run --json` prints).
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DescriptionError, Warning};
-use crate::experiment::Order;
+use crate::experiment::{Order, Params};
 use crate::plan::Ports;
 use crate::read;
 
@@ -51,9 +49,9 @@ pub enum ComputedBy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Run {
-    /// What the sweep set: dotted path -> value.
+    /// What the sweep set: dotted path -> value, in the order of the experiment's file.
     #[serde(default)]
-    pub params: BTreeMap<String, serde_json::Value>,
+    pub params: Params,
     /// Seed of everything drawn at random.
     pub seed: u64,
     /// Name of the platform.

@@ -12,14 +12,14 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
-from crosswind.cli import doctor, fit, measure, plan, report, schema, serve
+from crosswind.cli import doctor, fit, measure, plan, report, run, schema, serve
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
 
 app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
-    "measure -> fit -> plan -> report; `crosswind VERB --help` shows examples.",
+    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples.",
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -41,7 +41,7 @@ def _crosswind(
     pass
 
 
-for verb in (doctor, serve, measure, fit, plan, report, schema):
+for verb in (doctor, serve, measure, fit, plan, run, report, schema):
     verb.add_to(app)
 
 

@@ -1,21 +1,19 @@
-"""What every verb says and how: errors, warnings, tables, progress with the time left."""
+"""What every verb says and how: errors, warnings, tables."""
 
 from __future__ import annotations
 
 import json
 import math
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-Advance = Callable[[float, str], None]
+from crosswind.errors import DescriptionError
 
 
 def _stderr() -> Console:
@@ -70,32 +68,16 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
     console.print(table)
 
 
-@contextmanager
-def progress_bar() -> Iterator[Advance | None]:
-    """Show a progress bar on a terminal only; yields `advance(fraction, message)`, or None elsewhere."""
-    console = _stderr()
-    if not console.is_terminal:
-        yield None
-        return
-    bar = Progress(
-        SpinnerColumn(),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f} %"),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-        refresh_per_second=4,  # drawing costs CPU time on the very host that is measured
-    )
-    with bar:
-        task = bar.add_task("", total=1.0)
-        last = 0.0
+def writable(path: Path, option: str = "--out", such_as: str = "measurement.parquet") -> None:
+    """Refuse an output path now rather than after minutes of work.
 
-        def advance(fraction: float, message: str) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last > 0.2 or fraction >= 1.0:
-                last = now
-                bar.update(task, completed=fraction, description=escape(message))
-
-        yield advance
+    Raises
+    ------
+    DescriptionError
+        When the file could not be written.
+    """
+    if path.is_dir():
+        raise DescriptionError(f"{option} is {str(path)!r}, a directory", "out", f"name a file, such as {such_as}")
+    if not path.absolute().parent.is_dir():
+        message = f"{option} is {str(path)!r}, in a directory that does not exist"
+        raise DescriptionError(message, "out", "make it first")

@@ -21,12 +21,16 @@ Examples:
 
     crosswind fit measurement.parquet -o platform.toml
 
+    crosswind fit trace.parquet -o platform.toml
+
     crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
 """
 
 
 def fit(
-    measurements: Annotated[list[Path], typer.Argument(help="Files of `crosswind measure`.", metavar="FILE...")],
+    measurements: Annotated[
+        list[Path], typer.Argument(help="Files of `measure`, or one trace of `run`.", metavar="FILE...")
+    ],
     platform: Annotated[
         Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
     ] = None,
@@ -38,11 +42,20 @@ def fit(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Fit interference rates and calibrate a platform."""
+    from crosswind.errors import DescriptionError
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
     from crosswind.platform import Platform
+    from crosswind.run.trace import Trace
 
+    traces = [path for path in measurements if Trace.is_one(path)]
+    if traces:
+        if len(measurements) > 1 or platform:
+            message = f"{traces[0]} is a trace; it is fitted alone, and calibrates the platform of its own run"
+            raise DescriptionError(message, "argument", "one trace, or measurements")
+        _fit_trace(Trace.load(traces[0]), out, seed, json)
+        return
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
     for one in fits:
         tell_warnings(one.warnings)
@@ -60,6 +73,34 @@ def fit(
     else:
         for one in fits:
             print_fit(one)
+
+
+def _fit_trace(trace: Any, out: Path | None, seed: int, json: bool) -> None:
+    from crosswind.model.traced import fit_trace
+
+    found = fit_trace(trace, seed)
+    tell_warnings(found.warnings)
+    if out:
+        notes = "".join(f"\n{w['message']}" for w in found.warnings)
+        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}{notes}")
+        tell(f"wrote {out}")
+    if json:
+        print_json(found.to_dict())
+        return
+    columns = [("node", "left"), ("tasks", "right"), ("work/s", "right"), ("MB/s", "right")]
+    columns += [("direction", "left"), ("peer", "left"), ("IR s/MB", "right"), ("95 %", "right")]
+    rows = []
+    for node in found.nodes:
+        head = [node.name, str(node.tasks), f"{node.compute_per_s:.6g}", f"{node.receive_mb_per_s:.6g}"]
+        for rate in node.rates or (None,):
+            cells = ["", "", "", ""]
+            if rate is not None:
+                low, high = rate.ir_ci95
+                ir = [f"{rate.ir_s_per_mb:.6f}", f"{low:.6f} .. {high:.6f}"] if rate.known else ["cannot be told", ""]
+                cells = [rate.direction, rate.peer, *ir]
+            rows.append([*head, *cells])
+            head = ["", "", "", ""]
+    print_table(columns, rows, title=f"{trace.header['experiment']}, on {trace.header['on']}: what its trace tells")
 
 
 def print_fit(fit: Any) -> None:

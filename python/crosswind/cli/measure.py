@@ -8,9 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, progress_bar, tell, tell_warnings
+from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
+from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
 
 UNTRUSTED = 3
@@ -199,22 +200,6 @@ def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, argume
         cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
         print_table([(c, "right") for c in columns], cells)
     return 0 if result.complete else INTERRUPTED
-
-
-def writable(path: Path) -> None:
-    """Refuse an output path now rather than after minutes of measuring.
-
-    Raises
-    ------
-    DescriptionError
-        When the file could not be written.
-    """
-    if path.is_dir():
-        raise DescriptionError(
-            f"--out is {str(path)!r}, a directory", "out", "name a file, such as measurement.parquet"
-        )
-    if not path.absolute().parent.is_dir():
-        raise DescriptionError(f"--out is {str(path)!r}, in a directory that does not exist", "out", "make it first")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -1,4 +1,4 @@
-"""`crosswind report`: anything measured or planned -> one HTML file."""
+"""`crosswind report`: anything measured, planned or run -> one HTML file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import typer
 from crosswind.cli.console import tell
 
 EXAMPLES = """
-Write one self-contained HTML file about measurements, sweeps, platforms and plans: no network needed to read it.
+Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network needed.
 
 Examples:
 
     crosswind report measurement.parquet plan.json -o report.html
+
+    crosswind report predicted.json run.json trace.parquet
 
     crosswind report sweep-footprint/ --figures figures/
 """
@@ -23,7 +25,10 @@ Examples:
 def report(
     files: Annotated[
         list[Path],
-        typer.Argument(help="measurement.parquet, plan.json, platform.toml, sweep directories.", metavar="FILE..."),
+        typer.Argument(
+            help="measurement.parquet, trace.parquet, plan.json, runs.json, platform.toml, sweep directories.",
+            metavar="FILE...",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,

@@ -1,7 +1,8 @@
-"""What a report is about: files and objects sorted into measurements, platforms, plans and sweeps."""
+"""What a report is about: files and objects sorted into measurements, platforms, plans, sweeps, runs and traces."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,12 +12,15 @@ from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.plan import Plan
-from crosswind.platform import Platform
+from crosswind.platform import Platform, read_bytes
+from crosswind.run.results import Runs
+from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
-Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | str | Path
+Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs | Trace | str | Path
 HINT = (
-    "a report takes *.parquet (crosswind measure), *.json (crosswind plan), *.toml (platform), or a sweep's directory"
+    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run --out), *.toml (platform), "
+    "or a sweep's directory"
 )
 
 
@@ -36,9 +40,11 @@ class Contents:
     platforms: list[Platform] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
+    runs: list[Runs] = field(default_factory=list)
+    traces: list[Trace] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.measured or self.platforms or self.plans or self.sweeps)
+        return any((self.measured, self.platforms, self.plans, self.sweeps, self.runs, self.traces))
 
 
 def gather(items: Item | Sequence[Item]) -> Contents:
@@ -50,7 +56,8 @@ def gather(items: Item | Sequence[Item]) -> Contents:
         For nothing at all, and for anything that is none of the kinds, naming it and what would be taken.
     """
     contents = Contents()
-    several = items if isinstance(items, Sequence) and not isinstance(items, str) else [items]
+    one = isinstance(items, (str, Runs)) or not isinstance(items, Sequence)
+    several: Sequence[Item] = [items] if one else items  # type: ignore[list-item,assignment]
     for item in several:
         _add(contents, _loaded(item) if isinstance(item, (str, Path)) else item)
     if not contents:
@@ -58,7 +65,7 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep:
+def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs | Trace:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -68,12 +75,21 @@ def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep:
         raise DescriptionError(f"{path}: no such file", "no-file", HINT)
     match path.suffix.lower():
         case ".parquet":
-            return Measurement.load(path)
+            return Trace.load(path) if Trace.is_one(path) else Measurement.load(path)
         case ".json":
-            return Plan.load(path)
+            return Runs.load(path) if _holds_runs(path) else Plan.load(path)
         case ".toml":
             return Platform.load(path)
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
+
+
+def _holds_runs(path: Path) -> bool:
+    """Whether a JSON file is one of runs; whatever else it is, reading it says what is wrong with it."""
+    try:
+        content = json.loads(read_bytes(path))
+    except ValueError:
+        return False
+    return isinstance(content, dict) and "runs" in content
 
 
 def _add(contents: Contents, item: object) -> None:
@@ -91,5 +107,10 @@ def _add(contents: Contents, item: object) -> None:
             contents.platforms.append(item)
         case Sweep():
             contents.sweeps.append(item)
+        case Runs():
+            contents.runs.append(item)
+            contents.traces += [run.trace for run in item if run.trace is not None]
+        case Trace():
+            contents.traces.append(item)
         case _:
             raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", HINT)

@@ -23,10 +23,15 @@ from crosswind.report.figures.look import configuration
 from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
 from crosswind.report.planned import plan_section, platform_section
+from crosswind.report.ran import runs_section, trace_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
+from crosswind.run.results import Runs
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+RAN = frozenset({"makespan", "order", "root-only", "bound", "throughput", "agreement", "compute", "busy"})
+"""The terms that sections about runs and traces link to."""
 
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -53,9 +58,9 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
 
     Parameters
     ----------
-    items : one or several of Measurement, Fit, Plan, Platform, Sweep, or paths of their files
-        `*.parquet` is a measurement and is fitted, `*.json` a plan, `*.toml` a platform, a directory with
-        `sweep.json` a sweep.
+    items : one or several of Measurement, Fit, Plan, Platform, Sweep, Runs, Trace, or paths of their files
+        `*.parquet` is a measurement and is fitted, or a trace; `*.json` a plan or runs, `*.toml` a platform, a
+        directory with `sweep.json` a sweep. Runs of one experiment, predicted and real, stand beside each other.
     out : path
         The file to write; it is replaced only once the new one is complete.
     figures : path, optional
@@ -105,7 +110,9 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     sweeps = [sweep_section(item, k) for k, item in enumerate(contents.sweeps, 1)]
     plans = [plan_section(item, k) for k, item in enumerate(contents.plans, 1)]
     platforms = [platform_section(item, k) for k, item in enumerate(contents.platforms, 1)]
-    sections: list[Section] = [*measured, *sweeps, *plans, *platforms]
+    runs = [runs_section(several, k) for k, several in enumerate(_by_experiment(contents), 1)]
+    traces = [trace_section(item, k) for k, item in enumerate(contents.traces, 1)]
+    sections: list[Section] = [*measured, *sweeps, *runs, *traces, *plans, *platforms]
     figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
@@ -117,7 +124,9 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         sweeps=sweeps,
         plans=plans,
         platforms=platforms,
-        terms=_terms(measured, sweeps, plans),
+        runs=runs,
+        traces=traces,
+        terms=_terms(measured, sweeps, plans, [*runs, *traces]),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -149,7 +158,18 @@ def _concerns(sections: Sequence[Section]) -> list[Concern]:
     return found
 
 
-def _terms(measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Sequence[Any]) -> list[Term]:
+def _by_experiment(contents: Contents) -> list[list[Runs]]:
+    """Return the runs by experiment, so that what was predicted stands beside what was run."""
+    gathered: dict[str, list[Runs]] = {}
+    for runs in contents.runs:
+        if len(runs):
+            gathered.setdefault(runs.experiment, []).append(runs)
+    return list(gathered.values())
+
+
+def _terms(
+    measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Sequence[Any], ran: Sequence[Any]
+) -> list[Term]:
     """Return the terms that the page's sections link to."""
     chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
     if any(section.together_tables for section in measured):
@@ -158,6 +178,9 @@ def _terms(measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Se
         chosen += terms("swept")
     if plans:
         chosen += terms("planned")
+    if ran:
+        known = {one.id for one in chosen}
+        chosen += [one for one in (*terms("ran"), *terms("planned")) if one.id not in known and one.id in RAN]
     return chosen
 
 
@@ -165,11 +188,17 @@ def _sources(contents: Contents) -> str:
     kinds = (
         (contents.measured, "measurement"),
         (contents.sweeps, "sweep"),
+        (contents.runs, "file of runs"),
+        (contents.traces, "trace"),
         (contents.plans, "plan"),
         (contents.platforms, "platform"),
     )
-    parts = [f"{len(items)} {word}{'' if len(items) == 1 else 's'}" for items, word in kinds if items]
+    parts = [f"{len(items)} {word if len(items) == 1 else _plural(word)}" for items, word in kinds if items]
     return ", ".join(parts)
+
+
+def _plural(word: str) -> str:
+    return word.replace("file ", "files ") if word.startswith("file ") else word + "s"
 
 
 def _environment() -> jinja2.Environment:

@@ -88,8 +88,8 @@ class LiveFarm:
         point: Mapping[str, Any],
         work: Work,
         *,
-        launch: Launch = Launch(),  # noqa: B008 (frozen)
-        limits: Limits = Limits(),  # noqa: B008 (frozen)
+        launch: Launch = Launch(),
+        limits: Limits = Limits(),
         out: Path | None = None,
         journal: Path | None = None,
         resume: bool = False,
@@ -121,7 +121,9 @@ class LiveFarm:
     def __enter__(self) -> LiveFarm:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         raise NotImplementedError
 
 
@@ -132,8 +134,8 @@ def run_farm(
     *,
     source: Iterable[Task] | None = None,
     sink: Callable[[Result], None] = lambda result: None,
-    launch: Launch = Launch(),  # noqa: B008 (frozen)
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    launch: Launch = Launch(),
+    limits: Limits = Limits(),
     out: Path | None = None,
     journal: Path | None = None,
     resume: bool = False,

@@ -33,6 +33,12 @@ impl Ledger {
         lost
     }
 
+    /// How many tasks are out under a child.
+    #[must_use]
+    pub fn lent_to(&self, child: Child) -> usize {
+        self.out.values().filter(|&&c| c == child).count()
+    }
+
     /// How many tasks are out.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use self::draw::Tasks;
 pub use self::execution::{Compute, Execution};
 pub use self::policy::{Order, Policy};
-pub use self::sweep::{Point, Sweep};
+pub use self::sweep::{Params, Paths, Point, Sweep};
 pub use self::workload::{Amount, Distribution, Source, Workload, WorkloadKind};
 
 use crate::error::{DescriptionError, Problem};
@@ -48,7 +48,7 @@ pub struct Experiment {
     /// How a live run computes; simulations ignore it.
     #[serde(default)]
     pub execution: Execution,
-    /// Dotted path -> values; the grid is their product.
+    /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
     #[serde(default, skip_serializing_if = "Sweep::is_empty")]
     pub sweep: Sweep,
 }

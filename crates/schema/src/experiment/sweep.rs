@@ -1,6 +1,7 @@
 //! Sweep: the values to try, and the grid of points that they make.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::JsonSchema;
 use serde::de::{Error as _, MapAccess, Visitor};
@@ -31,58 +32,70 @@ pub const SWEPT: [&str; 13] = [
 /// More runs than this are a slip, not a wish.
 pub const MOST_RUNS: u64 = 1_000_000;
 
-/// Dotted path -> values, in the order of the file: the last path varies fastest.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Sweep(pub Vec<(String, Vec<Value>)>);
+/// Dotted path -> something, in the order of the file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paths<V>(pub Vec<(String, V)>);
 
-impl Sweep {
-    /// Whether nothing is varied.
+/// Dotted path -> values to try: the last path varies fastest.
+pub type Sweep = Paths<Vec<Value>>;
+
+/// Dotted path -> the value that a sweep set.
+pub type Params = Paths<Value>;
+
+impl<V> Default for Paths<V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<V> Paths<V> {
+    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl Serialize for Sweep {
+impl<V: Serialize> Serialize for Paths<V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(path, values)| (path, values)))
+        serializer.collect_map(self.0.iter().map(|(path, value)| (path, value)))
     }
 }
 
 // By hand, to keep the order of the file.
-impl<'de> Deserialize<'de> for Sweep {
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Paths<V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Axes;
-        impl<'de> Visitor<'de> for Axes {
-            type Value = Sweep;
+        struct Table<V>(PhantomData<V>);
+        impl<'de, V: Deserialize<'de>> Visitor<'de> for Table<V> {
+            type Value = Paths<V>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a table of dotted paths, each with an array of values")
+                f.write_str("a table of dotted paths")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut table: A) -> Result<Self::Value, A::Error> {
-                let mut axes: Vec<(String, Vec<Value>)> = Vec::new();
+                let mut paths: Vec<(String, V)> = Vec::new();
                 while let Some(path) = table.next_key::<String>()? {
-                    if axes.iter().any(|(known, _)| *known == path) {
+                    if paths.iter().any(|(known, _)| *known == path) {
                         return Err(A::Error::custom(format!("is a table that names {path:?} twice")));
                     }
-                    axes.push((path, table.next_value()?));
+                    paths.push((path, table.next_value()?));
                 }
-                Ok(Sweep(axes))
+                Ok(Paths(paths))
             }
         }
-        deserializer.deserialize_map(Axes)
+        deserializer.deserialize_map(Table(PhantomData))
     }
 }
 
-impl JsonSchema for Sweep {
+impl<V: JsonSchema> JsonSchema for Paths<V> {
     fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Sweep".into()
+        format!("Paths_of_{}", V::schema_name()).into()
     }
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "description": "Dotted path -> values, in the order of the file: the last path varies fastest.",
-            "type": "object",
-            "additionalProperties": { "type": "array", "minItems": 1 }
-        })
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let values = generator.subschema_for::<V>();
+        schemars::json_schema!({ "type": "object", "additionalProperties": values })
     }
 }
 

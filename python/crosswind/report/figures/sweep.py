@@ -6,7 +6,8 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.look import CHANNEL_COLOURS, layered, records
+from crosswind.report.figures.categories import beside, coloured, dotted, line, with_interval
+from crosswind.report.figures.look import layered, records
 from crosswind.report.words import size
 from crosswind.sweep import Sweep
 
@@ -44,12 +45,8 @@ def sweep_interference(sweep: Sweep) -> alt.LayerChart:
         alt.Tooltip("low:Q", title="from", format=",.4~g"),
         alt.Tooltip("high:Q", title="to", format=",.4~g"),
     ]
-    bars = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
-    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
-        y=alt.Y("ir:Q", title="interference rate, s/GB"), tooltip=tooltip
-    )
-    lines = [base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y="ir:Q")] if _numeric(rows) else []
-    return layered(*lines, bars, dots, height=HEIGHT)
+    layers = with_interval(base, "low", "ir", "high", "interference rate, s/GB", tooltip, _numeric(rows))
+    return layered(*layers, height=HEIGHT)
 
 
 def sweep_reached(sweep: Sweep) -> alt.LayerChart:
@@ -82,8 +79,7 @@ def sweep_reached(sweep: Sweep) -> alt.LayerChart:
         ],
         **_places(sweep),
     )
-    lines = [base.mark_line(strokeWidth=1.2, opacity=0.6)] if _numeric(rows) else []
-    return layered(*lines, base.mark_point(filled=True, size=70, opacity=1), height=HEIGHT)
+    return layered(*([line(base)] if _numeric(rows) else []), dotted(base), height=HEIGHT)
 
 
 def _rows(sweep: Sweep) -> list[dict[str, Any]]:
@@ -106,16 +102,8 @@ def _shown(sweep: Sweep, rows: list[dict[str, Any]]) -> list[str]:
 def _places(sweep: Sweep) -> dict[str, Any]:
     """Put values at equal steps (they are chosen so, numbers mostly by factors), and channels beside each other."""
     title = f"{sweep.kind}, {sweep.unit}" if sweep.unit and sweep.unit != "bytes" else sweep.kind
-    axis = alt.Axis(labelAngle=0, labelOverlap="greedy")
-    return {
-        "x": alt.X("value:N", title=title, sort=None, axis=axis, scale=alt.Scale(padding=0.35)),
-        "xOffset": alt.XOffset("channel:N", sort=None),
-    }
+    return beside("value", "channel", title)
 
 
 def _channels(rows: list[dict[str, Any]]) -> alt.Color:
-    names = list(dict.fromkeys(row["channel"] for row in rows))
-    colours = [CHANNEL_COLOURS[k % len(CHANNEL_COLOURS)] for k in range(len(names))]
-    return alt.Color(
-        "channel:N", scale=alt.Scale(domain=names, range=colours), legend=alt.Legend(title=None, symbolOpacity=1)
-    )
+    return coloured("channel", [row["channel"] for row in rows])

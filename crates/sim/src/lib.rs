@@ -1,0 +1,36 @@
+//! Does it in virtual time: what agents do in wall time, by the same policies.
+//!
+//! A discrete event simulation in integer nanoseconds; ties are broken by the order of scheduling, so the same input gives
+//! the same bytes. It decides nothing (`crosswind-policy` does), draws nothing (the schema crate does) and reads no file.
+//!
+//! | question | file |
+//! |---|---|
+//! | what happens next? | `agenda`, `heap` |
+//! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
+//! | how fast does a send go, alone or among others? | `port`, `shared` |
+//! | who does what when? | `farm`, `transfers`, `results`, `faults` |
+//! | what came of it? | `outcome`, `trace` |
+//!
+//! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
+//! (interference-aware-scheduling, section 3.1). Rates are constant between two events, so nothing is approximated.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod agenda;
+mod error;
+mod farm;
+mod faults;
+mod heap;
+mod outcome;
+mod port;
+mod processor;
+mod results;
+mod shared;
+mod time;
+mod trace;
+mod transfers;
+
+pub use error::SimError;
+pub use farm::{Farm, Options, simulate};
+pub use faults::{Fault, FaultKind};
+pub use outcome::{Happened, NodeOutcome, Outcome};
+pub use trace::{Activity, Trace};

@@ -1,0 +1,48 @@
+//! What came of a run.
+
+use crate::trace::Trace;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Tasks done.
+    pub tasks: u64,
+    /// From the start to the end of the last task; with results, to the last one's arrival at the root. s.
+    pub makespan_s: f64,
+    /// Tasks / makespan.
+    pub throughput_tasks_per_s: f64,
+    /// Tasks per second between the end of the first quarter of them and that of the third: without start-up and end.
+    pub steady_tasks_per_s: f64,
+    /// One per node, in the platform's order.
+    pub nodes: Vec<NodeOutcome>,
+    /// Faults, and what they led to.
+    pub events: Vec<Happened>,
+    /// Events that were simulated.
+    pub steps: u64,
+    /// Who did what when, if asked for.
+    pub trace: Option<Trace>,
+}
+
+/// What one node did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NodeOutcome {
+    /// Tasks computed.
+    pub tasks: u64,
+    /// Seconds in which it had a task to compute, however slowly.
+    pub busy_s: f64,
+    /// Whole tasks that came from the parent, MB.
+    pub received_mb: f64,
+}
+
+/// Something that happened to a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Happened {
+    /// When, s.
+    pub t_s: f64,
+    /// To whom: place in the platform's file.
+    pub node: u32,
+    /// Whether it joined; otherwise it left.
+    pub joined: bool,
+    /// Tasks that were out under it and are done again.
+    pub tasks: u64,
+}

@@ -1,0 +1,69 @@
+//! What a node's port does: one send at a time, or several that share the send limit.
+
+use crate::shared::Shared;
+use crate::time::{Nanos, after};
+
+/// Nobody.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// A node's sends, and its children by the policy's numbers.
+#[derive(Clone, Debug)]
+pub(crate) struct Port {
+    pub node: u32,
+    /// Node of each child; [`NOBODY`] once it left.
+    pub children: Vec<u32>,
+    pub single: SingleSend,
+    pub shared: Option<Box<Shared>>,
+}
+
+/// One send at a time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SingleSend {
+    pub child: u32,
+    pub task: u64,
+    pub began: Nanos,
+    /// MB.
+    remaining: f64,
+    /// MB/ns.
+    pub rate: f64,
+    last: Nanos,
+    /// When the last send ended, and by how many ns this was too late since time is a whole number.
+    freed: (Nanos, f64),
+}
+
+impl Default for SingleSend {
+    fn default() -> Self {
+        Self { child: NOBODY, task: 0, began: 0, remaining: 0.0, rate: 0.0, last: 0, freed: (Nanos::MAX, 0.0) }
+    }
+}
+
+impl SingleSend {
+    /// Begins to send to a child at a rate; when it ends.
+    #[inline]
+    pub fn begin(&mut self, now: Nanos, child: u32, task: u64, mb: f64, rate: f64) -> Option<Nanos> {
+        let late = if self.freed.0 == now { self.freed.1 } else { 0.0 };
+        (self.child, self.task, self.began, self.last, self.rate) = (child, task, now, now, rate);
+        self.remaining = mb - late * rate;
+        self.ends(now)
+    }
+
+    /// Ends; to whom it was.
+    #[inline]
+    pub fn end(&mut self, now: Nanos) -> u32 {
+        let late = (now - self.last) as f64 - self.remaining / self.rate;
+        self.freed = (now, late.max(0.0));
+        std::mem::replace(&mut self.child, NOBODY)
+    }
+
+    /// Goes on at another rate; when it ends.
+    pub fn change(&mut self, now: Nanos, rate: f64) -> Option<Nanos> {
+        self.remaining -= self.rate * (now - self.last) as f64;
+        (self.last, self.rate) = (now, rate);
+        self.ends(now)
+    }
+
+    #[inline]
+    fn ends(&self, now: Nanos) -> Option<Nanos> {
+        (self.rate > 0.0).then(|| after(now, self.remaining / self.rate))
+    }
+}

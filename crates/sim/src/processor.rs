@@ -1,0 +1,149 @@
+//! A processor whose rate falls with what its node sends and receives.
+//!
+//! Work is settled whenever a rate changes, not before. Where the node receives over a port that many share, its rate
+//! changes with every one of them; then the work lost is taken from the bytes received (`C IR_r` per MB, whatever the
+//! rate), and the end that is scheduled is a lower bound, looked at again when it comes.
+
+use crate::time::{Nanos, after};
+
+/// No task.
+pub(crate) const IDLE: u64 = u64::MAX;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Processor {
+    /// Work units per ns while nothing is sent or received.
+    compute: f64,
+    /// Fraction lost per MB/ns received.
+    ir_receive: f64,
+    /// Work units per ns now; over a shared port, the most that it may be until the share leaves its band.
+    rate: f64,
+    /// Below 0: what was done too much since time is a whole number; the next task begins with it.
+    remaining: f64,
+    last: Nanos,
+    /// Fraction lost by sending.
+    pub send_loss: f64,
+    /// Fraction lost by results, from below and to above.
+    result_loss: f64,
+    /// MB/ns from the parent; over a shared port, the least that it is until the share leaves its band.
+    pub receive: f64,
+    /// Over a shared port: MB that each who shares it had got at `last`.
+    pub shared: Option<f64>,
+    pub task: u64,
+    fresh: bool,
+    pub dirty: bool,
+    began: Nanos,
+    freed: Nanos,
+    pub busy: Nanos,
+    pub computed: u64,
+}
+
+impl Processor {
+    pub fn new(compute_per_s: f64, ir_receive_s_per_mb: f64) -> Self {
+        Self {
+            compute: compute_per_s * 1e-9,
+            ir_receive: ir_receive_s_per_mb * 1e9,
+            rate: compute_per_s * 1e-9,
+            remaining: 0.0,
+            last: 0,
+            send_loss: 0.0,
+            result_loss: 0.0,
+            receive: 0.0,
+            shared: None,
+            task: IDLE,
+            fresh: false,
+            dirty: false,
+            began: 0,
+            freed: Nanos::MAX,
+            busy: 0,
+            computed: 0,
+        }
+    }
+
+    pub fn ir_receive(&self) -> f64 {
+        self.ir_receive
+    }
+
+    /// Results begin or stop to move over a link of the node.
+    pub fn add_result_loss(&mut self, loss: f64) {
+        self.result_loss += loss;
+        if self.result_loss < 1e-12 {
+            self.result_loss = 0.0; // what is left of sums and differences
+        }
+    }
+
+    /// Whether it would stand still within the rates of a band: then bytes do not say how much is lost.
+    pub fn stands_still_at(&self, receive: f64) -> bool {
+        self.send_loss + self.result_loss + self.ir_receive * receive > 1.0
+    }
+
+    /// Accounts for the work since the last time; `shared` is what each who shares the port has got by now.
+    #[inline]
+    pub fn settle(&mut self, now: Nanos, shared: impl FnOnce() -> f64) {
+        let time = (now - self.last) as f64;
+        self.last = now;
+        match self.shared {
+            None => self.remaining -= self.rate * time,
+            Some(seen) => {
+                let got = shared();
+                let lost = self.send_loss + self.result_loss;
+                self.remaining -= self.compute * (time * (1.0 - lost) - self.ir_receive * (got - seen));
+                self.shared = Some(got);
+            }
+        }
+    }
+
+    /// Begins a task; settled before.
+    #[inline]
+    pub fn begin(&mut self, now: Nanos, task: u64, work: f64) {
+        let ahead = if self.freed == now { self.remaining } else { 0.0 };
+        self.remaining = work + ahead;
+        (self.task, self.began, self.fresh) = (task, now, true);
+    }
+
+    /// Ends a task, settled before, if there is no work left: the task and when it began.
+    #[inline]
+    pub fn end(&mut self, now: Nanos) -> Option<(u64, Nanos)> {
+        // Only what a lower bound was scheduled for can have more than rounding left.
+        if self.shared.is_some() && self.remaining > 1e-3 * self.rate {
+            self.fresh = true;
+            return None;
+        }
+        self.busy += now - self.began;
+        self.computed += 1;
+        self.freed = now;
+        Some((std::mem::replace(&mut self.task, IDLE), self.began))
+    }
+
+    /// Forgets its task: the node is gone.
+    pub fn drop_task(&mut self, now: Nanos) {
+        if self.task != IDLE {
+            self.busy += now - self.began;
+            self.task = IDLE;
+        }
+    }
+
+    /// Takes up the rate that follows from what it sends and receives; when its task ends, if that is not known yet.
+    #[inline]
+    pub fn refresh(&mut self, now: Nanos) -> Refreshed {
+        self.dirty = false;
+        let lost = self.send_loss + self.result_loss + self.ir_receive * self.receive;
+        let rate = self.compute * (1.0 - lost).max(0.0);
+        let same = rate == self.rate && !self.fresh;
+        self.rate = rate;
+        if same || self.task == IDLE {
+            return Refreshed::Same;
+        }
+        self.fresh = false;
+        if rate > 0.0 { Refreshed::Ends(after(now, self.remaining / rate)) } else { Refreshed::StandsStill }
+    }
+}
+
+/// What a changed rate means for the agenda.
+pub(crate) enum Refreshed {
+    /// Nothing.
+    Same,
+    /// The task ends then.
+    Ends(Nanos),
+    /// The task does not end at this rate.
+    StandsStill,
+}

@@ -1,0 +1,90 @@
+//! Results on their way up: each node has a link to its parent on which one result goes after the other.
+//!
+//! The link is as fast as the node receives, in the other direction and at the same time; it takes nothing of the parent's
+//! port. Interference is that of the same link: at the node `ir_receive`, at the parent `ir_send` to it. The platform has
+//! no rates of its own for this way.
+
+use std::collections::VecDeque;
+
+use crosswind_policy::farm::{Event, TaskId};
+
+use crate::farm::Run;
+use crate::time::{Nanos, after};
+use crate::trace::Activity;
+
+/// A node's link to its parent, for results.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uplink {
+    sending: Option<(TaskId, Nanos)>,
+    waiting: VecDeque<TaskId>,
+}
+
+impl Run<'_> {
+    fn result_slot(&self, node: u32) -> u32 {
+        (self.nodes.len() + self.ports.len()) as u32 + node
+    }
+
+    pub fn begin_result(&mut self, node: u32, task: TaskId) {
+        if node == self.tree.root {
+            self.count_done();
+            return;
+        }
+        if self.farm.result_size_mb <= 0.0 {
+            self.result_arrives(node, task);
+            return;
+        }
+        let uplink = &mut self.uplinks[node as usize];
+        uplink.waiting.push_back(task);
+        if uplink.sending.is_none() {
+            self.next_result(node);
+        }
+    }
+
+    fn next_result(&mut self, node: u32) {
+        let Some(task) = self.uplinks[node as usize].waiting.pop_front() else { return };
+        self.uplinks[node as usize].sending = Some((task, self.now));
+        let rate = self.links[node as usize].receive_limit;
+        self.result_rate(node, rate);
+        let ends = after(self.now, self.farm.result_size_mb / rate);
+        self.agenda.at(ends, self.result_slot(node));
+    }
+
+    /// Takes up the interference of a result link at both ends; a negative rate takes it back.
+    fn result_rate(&mut self, node: u32, rate: f64) {
+        let link = &self.links[node as usize];
+        let (parent, at_parent) = (link.parent, link.ir_send * rate);
+        let at_node = self.processors[node as usize].ir_receive() * rate;
+        for (who, loss) in [(node, at_node), (parent, at_parent)] {
+            self.touch(who);
+            self.processors[who as usize].add_result_loss(loss);
+        }
+    }
+
+    pub fn end_result(&mut self, node: u32) {
+        let Some((task, began)) = self.stop_result(node) else { return };
+        if let Some(trace) = &mut self.trace {
+            let parent = self.links[node as usize].parent;
+            trace.transfer(Activity::Result, parent, node, task, (began, self.now), self.farm.result_size_mb);
+        }
+        self.result_arrives(node, task);
+        self.next_result(node);
+    }
+
+    fn stop_result(&mut self, node: u32) -> Option<(TaskId, Nanos)> {
+        let sent = self.uplinks[node as usize].sending.take()?;
+        self.result_rate(node, -self.links[node as usize].receive_limit);
+        Some(sent)
+    }
+
+    /// Gives up all results of a node that is gone.
+    pub fn drop_results(&mut self, node: u32) {
+        self.stop_result(node);
+        self.uplinks[node as usize].waiting.clear();
+        self.agenda.cancel(self.result_slot(node));
+    }
+
+    fn result_arrives(&mut self, node: u32, task: TaskId) {
+        let link = &self.links[node as usize];
+        self.message(link.latency, link.parent, Event::Returned { child: link.child, task });
+    }
+}

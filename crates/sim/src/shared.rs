@@ -1,0 +1,415 @@
+//! Several sends that share a limit max-min fairly, each with a limit of its own.
+//!
+//! Sends whose own limit binds are *capped*; the others, *fair*, all get the same share of what is left. `progress` is
+//! what a fair send has got since the start (the integral of the share), so a change of the share touches no send: each
+//! ends when the progress reaches a number of its own. Capped sends end at a time of their own.
+//!
+//! The share of thousands changes with each of them, a little. Who only needs bounds of it looks at the *band*: it holds
+//! until the share leaves it.
+
+use crate::heap::Heap;
+use crate::time::Nanos;
+
+/// Up to so many fair sends, those who receive them are told of every change.
+const FEW: usize = 8;
+/// The band about a share: this part of it either way.
+const BAND: f64 = 0.2;
+/// Limits this close are the same.
+const ROUNDING: f64 = 1e-12;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is none.
+    Absent,
+    /// Its own limit binds.
+    Capped,
+    /// It gets the share.
+    Fair,
+    /// It was held.
+    Paused,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Send {
+    pub kind: Kind,
+    /// Own limit, MB/ns: the lesser of the next two.
+    pub cap: f64,
+    receive_limit: f64,
+    policy_limit: f64,
+    /// Fraction that the sender loses per MB/ns.
+    ir: f64,
+    /// MB until it stops: at the end, or where it is to be held; as of `last` (capped).
+    left: f64,
+    /// MB beyond the stop.
+    beyond: f64,
+    last: Nanos,
+    /// Progress at which it stops (fair).
+    ends: f64,
+    size: f64,
+    pub task: u64,
+    pub began: Nanos,
+    /// MB left when this part of it began.
+    pub began_left: f64,
+    /// When the last one ended, and by how many ns too late.
+    freed: (Nanos, f64),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    limit: f64,
+    sends: Vec<Send>,
+    /// What each fair send gets, MB/ns; infinite: nobody needs to share.
+    pub share: f64,
+    progress: f64,
+    last: Nanos,
+    fair_ends: Heap<f64>,
+    fair_caps: Heap<f64>,
+    capped_ends: Heap<f64>,
+    /// Largest first: negative.
+    capped_caps: Heap<f64>,
+    fair: usize,
+    capped: usize,
+    capped_rate: f64,
+    capped_loss: f64,
+    fair_ir: f64,
+    /// Whose kind or rate changed: to be told, then cleared.
+    pub changed: Vec<u32>,
+    /// The band that the fair were told of.
+    pub band: (f64, f64),
+    /// The fair are told of every change.
+    pub exact: bool,
+}
+
+impl Shared {
+    pub fn new(limit: f64) -> Self {
+        Self {
+            limit,
+            sends: Vec::new(),
+            share: f64::INFINITY,
+            progress: 0.0,
+            last: 0,
+            fair_ends: Heap::new(0),
+            fair_caps: Heap::new(0),
+            capped_ends: Heap::new(0),
+            capped_caps: Heap::new(0),
+            fair: 0,
+            capped: 0,
+            capped_rate: 0.0,
+            capped_loss: 0.0,
+            fair_ir: 0.0,
+            changed: Vec::new(),
+            band: (0.0, 0.0),
+            exact: true,
+        }
+    }
+
+    /// The same limit, without children.
+    pub fn anew(&self) -> Self {
+        Self::new(self.limit)
+    }
+
+    /// A child that may be sent to; they are numbered in the order of coming.
+    pub fn add(&mut self, receive_limit: f64, ir: f64) {
+        self.sends.push(Send {
+            kind: Kind::Absent,
+            cap: 0.0,
+            receive_limit,
+            policy_limit: f64::INFINITY,
+            ir,
+            left: 0.0,
+            beyond: 0.0,
+            last: 0,
+            ends: 0.0,
+            size: 0.0,
+            task: 0,
+            began: 0,
+            began_left: 0.0,
+            freed: (Nanos::MAX, 0.0),
+        });
+        let count = self.sends.len();
+        for heap in [&mut self.fair_ends, &mut self.fair_caps, &mut self.capped_ends, &mut self.capped_caps] {
+            heap.grow(count);
+        }
+    }
+
+    pub fn send(&self, child: u32) -> &Send {
+        &self.sends[child as usize]
+    }
+
+    /// Children whose sends are fair.
+    pub fn fair(&self) -> impl Iterator<Item = u32> + '_ {
+        self.fair_ends.numbers()
+    }
+
+    /// What each fair send has got by now, MB.
+    #[inline]
+    pub fn progress_at(&self, now: Nanos) -> f64 {
+        if self.fair == 0 { self.progress } else { self.progress + self.share * (now - self.last) as f64 }
+    }
+
+    /// MB/ns in all.
+    pub fn rate(&self) -> f64 {
+        self.capped_rate + if self.fair == 0 { 0.0 } else { self.share * self.fair as f64 }
+    }
+
+    /// Fraction that the sender loses.
+    pub fn loss(&self) -> f64 {
+        self.capped_loss + if self.fair == 0 { 0.0 } else { self.share * self.fair_ir }
+    }
+
+    /// When the next one stops, ns.
+    pub fn next(&self, now: Nanos) -> Option<f64> {
+        let capped = self.capped_ends.first().map(|(at, _)| at - now as f64);
+        let fair = self.fair_ends.first().map(|(ends, _)| (ends - self.progress) / self.share);
+        match (capped, fair) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    fn advance(&mut self, now: Nanos) {
+        self.progress = self.progress_at(now);
+        self.last = now;
+    }
+
+    /// Begins a task, or goes on with it.
+    pub fn begin(&mut self, now: Nanos, child: u32, task: u64, size: f64, policy_limit: Option<f64>) {
+        self.advance(now);
+        let share = self.share;
+        let send = &mut self.sends[child as usize];
+        send.policy_limit = policy_limit.unwrap_or(f64::INFINITY);
+        send.cap = send.receive_limit.min(send.policy_limit);
+        let goes_on = send.kind == Kind::Paused && send.task == task;
+        let mb = if goes_on { send.beyond } else { size };
+        let late = if send.freed.0 == now { send.freed.1 } else { 0.0 };
+        send.left = mb - late * send.cap.min(share);
+        (send.beyond, send.size, send.task, send.began, send.began_left) = (0.0, size, task, now, mb);
+        self.cap(now, child);
+        self.balance(now);
+    }
+
+    /// One that stops now, if it does: whether it was the whole task.
+    pub fn end(&mut self, now: Nanos) -> Option<(u32, bool)> {
+        self.advance(now);
+        let (time, rounding) = (now as f64, 1e-3 + now as f64 * 1e-15);
+        let capped = self.capped_ends.first().map(|(at, child)| (time - at, child));
+        let fair = self.fair_ends.first().map(|(ends, child)| ((self.progress - ends) / self.share, child));
+        let (late, child) = match (capped, fair) {
+            (Some(a), Some(b)) => {
+                if a.0 >= b.0 {
+                    a
+                } else {
+                    b
+                }
+            }
+            (a, b) => a.or(b)?,
+        };
+        if late < -rounding {
+            return None;
+        }
+        self.take_out(child);
+        let send = &mut self.sends[child as usize];
+        send.freed = (now, late.max(0.0));
+        send.left = 0.0;
+        let whole = send.beyond <= 0.0;
+        send.kind = if whole { Kind::Absent } else { Kind::Paused };
+        self.balance(now);
+        Some((child, whole))
+    }
+
+    /// Stops one at the end of its chunk.
+    pub fn hold(&mut self, now: Nanos, child: u32, chunk: f64) {
+        self.settle(now, child);
+        let send = &mut self.sends[child as usize];
+        if !matches!(send.kind, Kind::Capped | Kind::Fair) {
+            return;
+        }
+        let sent = send.size - send.left;
+        let stop = (sent / chunk - 1e-9).ceil() * chunk;
+        if stop < send.size * (1.0 - ROUNDING) {
+            send.left = (stop - sent).max(0.0);
+            send.beyond = send.size - stop;
+        }
+        self.place(now, child);
+    }
+
+    /// Another limit by the policy.
+    pub fn limit(&mut self, now: Nanos, child: u32, policy_limit: Option<f64>) {
+        self.sends[child as usize].policy_limit = policy_limit.unwrap_or(f64::INFINITY);
+        self.recap(now, child);
+    }
+
+    /// Another receive limit.
+    pub fn receive_limit(&mut self, now: Nanos, child: u32, limit: f64) {
+        self.sends[child as usize].receive_limit = limit;
+        self.recap(now, child);
+    }
+
+    /// Gives up a send: the child is gone.
+    pub fn abandon(&mut self, now: Nanos, child: u32) {
+        self.advance(now);
+        self.take_out(child);
+        self.sends[child as usize].kind = Kind::Absent;
+        self.balance(now);
+    }
+
+    /// MB of the task that have left by now.
+    pub fn left_of(&mut self, now: Nanos, child: u32) -> f64 {
+        self.settle(now, child);
+        self.sends[child as usize].left
+    }
+
+    fn recap(&mut self, now: Nanos, child: u32) {
+        self.settle(now, child);
+        let send = &mut self.sends[child as usize];
+        let cap = send.receive_limit.min(send.policy_limit);
+        if cap == send.cap || !matches!(send.kind, Kind::Capped | Kind::Fair) {
+            send.cap = cap;
+            return;
+        }
+        self.take_out(child);
+        self.sends[child as usize].cap = cap;
+        self.cap(now, child);
+        self.balance(now);
+    }
+
+    /// Accounts for what one has sent.
+    fn settle(&mut self, now: Nanos, child: u32) {
+        self.advance(now);
+        let progress = self.progress;
+        let send = &mut self.sends[child as usize];
+        match send.kind {
+            Kind::Capped => send.left -= send.cap * (now - send.last) as f64,
+            Kind::Fair => send.left = send.ends - progress,
+            Kind::Absent | Kind::Paused => {}
+        }
+        send.last = now;
+    }
+
+    /// Takes one out of the heaps and sums; its `left` must be settled, or not needed.
+    fn take_out(&mut self, child: u32) {
+        let send = &mut self.sends[child as usize];
+        match send.kind {
+            Kind::Capped => {
+                self.capped_ends.remove(child);
+                self.capped_caps.remove(child);
+                self.capped -= 1;
+                self.capped_rate -= send.cap;
+                self.capped_loss -= send.ir * send.cap;
+                if self.capped == 0 {
+                    (self.capped_rate, self.capped_loss) = (0.0, 0.0); // no rounding is left behind
+                }
+            }
+            Kind::Fair => {
+                self.fair_ends.remove(child);
+                self.fair_caps.remove(child);
+                self.fair -= 1;
+                self.fair_ir -= send.ir;
+                if self.fair == 0 {
+                    self.fair_ir = 0.0;
+                }
+            }
+            Kind::Absent | Kind::Paused => return,
+        }
+        self.changed.push(child);
+    }
+
+    /// Makes one capped, until the balance says otherwise.
+    fn cap(&mut self, now: Nanos, child: u32) {
+        let send = &mut self.sends[child as usize];
+        (send.kind, send.last) = (Kind::Capped, now);
+        self.capped += 1;
+        self.capped_rate += send.cap;
+        self.capped_loss += send.ir * send.cap;
+        self.capped_caps.put(-send.cap, child);
+        self.changed.push(child);
+        self.place(now, child);
+    }
+
+    fn share_out(&mut self, child: u32) {
+        let send = &mut self.sends[child as usize];
+        (send.kind, send.ends) = (Kind::Fair, self.progress + send.left);
+        self.fair += 1;
+        self.fair_ir += send.ir;
+        self.fair_caps.put(send.cap, child);
+        self.fair_ends.put(send.ends, child);
+        self.changed.push(child);
+    }
+
+    /// Puts a settled one where its end is.
+    fn place(&mut self, now: Nanos, child: u32) {
+        let progress = self.progress;
+        let send = &mut self.sends[child as usize];
+        match send.kind {
+            Kind::Capped if send.cap > 0.0 => {
+                self.capped_ends.put(now as f64 + send.left.max(0.0) / send.cap, child);
+            }
+            Kind::Capped => self.capped_ends.remove(child),
+            Kind::Fair => {
+                send.ends = progress + send.left;
+                self.fair_ends.put(send.ends, child);
+            }
+            Kind::Absent | Kind::Paused => {}
+        }
+    }
+
+    /// Moves sends between the two kinds until each is what it must be.
+    fn balance(&mut self, now: Nanos) {
+        loop {
+            if self.fair == 0 {
+                self.share = f64::INFINITY;
+                if self.capped_rate <= self.limit * (1.0 + ROUNDING) {
+                    return;
+                }
+            } else {
+                self.share = ((self.limit - self.capped_rate) / self.fair as f64).max(0.0);
+                if let Some((cap, child)) = self.fair_caps.first()
+                    && cap <= self.share
+                {
+                    self.settle(now, child);
+                    self.take_out(child);
+                    self.cap(now, child);
+                    continue;
+                }
+            }
+            let share = if self.fair == 0 { 0.0 } else { self.share };
+            match self.capped_caps.first() {
+                Some((cap, child)) if -cap > share * (1.0 + ROUNDING) => {
+                    self.settle_capped(now, child);
+                    self.take_out(child);
+                    self.share_out(child);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn settle_capped(&mut self, now: Nanos, child: u32) {
+        let send = &mut self.sends[child as usize];
+        send.left -= send.cap * (now - send.last) as f64;
+        send.last = now;
+    }
+
+    /// Whether those who receive fair sends must be told of the share now.
+    pub fn leaves_band(&self) -> bool {
+        self.fair > 0 && (self.exact || self.share < self.band.0 || self.share > self.band.1)
+    }
+
+    /// From now on, until a band is drawn.
+    pub fn tell_all(&mut self) {
+        self.exact = true;
+        self.band = (self.share, self.share);
+    }
+
+    /// MB of the task beyond the point where the send stops.
+    pub fn beyond(&self, child: u32) -> f64 {
+        self.sends[child as usize].beyond
+    }
+
+    /// Draws the band about the share.
+    pub fn draw_band(&mut self) {
+        self.exact = self.fair <= FEW;
+        self.band =
+            if self.exact { (self.share, self.share) } else { (self.share * (1.0 - BAND), self.share * (1.0 + BAND)) };
+    }
+}

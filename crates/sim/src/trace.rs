@@ -1,0 +1,78 @@
+//! What everybody did when, a row per activity, kept only on request.
+
+use crate::time::{Nanos, seconds};
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activity {
+    /// A task was computed.
+    Compute,
+    /// A task was sent to a child. One that was held in between has a row for each part.
+    Send,
+    /// A result was sent to the parent: the row's node is the parent, its child the sender.
+    Result,
+}
+
+/// One value per activity in each column, in the order of their ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// What.
+    pub kind: Vec<Activity>,
+    /// Who: place in the platform's file.
+    pub node: Vec<u32>,
+    /// Whose task or result it was: place in the platform's file; none where a task was computed.
+    pub child: Vec<Option<u32>>,
+    /// Task.
+    pub task: Vec<u64>,
+    /// Start, s.
+    pub start_s: Vec<f64>,
+    /// End, s.
+    pub end_s: Vec<f64>,
+    /// Bytes moved, MB.
+    pub mb: Vec<f64>,
+    /// Work done, work units.
+    pub work: Vec<f64>,
+}
+
+impl Trace {
+    /// How many activities.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kind.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kind.is_empty()
+    }
+
+    pub(crate) fn compute(&mut self, node: u32, task: u64, span: (Nanos, Nanos), work: f64) {
+        self.row(Activity::Compute, node, None, task, span, 0.0, work);
+    }
+
+    pub(crate) fn transfer(&mut self, kind: Activity, node: u32, child: u32, task: u64, span: (Nanos, Nanos), mb: f64) {
+        self.row(kind, node, Some(child), task, span, mb, 0.0);
+    }
+
+    #[allow(clippy::too_many_arguments)] // a row's columns
+    fn row(
+        &mut self,
+        kind: Activity,
+        node: u32,
+        child: Option<u32>,
+        task: u64,
+        span: (Nanos, Nanos),
+        mb: f64,
+        work: f64,
+    ) {
+        self.kind.push(kind);
+        self.node.push(node);
+        self.child.push(child);
+        self.task.push(task);
+        self.start_s.push(seconds(span.0));
+        self.end_s.push(seconds(span.1));
+        self.mb.push(mb);
+        self.work.push(work);
+    }
+}

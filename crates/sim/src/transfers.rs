@@ -1,0 +1,257 @@
+//! Sends from a node to its children, and what they do to the processors at both ends.
+
+use crosswind_policy::farm::{Child, Event, TaskId};
+
+use crate::farm::Run;
+use crate::port::NOBODY;
+use crate::shared::Kind;
+use crate::time::after;
+use crate::trace::Activity;
+
+impl Run<'_> {
+    fn slot(&self, port: u32) -> u32 {
+        self.nodes.len() as u32 + port
+    }
+
+    /// What a node may receive while it sends what it sends now, MB/ns.
+    fn receive_limit(&self, node: u32) -> f64 {
+        let link = &self.links[node as usize];
+        if link.drop == 0.0 || link.port == NOBODY {
+            return link.receive_limit;
+        }
+        let port = &self.ports[link.port as usize];
+        let sends = match &port.shared {
+            Some(shared) => shared.rate(),
+            None if port.single.child == NOBODY => 0.0,
+            None => port.single.rate,
+        };
+        (link.receive_limit - link.drop * sends).max(0.0)
+    }
+
+    #[inline]
+    pub fn begin_send(&mut self, node: u32, child: Child, task: TaskId, limit_mb_per_s: Option<f64>) {
+        let p = self.links[node as usize].port;
+        let size = self.farm.tasks.size_mb.get(task);
+        let to = self.ports[p as usize].children[child as usize];
+        let rate = self.receive_limit(to);
+        let now = self.now;
+        let port = &mut self.ports[p as usize];
+        if let Some(shared) = &mut port.shared {
+            shared.receive_limit(now, child, rate);
+            shared.begin(now, child, task, size, limit_mb_per_s.map(|limit| limit * 1e-9));
+            self.shared_changed(p);
+            return;
+        }
+        let ends = port.single.begin(now, to, task, size, rate);
+        self.single_changed(p, ends);
+    }
+
+    /// A single port's send has another rate.
+    #[inline]
+    fn single_changed(&mut self, p: u32, ends: Option<u64>) {
+        let (node, single) = (self.ports[p as usize].node, self.ports[p as usize].single);
+        self.touch(node);
+        self.touch(single.child);
+        self.processors[single.child as usize].receive = single.rate;
+        self.processors[node as usize].send_loss = self.links[single.child as usize].ir_send * single.rate;
+        match ends {
+            Some(time) => self.agenda.at(time, self.slot(p)),
+            None => self.agenda.cancel(self.slot(p)),
+        }
+        self.sends_changed(node);
+    }
+
+    /// What a node sends in all has changed: so may what it can receive, and so on up the tree.
+    #[inline]
+    fn sends_changed(&mut self, node: u32) {
+        if self.links[node as usize].drop > 0.0 && node != self.tree.root {
+            self.resized.push(node);
+        }
+    }
+
+    pub fn receiving_changed(&mut self, node: u32) {
+        let limit = self.receive_limit(node);
+        let (above, child, now) = (self.links[node as usize].parent, self.links[node as usize].child, self.now);
+        let p = self.links[above as usize].port;
+        let port = &mut self.ports[p as usize];
+        if let Some(shared) = &mut port.shared {
+            shared.receive_limit(now, child, limit);
+            self.shared_changed(p);
+        } else if port.single.child == node && port.single.rate != limit {
+            let ends = port.single.change(now, limit);
+            self.single_changed(p, ends);
+        }
+    }
+
+    #[inline]
+    pub fn end_send(&mut self, p: u32) {
+        let node = self.ports[p as usize].node;
+        if self.ports[p as usize].shared.is_some() {
+            self.end_shared(p);
+            return;
+        }
+        let single = &mut self.ports[p as usize].single;
+        let (task, began) = (single.task, single.began);
+        let to = single.end(self.now);
+        self.touch(node);
+        self.touch(to);
+        self.processors[to as usize].receive = 0.0;
+        self.processors[node as usize].send_loss = 0.0;
+        self.sends_changed(node);
+        self.has_left(node, to, task);
+        if let Some(trace) = &mut self.trace {
+            trace.transfer(Activity::Send, node, to, task, (began, self.now), self.farm.tasks.size_mb.get(task));
+        }
+    }
+
+    /// The last byte of a task has left.
+    #[inline]
+    fn has_left(&mut self, node: u32, to: u32, task: TaskId) {
+        let link = &mut self.links[to as usize];
+        link.received_mb += self.farm.tasks.size_mb.get(task);
+        let (latency, child) = (link.latency, link.child);
+        self.tell(node, Event::Sent { child, task });
+        self.message(latency, to, Event::Arrived { task });
+    }
+
+    fn end_shared(&mut self, p: u32) {
+        let (node, now) = (self.ports[p as usize].node, self.now);
+        let Some(shared) = &mut self.ports[p as usize].shared else { return };
+        let ended = shared.end(now);
+        let Some((child, whole)) = ended else {
+            self.shared_changed(p); // a lower bound, rounded: look again
+            return;
+        };
+        let send = *shared.send(child);
+        self.trace_part(p, child, 0.0);
+        self.shared_changed(p);
+        if whole {
+            let to = self.ports[p as usize].children[child as usize];
+            self.has_left(node, to, send.task);
+        } else {
+            self.tell(node, Event::Held { child });
+        }
+    }
+
+    /// A part of a task that has been sent without a pause.
+    fn trace_part(&mut self, p: u32, child: Child, left_before_stop: f64) {
+        let Some(trace) = &mut self.trace else { return };
+        let port = &self.ports[p as usize];
+        let Some(shared) = &port.shared else { return };
+        let send = shared.send(child);
+        let mb = send.began_left - shared.beyond(child) - left_before_stop;
+        if mb <= 0.0 {
+            return; // it was held before its first byte
+        }
+        let (node, to) = (port.node, port.children[child as usize]);
+        trace.transfer(Activity::Send, node, to, send.task, (send.began, self.now), mb);
+    }
+
+    pub fn hold(&mut self, node: u32, child: Child) {
+        let p = self.links[node as usize].port;
+        let (now, chunk) = (self.now, self.chunk);
+        if let Some(shared) = &mut self.ports[p as usize].shared {
+            shared.hold(now, child, chunk);
+            self.shared_changed(p);
+        }
+    }
+
+    pub fn limit(&mut self, node: u32, child: Child, limit_mb_per_s: Option<f64>) {
+        let p = self.links[node as usize].port;
+        let now = self.now;
+        if let Some(shared) = &mut self.ports[p as usize].shared {
+            shared.limit(now, child, limit_mb_per_s.map(|limit| limit * 1e-9));
+            self.shared_changed(p);
+        }
+    }
+
+    /// Passes on what a change at a shared port did to rates, and when its next send ends.
+    pub fn shared_changed(&mut self, p: u32) {
+        let (now, slot) = (self.now, self.slot(p));
+        let Some(mut shared) = self.ports[p as usize].shared.take() else { return };
+        let node = self.ports[p as usize].node;
+        // Processors settle by the progress so far, so the port must be in its place while they do.
+        let (loss, next) = (shared.loss(), shared.next(now));
+        let mut changed = std::mem::take(&mut shared.changed);
+        let redraws = shared.leaves_band();
+        if redraws {
+            shared.draw_band();
+            let share = shared.share;
+            changed.extend(shared.fair());
+            // Where bytes do not say how much is lost, everybody is told of every change.
+            let high = share * 1.25;
+            let children = &self.ports[p as usize].children;
+            let stands_still =
+                shared.fair().any(|c| self.processors[children[c as usize] as usize].stands_still_at(high));
+            if stands_still {
+                shared.tell_all();
+            }
+        }
+        self.ports[p as usize].shared = Some(shared);
+        for &child in &changed {
+            self.told(p, child);
+        }
+        if let Some(shared) = &mut self.ports[p as usize].shared {
+            changed.clear();
+            shared.changed = changed;
+        }
+        self.touch(node);
+        self.processors[node as usize].send_loss = loss;
+        match next {
+            Some(delay) => self.agenda.at(after(now, delay), slot),
+            None => self.agenda.cancel(slot),
+        }
+        self.sends_changed(node);
+    }
+
+    /// Takes up the rate at which a child receives.
+    fn told(&mut self, p: u32, child: Child) {
+        let to = self.ports[p as usize].children[child as usize];
+        if to == NOBODY {
+            return;
+        }
+        self.touch(to);
+        let now = self.now;
+        let Some(shared) = &self.ports[p as usize].shared else { return };
+        let processor = &mut self.processors[to as usize];
+        let send = shared.send(child);
+        (processor.receive, processor.shared) = match send.kind {
+            Kind::Capped => (send.cap, None),
+            Kind::Fair if shared.exact => (shared.share, None),
+            Kind::Fair => (shared.band.0, Some(shared.progress_at(now))),
+            Kind::Absent | Kind::Paused => (0.0, None),
+        };
+    }
+
+    /// Gives up what is being sent to a child that is gone.
+    pub fn abandon(&mut self, node: u32, child: Child) {
+        let p = self.links[node as usize].port;
+        let (now, slot) = (self.now, self.slot(p));
+        let port = &mut self.ports[p as usize];
+        let to = port.children[child as usize];
+        if let Some(shared) = &mut port.shared {
+            if matches!(shared.send(child).kind, Kind::Capped | Kind::Fair) {
+                let left = shared.left_of(now, child);
+                self.trace_part(p, child, left);
+            }
+            if let Some(shared) = &mut self.ports[p as usize].shared {
+                shared.abandon(now, child);
+            }
+            self.shared_changed(p);
+        } else if port.single.child == to {
+            let single = port.single;
+            port.single.change(now, single.rate);
+            port.single.child = NOBODY;
+            if let Some(trace) = &mut self.trace {
+                let mb = single.rate * (now - single.began) as f64;
+                trace.transfer(Activity::Send, node, to, single.task, (single.began, now), mb);
+            }
+            self.agenda.cancel(slot);
+            self.touch(node);
+            self.touch(to);
+            self.processors[to as usize].receive = 0.0;
+            self.processors[node as usize].send_loss = 0.0;
+            self.sends_changed(node);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Cases that can be computed by hand, to 1e-9 and a nanosecond.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+
+mod farms;
+
+use crosswind_schema::experiment::Order;
+use crosswind_schema::plan::Ports;
+use crosswind_sim::{Activity, Options};
+use farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
+
+fn close(left: f64, right: f64) {
+    assert!((left - right).abs() <= 1e-9 * (1.0 + right), "{left} instead of {right}");
+}
+
+#[test]
+fn one_node_needs_the_work_over_its_rate() {
+    for (count, work, rate) in [(1, 1.0, 3.0), (1000, 5.0, 9.05), (12_345, 0.001, 7.77)] {
+        let outcome = run(&platform(&[root(rate)]), &same(count, 1.0, work), way(Order::Arrival, Ports::Single, None));
+        close(outcome.makespan_s, count as f64 * work / rate);
+        close(outcome.nodes[0].busy_s, outcome.makespan_s);
+        if count > 1 {
+            close(outcome.steady_tasks_per_s, rate / work);
+        }
+    }
+}
+
+#[test]
+fn a_root_that_does_not_compute_feeds_a_child_over_a_slow_link() {
+    // The link is what takes time; the last task is then computed.
+    let platform = platform(&[root(0.0), below(0, 10.0, 3.0)]);
+    for ports in PORTS {
+        let outcome = run(&platform, &same(100, 2.0, 1.0), way(Order::Arrival, ports, Some(2)));
+        close(outcome.makespan_s, 100.0 * 2.0 / 3.0 + 0.1);
+        assert_eq!((outcome.nodes[1].tasks, outcome.nodes[1].received_mb), (100, 200.0));
+    }
+}
+
+#[test]
+fn a_slow_child_is_limited_by_its_own_computation() {
+    let platform = platform(&[root(0.0), below(0, 1.0, 3.0)]);
+    for ports in PORTS {
+        let outcome = run(&platform, &same(100, 2.0, 1.0), way(Order::Interference, ports, Some(2)));
+        close(outcome.makespan_s, 2.0 / 3.0 + 100.0);
+    }
+}
+
+#[test]
+fn the_law_slows_both_ends_for_as_long_as_bytes_move() {
+    // Task 0 is computed at the root; task 1 needs 2 s on the link. Until then the root computes at 0.9 of its rate.
+    let child = Spot { ir_send: 0.1, ir_receive: 0.2, ..below(0, 4.0, 1.0) };
+    for ports in PORTS {
+        let outcome =
+            run(&platform(&[root(1.0), child.clone()]), &same(3, 2.0, 5.0), way(Order::Arrival, ports, Some(1)));
+        // The child has task 1 at 2 s, is done with it at 2 + 5 / 3.2 s, has task 2 at 4 s and is done at 5.25 s. The root
+        // has done 3.6 of 5 units at 4 s.
+        close(outcome.makespan_s, 5.4);
+    }
+}
+
+#[test]
+fn sends_share_the_limit_max_min_fairly() {
+    // 1, 4 and 9 MB/s share 9: 1, 4 and 4. The 8 MB of the second and third end at 2 s, when the first has 2 of its 8 MB.
+    let spots = [Spot { send: Some(9.0), ..root(0.0) }, below(0, 1e6, 1.0), below(0, 1e6, 4.0), below(0, 1e6, 9.0)];
+    let tasks = same(3, 8.0, 1.0);
+    let options = Options { trace: true, ..Options::default() };
+    let outcome = run_with(&platform(&spots), &tasks, way(Order::Arrival, Ports::Multi, Some(1)), 0.0, options);
+    let trace = outcome.trace.unwrap();
+    let mut ends: Vec<(Option<u32>, f64)> = (0..trace.len())
+        .filter(|&row| trace.kind[row] == Activity::Send)
+        .map(|row| (trace.child[row], trace.end_s[row]))
+        .collect();
+    ends.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(ends, [(Some(1), 8.0), (Some(2), 2.0), (Some(3), 2.0)]);
+}
+
+#[test]
+fn results_come_back_over_the_same_link() {
+    let platform = platform(&[root(0.0), below(0, 10.0, 3.0)]);
+    let options = Options { trace: true, ..Options::default() };
+    let outcome = run_with(&platform, &same(100, 3.0, 1.0), way(Order::Arrival, Ports::Single, Some(2)), 1.5, options);
+    close(outcome.makespan_s, 100.0 + 0.1 + 0.5);
+    let results = outcome.trace.unwrap().kind.iter().filter(|&&kind| kind == Activity::Result).count();
+    assert_eq!(results, 100);
+}
+
+#[test]
+fn a_request_and_a_task_take_the_latency_each() {
+    let platform = platform(&[root(0.0), Spot { latency: 0.25, ..below(0, 10.0, 3.0) }]);
+    // One place: asked at 0, heard at 0.25, sent until 1.25, here at 1.5; computing at once frees the place: asked again.
+    let outcome = run(&platform, &same(2, 3.0, 1.0), way(Order::Arrival, Ports::Single, Some(1)));
+    close(outcome.makespan_s, 1.5 + 1.5 + 0.1);
+}
+
+#[test]
+fn sending_takes_from_what_a_node_receives() {
+    // The inner node receives 4 MB/s, and 1 less for each MB/s that it sends: 2 while it sends 2.
+    let spots = [root(0.0), Spot { drop: 1.0, ..below(0, 0.0, 4.0) }, below(1, 1e9, 2.0)];
+    let outcome = run(&platform(&spots), &same(3, 2.0, 1.0), way(Order::Arrival, Ports::Single, Some(2)));
+    // 0 to 0.5: the first comes. 0.5 to 1.5: it goes on, and the second comes, both at 2 MB/s. So on: 1.5 to 2.5; 3.5.
+    close(outcome.makespan_s, 3.5 + 1e-9);
+}
+
+#[test]
+fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
+    let chunk = 512.0 * 1024.0 / 1e6;
+    let spots = [
+        Spot { send: Some(1.0), ..root(0.0) },
+        Spot { ir_send: 0.01, ..below(0, 1.0, 1.0) },
+        Spot { ir_send: 0.02, ..below(0, 1.0, 1.0) },
+    ];
+    let options = Options { trace: true, ..Options::default() };
+    let outcome =
+        run_with(&platform(&spots), &same(4, 0.8, 1.0), way(Order::Interference, Ports::Multi, Some(1)), 0.0, options);
+    let trace = outcome.trace.unwrap();
+    let sends: Vec<(u32, u64, f64)> = (0..trace.len())
+        .filter(|&row| trace.kind[row] == Activity::Send)
+        .map(|row| (trace.child[row].unwrap(), trace.task[row], trace.mb[row]))
+        .collect();
+    // The better one gets tasks 0 and 2 until 1.6, the other task 1 from then on. At 1.8 the better one computes task 2 and
+    // asks again, when the other has 0.2 MB. They share the port until its chunk ends.
+    let held: Vec<&(u32, u64, f64)> = sends.iter().filter(|send| send.1 == 1).collect();
+    assert_eq!((sends[0].0, held.len(), held[0].0), (1, 2, 2), "{sends:?}");
+    close(held[0].2, chunk);
+    close(held[0].2 + held[1].2, 0.8);
+}

@@ -1,0 +1,99 @@
+//! What the tests share: platforms from columns, runs, plans.
+
+#![allow(dead_code)] // each test uses its part
+
+use crosswind_model::{Task, plan};
+use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_schema::Platform;
+use crosswind_schema::experiment::draw::{Column, Tasks};
+use crosswind_schema::experiment::{Order, Policy};
+use crosswind_schema::plan::{Method, Ports};
+use crosswind_sim::{Farm, Options, Outcome, simulate};
+
+/// A node: parent's place, compute rate, receive limit, ir_receive, ir_send, send limit, drop.
+#[derive(Clone, Debug, Default)]
+pub struct Spot {
+    pub parent: Option<usize>,
+    pub compute: f64,
+    pub receive: f64,
+    pub ir_receive: f64,
+    pub ir_send: f64,
+    pub send: Option<f64>,
+    pub drop: f64,
+    pub latency: f64,
+}
+
+pub fn root(compute: f64) -> Spot {
+    Spot { compute, ..Spot::default() }
+}
+
+pub fn below(parent: usize, compute: f64, receive: f64) -> Spot {
+    Spot { parent: Some(parent), compute, receive, ..Spot::default() }
+}
+
+pub fn platform(spots: &[Spot]) -> Platform {
+    let mut text = "schema_version = 1\nname = \"test\"\n".to_owned();
+    for (n, spot) in spots.iter().enumerate() {
+        text += &format!("[[node]]\nname = \"n{n}\"\ncompute_per_s = {}\n", spot.compute);
+        if let Some(parent) = spot.parent {
+            text += &format!(
+                "parent = \"n{parent}\"\nreceive_limit_mb_per_s = {}\nir_receive_s_per_mb = {}\nir_send_s_per_mb = {}\n\
+                 latency_s = {}\n",
+                spot.receive, spot.ir_receive, spot.ir_send, spot.latency
+            );
+        }
+        if let Some(send) = spot.send {
+            text += &format!("send_limit_mb_per_s = {send}\n");
+        }
+        text += &format!("receive_limit_drop = {}\n", spot.drop);
+    }
+    Platform::from_toml(text.as_bytes(), "test").unwrap()
+}
+
+pub fn same(count: u64, size_mb: f64, work: f64) -> Tasks {
+    Tasks { count, size_mb: Column::Same(size_mb), work: Column::Same(work) }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    pub order: Order,
+    pub ports: Ports,
+    pub buffer: Option<u64>,
+}
+
+pub fn way(order: Order, ports: Ports, buffer: Option<u64>) -> Way {
+    Way { order, ports, buffer }
+}
+
+pub fn mean(tasks: &Tasks) -> Mean {
+    let count = tasks.count as f64;
+    Mean { size_mb: tasks.total_mb() / count, work: tasks.total_work() / count }
+}
+
+pub fn run(platform: &Platform, tasks: &Tasks, way: Way) -> Outcome {
+    run_with(platform, tasks, way, 0.0, Options::default())
+}
+
+pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f64, options: Options<'_>) -> Outcome {
+    let task = mean(tasks);
+    let policy = Policy { order: way.order, ports: way.ports, buffer_tasks: way.buffer, ..Policy::default() };
+    let wishes = Wishes::of(&policy, task);
+    let rates: Vec<f64> = match way.order {
+        Order::Planned => {
+            let task = Task::new(task.size_mb, task.work).unwrap();
+            let plan = plan(platform, task, way.ports, Method::Exact).unwrap();
+            plan.nodes.iter().map(|node| node.received_tasks_per_s).collect()
+        }
+        _ => Vec::new(),
+    };
+    let wishes = if rates.is_empty() { wishes } else { wishes.with_plan(&rates) };
+    let farm = Farm { platform, tasks, wishes, chunk_kib: policy.chunk_kib, result_size_mb };
+    simulate(&farm, options, &mut |_| true).unwrap()
+}
+
+pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
+    let task = mean(tasks);
+    plan(platform, Task::new(task.size_mb, task.work).unwrap(), ports, Method::Exact).unwrap().bound_tasks_per_s
+}
+
+pub const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];

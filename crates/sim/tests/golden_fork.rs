@@ -1,0 +1,60 @@
+//! Every order on table 4 (SPEC 1.2): within 1 % of its steady state, where the model has one; K-9 and K-10.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+
+mod farms;
+
+use crosswind_model::{Task, fork, plan};
+use crosswind_schema::Platform;
+use crosswind_schema::experiment::Order;
+use crosswind_schema::plan::{Method, Ports};
+use farms::{Spot, below, platform, root, run, same, way};
+
+const COMPUTE: [f64; 6] = [23.86, 3.47, 3.02, 8.27, 22.55, 13.23];
+const ROW_5: [f64; 6] = [11.1, 11.12, 11.05, 10.85, 7.7, 0.3];
+const ROW_6: [f64; 6] = [10.8, 10.81, 9.62, 10.7, 7.73, 0.2];
+const ROW_7: [f64; 6] = [0.0299, 0.0199, 0.0211, 0.0305, 0.0310, 0.0638];
+const ROW_8: [f64; 6] = [0.0333, 0.0208, 0.0226, 0.0331, 0.0342, 0.0331];
+const ROW_9: [f64; 6] = [0.0443, 0.0454, 0.0621, 0.0130, 0.0425, 0.1300];
+
+/// The fork graph with the links of row 5 or 6 and the interference of row 7 or 8, which belong together.
+fn table_4(links: [f64; 6], ir_send: [f64; 6]) -> Platform {
+    let mut spots = vec![Spot { send: Some(10.7), ..root(9.057) }];
+    for n in 0..6 {
+        spots.push(Spot { ir_receive: ROW_9[n], ir_send: ir_send[n], ..below(0, COMPUTE[n], links[n]) });
+    }
+    platform(&spots)
+}
+
+/// The sizes and works of the paper's grid.
+fn grid() -> impl Iterator<Item = (f64, f64)> {
+    [2.0, 5.0, 10.0].into_iter().flat_map(|size| [1.0, 3.0, 5.0, 7.0, 9.0, 11.0].map(|work| (size, work)))
+}
+
+const TASKS: u64 = 40_000;
+
+#[test]
+fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
+    for (row, platform) in [table_4(ROW_5, ROW_7), table_4(ROW_6, ROW_8)].iter().enumerate() {
+        for (size, work) in grid() {
+            let tasks = same(TASKS, size, work);
+            let task = Task::new(size, work).unwrap();
+            let exact = |ports| plan(platform, task, ports, Method::Exact).unwrap().throughput_tasks_per_s;
+            let fork = |order| fork::fork_throughput(platform, task, order).unwrap();
+            for (order, ports, expected) in [
+                (Order::RootOnly, Ports::Single, fork(Order::RootOnly)),
+                (Order::Interference, Ports::Single, fork(Order::Interference)),
+                (Order::InterferenceRate, Ports::Single, fork(Order::InterferenceRate)),
+                (Order::Bandwidth, Ports::Single, fork(Order::Bandwidth)),
+                (Order::Compute, Ports::Single, fork(Order::Compute)),
+                (Order::Planned, Ports::Single, exact(Ports::Single)),
+                (Order::Interference, Ports::Multi, exact(Ports::Multi)),
+                (Order::Planned, Ports::Multi, exact(Ports::Multi)),
+            ] {
+                let reached = run(platform, &tasks, way(order, ports, None)).steady_tasks_per_s;
+                let off = reached / expected - 1.0;
+                assert!(off.abs() < 0.01, "({size}, {work}), row {}, {order:?} {ports:?}: {off:+.4}", row + 7);
+            }
+        }
+    }
+}

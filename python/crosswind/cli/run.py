@@ -1,0 +1,255 @@
+"""`crosswind run`: Experiment -> Runs; or a command over many files."""
+
+from __future__ import annotations
+
+import json as json_
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.errors import DescriptionError
+from crosswind.progress import progress_bar
+from crosswind.run import On
+
+if TYPE_CHECKING:
+    from crosswind.run.results import Run, Runs
+
+EXAMPLES = """
+Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`).
+
+What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
+program over many files. The result stands beside the throughput that no schedule can beat.
+
+Examples:
+
+    crosswind run examples/fork_graph.toml
+
+    crosswind run experiment.toml --set policy.order=arrival --trace trace.parquet --perfetto trace.json
+
+    crosswind run experiment.toml --on local --out runs.json --resume
+
+    crosswind run --command 'gzip -c {input} > {output}' --inputs 'data/*' --out results/
+
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
+"""
+
+
+def run(
+    experiment: Annotated[
+        Path | None, typer.Argument(help="What to run: an experiment.toml.", metavar="EXPERIMENT.toml")
+    ] = None,
+    on: Annotated[On | None, typer.Option(help="Virtual time, or agents on this machine. [default: sim]")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="PATH=VALUE", help="Such as policy.order=arrival: set it for every run; again for more."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="runs.json, written as runs come in; --command: directory of the results."),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what stands in --out already.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="Write what each node did when, as Parquet (one run).")] = None,
+    perfetto: Annotated[Path | None, typer.Option(help="Write it for ui.perfetto.dev, as JSON (one run).")] = None,
+    workers: Annotated[int | None, typer.Option(help="Points simulated at a time; else one per CPU.", min=1)] = None,
+    time_scale: Annotated[
+        float | None, typer.Option(help="Emulated agents: seconds of the platform per second of the clock.")
+    ] = None,
+    command: Annotated[
+        str | None, typer.Option(help="Your program, run once per input; {input} and {output} are files.")
+    ] = None,
+    inputs: Annotated[
+        list[str] | None, typer.Option(help="--command: files, as a quoted pattern such as 'data/*'; again for more.")
+    ] = None,
+    platform: Annotated[
+        Path | None, typer.Option(help="--command: the tree of nodes; else a root and one node per CPU.")
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
+    ] = None,
+    retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
+) -> None:
+    """Run an experiment, or a command over many files."""
+    if (experiment is None) == (command is None):
+        what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
+        raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
+    if command is not None:
+        _refuse(
+            "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
+        )
+        done = _command(
+            command,
+            inputs or [],
+            out or Path("results"),
+            platform=platform,
+            name=name or "{name}",
+            retries=retries,
+            resume=resume,
+            trace=bool(trace or perfetto),
+        )
+    else:
+        _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
+        assert experiment is not None
+        done = _experiment(
+            experiment, on or "sim", _settings(settings or [], time_scale), out, resume, workers, trace, perfetto
+        )
+    _write(done, trace, perfetto)
+    tell_warnings(done.warnings)
+    if json:
+        print_json(done.summary())
+    else:
+        _print(done, rows)
+    if any(event["code"] == "task-failed" for one in done for event in one.events):
+        raise typer.Exit(3)
+
+
+def _refuse(beside: str, given: dict[str, Any]) -> None:
+    for option, value in given.items():
+        if value:
+            hint = "`crosswind run --help` says what goes with what"
+            raise DescriptionError(f"{option} does not go with {beside}", "argument", hint)
+
+
+def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for one in given:
+        path, equals, value = one.partition("=")
+        if not equals:
+            raise DescriptionError(f"--set is {one!r}; it must be PATH=VALUE", "argument", "--set policy.order=arrival")
+        try:
+            settings[path.strip()] = json_.loads(value)
+        except ValueError:
+            settings[path.strip()] = value.strip()
+    if time_scale is not None:
+        settings["execution.time_scale"] = time_scale
+    return settings
+
+
+def _experiment(
+    path: Path,
+    on: On,
+    settings: dict[str, Any],
+    out: Path | None,
+    resume: bool,
+    workers: int | None,
+    trace: Path | None,
+    perfetto: Path | None,
+) -> Runs:
+    from crosswind.experiment import Experiment
+    from crosswind.run.grid import run as perform
+
+    for option, file, such_as in (
+        ("--out", out, "runs.json"),
+        ("--trace", trace, "trace.parquet"),
+        ("--perfetto", perfetto, "trace.json"),
+    ):
+        if file:
+            writable(file, option, such_as)
+    experiment = Experiment.load(path).fixed(settings)
+    traced = bool(trace or perfetto)
+    if traced and len(experiment) > 1:
+        hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
+        raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
+    try:
+        with progress_bar() as advance:
+            done = perform(experiment, on, trace=traced, workers=workers, out=out, resume=resume, progress=advance)
+    except KeyboardInterrupt:
+        if out:
+            tell(f"{out} holds the runs that were finished; --resume goes on with them")
+        raise
+    if out:
+        tell(f"wrote {out} ({len(done)} runs)")
+    return done
+
+
+def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs:
+    from crosswind.run.command import run_command
+
+    with progress_bar() as advance:
+        done = run_command(command, inputs, out, progress=advance, **options)
+    tell(f"wrote {out} ({done[0].data['tasks']} results)")
+    return done
+
+
+def _write(done: Runs, trace: Path | None, perfetto: Path | None) -> None:
+    if done.trace is None:
+        return
+    if trace:
+        done.trace.save(trace)
+        tell(f"wrote {trace}")
+    if perfetto:
+        from crosswind.run.perfetto import write_perfetto
+
+        write_perfetto(done.trace, perfetto)
+        tell(f"wrote {perfetto}")
+
+
+def _print(done: Runs, most: int) -> None:
+    if len(done) == 1:
+        _print_one(done[0], done, most)
+        return
+    paths = list(dict.fromkeys(path for one in done for path in one.params))
+    columns = [(path.split(".", 1)[-1], "left") for path in paths]
+    columns += [("seed", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
+    columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
+    rows = [
+        [
+            *(str(one.params.get(path, "")) for path in paths),
+            str(one.seed),
+            f"{one.makespan_s:.6g}",
+            f"{one.throughput_tasks_per_s:.6g}",
+            _shown(one.bound_tasks_per_s, ".6g"),
+            _shown(one.of_bound, ".1%"),
+            _shown(one.of_root_only, ".4f"),
+            str(len(one.events) or ""),
+        ]
+        for one in done[:most]
+    ]
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs")
+    if len(done) > most:
+        print_table([("", "left")], [[f"and {len(done) - most} runs more (--rows, --json)"]])
+
+
+def _print_one(one: Run, done: Runs, most: int) -> None:
+    d = one.data
+    rows = [
+        ["makespan", f"{one.makespan_s:.6g} s for {d['tasks']} tasks"],
+        ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
+    ]
+    if one.bound_tasks_per_s:
+        rows += [["no schedule beats", f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
+    if one.of_root_only:
+        rows += [["of root alone", f"{one.of_root_only:.4f} (at best {one.bound_of_root_only:.4f})"]]
+    how = f"{d['order']}, {d['ports']} port, {d['compute']}"
+    print_table([("", "left"), ("", "right")], rows, title=f"{done.experiment}, on {done.on}: {how}")
+    nodes = sorted(one.nodes, key=lambda node: -node["tasks"])[:most] if len(one.nodes) > most else one.nodes
+    columns = [("node", "left"), ("tasks", "right"), ("busy s", "right"), ("busy", "right"), ("received MB", "right")]
+    cells = [
+        [
+            node["name"],
+            str(node["tasks"]),
+            f"{node['busy_s']:.4g}",
+            f"{node['busy_s'] / one.makespan_s:.1%}" if one.makespan_s else "",
+            f"{node['received_mb']:.6g}",
+        ]
+        for node in nodes
+    ]
+    print_table(columns, cells)
+    if len(one.nodes) > most:
+        print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
+    for event in one.events[:most]:
+        tell(f"{event['t_s']:.3f} s: {event['message']}")
+
+
+def _shown(value: float | None, form: str) -> str:
+    return format(value, form) if value is not None else ""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("run", help=EXAMPLES)(run)

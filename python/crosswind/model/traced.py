@@ -1,0 +1,274 @@
+"""What a run tells about its nodes: compute rates, interference rates and link rates, from the agents' own times.
+
+Each task that a node computed is one observation. While it computed for `d` seconds, the node received `R` MB and sent
+`S_i` MB to child i, so by the interference law (interference-aware-scheduling, section 2)
+
+    work = C (d - IR_r R - sum_i IR_s(i) S_i)
+
+which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals by bootstrap over blocks of
+consecutive tasks. Not a measurement: nobody varied the rates on purpose, and `fit_trace` says where they varied too
+little to tell anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crosswind.errors import DescriptionError
+from crosswind.model.trust import Told, warning
+from crosswind.platform import Platform, as_html_table
+from crosswind.run.trace import Trace
+from crosswind.tabular import Tabular
+
+Floats = NDArray[np.float64]
+
+FEWEST_TASKS = 12
+"""With fewer on a node, only its mean rate is told."""
+BLOCKS = 24
+"""Blocks of consecutive tasks that the bootstrap draws from, at most."""
+DRAWS = 400
+LEAST_SPREAD = 0.02
+"""Standard deviation of (MB moved / s), as a part of its largest value, below which a rate cannot be told apart."""
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An interference rate that a trace tells, s/MB, with its 95 % interval; NaN where it tells nothing."""
+
+    node: str
+    direction: str
+    peer: str
+    ir_s_per_mb: float
+    ir_ci95: tuple[float, float]
+
+    @property
+    def known(self) -> bool:
+        """Whether the transfer rate varied enough to tell."""
+        return bool(np.isfinite(self.ir_s_per_mb))
+
+
+@dataclass(frozen=True)
+class NodeFit:
+    """What a trace tells about one node.
+
+    Attributes
+    ----------
+    name : str
+    tasks : int
+        Tasks that it computed: the observations.
+    compute_per_s : float
+        Work units per second while it neither sends nor receives; NaN where it computed nothing.
+    receive_mb_per_s : float
+        Median rate of the transfers to it, MB/s; NaN without any.
+    rates : tuple of Rate
+        Of receiving, and of sending to each child.
+    """
+
+    name: str
+    tasks: int
+    compute_per_s: float
+    receive_mb_per_s: float
+    rates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True)
+class TraceFit(Tabular):
+    """What a trace tells about all its nodes, and what it cannot tell (`warnings`)."""
+
+    trace: Trace
+    nodes: tuple[NodeFit, ...]
+    warnings: list[Told]
+
+    def platform(self) -> Platform:
+        """Return the run's platform with what the trace tells in the place of what was assumed."""
+        description = {**self.trace.header["platform"]}
+        found = {node.name: node for node in self.nodes}
+        rates = {
+            (rate.node, rate.direction, rate.peer): rate for node in self.nodes for rate in node.rates if rate.known
+        }
+        nodes = []
+        for described in description["node"]:
+            node, ours, parent = dict(described), found[described["name"]], described.get("parent")
+            if np.isfinite(ours.compute_per_s):
+                node["compute_per_s"] = ours.compute_per_s
+            if parent is not None and np.isfinite(ours.receive_mb_per_s):
+                node["receive_limit_mb_per_s"] = ours.receive_mb_per_s
+            receive = rates.get((node["name"], "receive", parent or ""))
+            send = rates.get((parent or "", "send", node["name"]))
+            if receive:
+                node["ir_receive_s_per_mb"] = max(receive.ir_s_per_mb, 0.0)
+            if send:
+                node["ir_send_s_per_mb"] = max(send.ir_s_per_mb, 0.0)
+            nodes.append(node)
+        return Platform.from_dict({**description, "node": nodes})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `crosswind fit trace.parquet --json`."""
+        nodes = [
+            {
+                "name": node.name,
+                "tasks": node.tasks,
+                "compute_per_s": node.compute_per_s,
+                "receive_mb_per_s": node.receive_mb_per_s,
+            }
+            for node in self.nodes
+        ]
+        return {
+            "experiment": self.trace.header["experiment"],
+            "nodes": nodes,
+            "rates": self._rows(),
+            "warnings": self.warnings,
+        }
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "node": rate.node,
+                "direction": rate.direction,
+                "peer": rate.peer,
+                "ir_s_per_mb": rate.ir_s_per_mb,
+                "ir_ci95": list(rate.ir_ci95),
+            }
+            for node in self.nodes
+            for rate in node.rates
+        ]
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per interference rate."""
+        return pa.Table.from_pylist(self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html_table(f"{self.trace.header['experiment']}: what the trace tells", self._rows())
+
+
+def fit_trace(trace: Trace, seed: int = 0) -> TraceFit:
+    """Fit rates to what the nodes of a run noted.
+
+    Parameters
+    ----------
+    trace : Trace
+        Of a run on `local`, or on `sim`, where it gives back the platform that was simulated.
+    seed : int
+        Of the bootstraps: same seed, same figures.
+
+    Returns
+    -------
+    TraceFit
+
+    Raises
+    ------
+    DescriptionError
+        When no node computed a task whose work is known.
+
+    Notes
+    -----
+    Validity: a transfer's rate is taken as constant from its start to its end, which holds for one send at a time; with
+    several ports the rates come out too small. Times within a task cannot be told apart, so that tasks much longer than
+    the time between transfers blur them. What did not vary in the run cannot be told, and is left out.
+    """
+    parents = {node["name"]: node.get("parent") for node in trace.nodes}
+    transfers = {name: _transfers(trace, name) for name in parents}
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for name, parent in parents.items():
+        if parent is not None:
+            children[parent].append(name)
+    nodes, untold = [], []
+    for name, parent in parents.items():
+        moved = [("receive", parent, transfers[name])] if parent is not None else []
+        moved += [("send", child, transfers[child]) for child in children[name]]
+        nodes.append(_fit_node(trace, name, [m for m in moved if m[2][0].size], transfers[name], seed))
+        untold += [f"{name} {rate.direction} {rate.peer}" for rate in nodes[-1].rates if not rate.known]
+    if not any(np.isfinite(node.compute_per_s) for node in nodes):
+        hint = "`crosswind measure` measures interference; a run with a workload whose work is known tells it too"
+        raise DescriptionError("no node of the trace computed a task whose work is known", "too-few-points", hint)
+    return TraceFit(trace, tuple(nodes), _warnings(trace, untold))
+
+
+def _warnings(trace: Trace, untold: list[str]) -> list[Told]:
+    told = []
+    if trace.run["compute"] in ("simulated", "emulated"):
+        message = f"the run was {trace.run['compute']}: its rates are those of the platform that it was given"
+        told.append(warning("not-measured-here", message, "run with execution.compute = diagonals, burn or triad"))
+    if trace.run["ports"] == "multi":
+        message = "several sends at a time: their rates changed on the way, and the fit takes them as constant"
+        told.append(warning("blurred-transfers", message, "ports = single, or `crosswind measure`"))
+    if untold:
+        shown = ", ".join(untold[:5]) + (f" and {len(untold) - 5} more" if len(untold) > 5 else "")
+        message = f"the run varied too little to tell the interference of {shown}"
+        told.append(warning("too-little-variation", message, "`crosswind measure` varies the rate on purpose"))
+    return told
+
+
+def _transfers(trace: Trace, child: str) -> tuple[Floats, Floats, Floats]:
+    """Return start, end and MB of the transfers to a child, in order."""
+    sends = trace.of_kind("send")
+    ours = sends.filter(pc.equal(sends["child"], pa.scalar(child))).sort_by("start_s")
+    start, end, mb = (ours[name].to_numpy() for name in ("start_s", "end_s", "mb"))
+    return start, np.maximum(end, start), mb
+
+
+def _fit_node(
+    trace: Trace,
+    name: str,
+    moved: list[tuple[str, str, tuple[Floats, Floats, Floats]]],
+    own: tuple[Floats, ...],
+    seed: int,
+) -> NodeFit:
+    computed = trace.of_kind("compute")
+    ours = computed.filter(pc.equal(computed["node"], pa.scalar(name))).sort_by("start_s")
+    start, end, work = (ours[column].to_numpy() for column in ("start_s", "end_s", "work"))
+    seconds = end - start
+    usable = (seconds > 0) & (work > 0)
+    start, end, work, seconds = start[usable], end[usable], work[usable], seconds[usable]
+    amounts = [_within(transfer, start, end) for _, _, transfer in moved]
+    told = [_varies(amount / seconds) if seconds.size >= FEWEST_TASKS else False for amount in amounts]
+    design = np.column_stack([seconds, *(amount for amount, tells in zip(amounts, told, strict=True) if tells)])
+    compute, irs, intervals = _solve(design, work, seed) if work.size else (float("nan"), [], [])
+    found = iter(zip(irs, intervals, strict=True))
+    rates = []
+    for (direction, peer, _), tells in zip(moved, told, strict=True):
+        ir, interval = next(found) if tells else (float("nan"), (float("nan"), float("nan")))
+        rates.append(Rate(name, direction, peer, ir, interval))
+    lasted = own[1] - own[0]
+    receive = float(np.median(own[2][lasted > 0] / lasted[lasted > 0])) if (lasted > 0).any() else float("nan")
+    return NodeFit(name, int(work.size), compute, receive, tuple(rates))
+
+
+def _within(transfer: tuple[Floats, Floats, Floats], start: Floats, end: Floats) -> Floats:
+    """Return the MB of a link that moved between each start and end."""
+    begun, over, mb = transfer
+    over = np.minimum(over, np.append(begun[1:], np.inf))  # chunks of one link do not overlap, but for rounding
+    at = np.column_stack([begun, over]).ravel()
+    moved = np.column_stack([np.cumsum(mb) - mb, np.cumsum(mb)]).ravel()
+    amount: Floats = np.interp(end, at, moved) - np.interp(start, at, moved)
+    return amount
+
+
+def _varies(rate: Floats) -> bool:
+    return bool(rate.max() > 0 and rate.std() > LEAST_SPREAD * rate.max())
+
+
+def _solve(design: Floats, work: Floats, seed: int) -> tuple[float, list[float], list[tuple[float, float]]]:
+    """Return the compute rate, and each interference rate with its interval."""
+
+    def solved(rows: NDArray[np.int64]) -> Floats:
+        coefficients = np.linalg.lstsq(design[rows], work[rows], rcond=None)[0].astype(np.float64)
+        return np.concatenate([coefficients[:1], -coefficients[1:] / coefficients[0]])
+
+    everything = np.arange(work.size)
+    best = solved(everything)
+    blocks = np.array_split(everything, min(BLOCKS, work.size))
+    random = np.random.default_rng(seed)
+    drawn = [
+        solved(np.concatenate([blocks[k] for k in random.integers(len(blocks), size=len(blocks))]))
+        for _ in range(DRAWS)
+    ]
+    low, high = np.percentile(np.array(drawn), [2.5, 97.5], axis=0)
+    intervals = [(float(a), float(b)) for a, b in zip(low[1:], high[1:], strict=True)]
+    return float(best[0]), [float(ir) for ir in best[1:]], intervals

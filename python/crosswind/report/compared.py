@@ -1,0 +1,163 @@
+"""Runs sorted for comparison: which differ only in the order of service, and which were both predicted and run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+from statistics import fmean
+from typing import Any
+
+from crosswind.report.words import plain
+from crosswind.run.results import Run, Runs
+
+SERIES = "policy.order"
+APART = ("platform", "policy.ports", "execution.compute", "execution.time_scale")
+"""What makes another figure rather than another place in one."""
+UNITS = {"task_size_mb": "MB", "result_size_mb": "MB result", "task_work": "work", "tasks": "tasks", "seed": "seed"}
+
+
+@dataclass
+class Group:
+    """Runs of one figure: alike but for the order and the application.
+
+    Attributes
+    ----------
+    number : int
+        Place among the groups of an experiment.
+    on, name, title : str
+        Where they ran; what they have in common; what an application is.
+    relative : bool
+        Whether makespans are parts of what the root alone needs.
+    rows : list of dict
+        `application`, `series`, `middle`, `low`, `high`, `bound`, one per application and order.
+    """
+
+    number: int
+    on: str
+    name: str
+    title: str
+    relative: bool
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def applications(self) -> list[str]:
+        """What was run, in the order of the grid."""
+        return list(dict.fromkeys(row["application"] for row in self.rows))
+
+    @property
+    def series(self) -> list[str]:
+        """The orders, in the order of the grid."""
+        return list(dict.fromkeys(row["series"] for row in self.rows))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A point that was both predicted and run; makespans in seconds of the platform, means over repetitions."""
+
+    name: str
+    predicted_s: float
+    run_s: float
+    compute: str
+
+    @property
+    def difference(self) -> float:
+        """By how much the run took longer, as a part of what was predicted."""
+        return self.run_s / self.predicted_s - 1.0
+
+
+def groups_of(runs: Runs) -> list[Group]:
+    """Return the runs in groups that differ only in order and application."""
+    paths = list(dict.fromkeys(path for run in runs for path in run.params))
+    apart = [path for path in paths if path in APART]
+    inside = [path for path in paths if path not in APART and path not in (SERIES, "seed")]
+    relative = all(run.of_root_only is not None for run in runs)
+    title = " / ".join(UNITS.get(path.split(".")[-1], path.split(".")[-1]) for path in inside) or "application"
+    groups = []
+    for number, (key, ours) in enumerate(_gathered(runs, apart).items(), 1):
+        group = Group(number, runs.on, key, title, relative)
+        for application, alike in _gathered(ours, inside, names=False).items():
+            for series, repeated in _by_order(alike).items():
+                values = [run.of_root_only if relative else run.makespan_s for run in repeated]
+                group.rows.append(_row(application or "all", series, values, repeated[0], relative))
+        groups.append(group)
+    return groups
+
+
+def pairs_of(several: Sequence[Runs]) -> list[Pair]:
+    """Return the points that stand both in runs on sim and in runs for real."""
+    predicted, real = _means(several, "sim"), _means(several, "local")
+    pairs = []
+    for key, (run, seconds) in real.items():
+        if key in predicted:
+            own = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
+            name = ", ".join(shown_param(path, value) for path, value in own.items()) or str(run.data["order"])
+            pairs.append(Pair(name, predicted[key][1], seconds, str(run.data["compute"])))
+    return pairs
+
+
+def shown_param(path: str, value: Any) -> str:
+    """Return a swept value with what it is, as short as it can be told.
+
+    Examples
+    --------
+    >>> shown_param("policy.order", "planned"), shown_param("workload.task_size_mb", 2.0), shown_param("seed", 7)
+    ('planned', '2 MB', 'seed 7')
+    """
+    word = path.rsplit(".", maxsplit=1)[-1]
+    if word == "platform":
+        return PurePath(value).stem.replace("_", " ") if isinstance(value, str) else str(value.get("name", "platform"))
+    if isinstance(value, str):
+        return f"{value} {word}" if word == "ports" else value
+    if word == "seed":
+        return f"seed {value}"
+    return f"{shown_value(value)} {UNITS.get(word, word)}"
+
+
+def shown_value(value: Any) -> str:
+    """Return a swept value as it stands on an axis.
+
+    Examples
+    --------
+    >>> shown_value(5.0), shown_value({"distribution": "uniform", "low": 1, "high": 2})
+    ('5', 'uniform 1 2')
+    """
+    if isinstance(value, Mapping):
+        return " ".join(shown_value(item) for item in value.values())
+    return plain(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _gathered(runs: Iterable[Run], paths: Sequence[str], names: bool = True) -> dict[str, list[Run]]:
+    gathered: dict[str, list[Run]] = {}
+    for run in runs:
+        if names:
+            key = ", ".join(shown_param(path, run.params[path]) for path in paths if path in run.params)
+        else:
+            key = "/".join(shown_value(run.params[path]) for path in paths if path in run.params)
+        gathered.setdefault(key, []).append(run)
+    return gathered
+
+
+def _by_order(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    gathered: dict[str, list[Run]] = {}
+    for run in runs:
+        gathered.setdefault(str(run.data["order"]), []).append(run)
+    return gathered
+
+
+def _row(application: str, series: str, values: Sequence[Any], run: Run, relative: bool) -> dict[str, Any]:
+    bound = run.bound_of_root_only
+    if not relative:
+        bound = run.data["tasks"] / run.bound_tasks_per_s if run.bound_tasks_per_s else None
+    middle, low, high = fmean(values), min(values), max(values)
+    return {"application": application, "series": series, "middle": middle, "low": low, "high": high, "bound": bound}
+
+
+def _means(several: Sequence[Runs], on: str) -> dict[str, tuple[Run, float]]:
+    gathered: dict[str, list[Run]] = {}
+    for runs in several:
+        for run in runs if runs.on == on else []:
+            params = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
+            gathered.setdefault(json.dumps(params, sort_keys=True), []).append(run)
+    return {key: (ours[0], fmean(run.makespan_s for run in ours)) for key, ours in gathered.items()}

@@ -1,0 +1,112 @@
+"""Orders of service against each other: the makespan of each, beside the least that any schedule could need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from crosswind.report.figures.categories import beside, coloured
+from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
+
+HEIGHT = 300
+ORDERS = {
+    "interference": BLUE,
+    "interference-rate": VIOLET,
+    "bandwidth": ORANGE,
+    "compute": OCHRE,
+    "arrival": PINK,
+    "root-only": GREY,
+    "planned": GREEN,
+}
+OTHER = GREY
+BOUND = "no schedule is faster"
+
+
+def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> alt.LayerChart:
+    """Draw the makespan of each order for each application.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `application` and `series` (words), `middle`, `low`, `high` (over repetitions), `bound` (or None): parts of what
+        the root alone needs, or seconds.
+    title : str
+        Of the x axis: what an application is.
+    relative : bool
+        Whether the figures are parts of what the root alone needs.
+
+    Returns
+    -------
+    altair.LayerChart
+        Dots with bars from the fastest to the slowest repetition; a tick is the bound.
+    """
+    names = sorted({row["series"] for row in rows}, key=_place)
+    columns = ("application", "series", "middle", "low", "high", "bound")
+    data = records({name: [row[name] for row in rows] for name in columns})
+    form = ",.3~f" if relative else ",.4~g"
+    what = "part of what the root alone needs" if relative else "makespan, s"
+    tooltip = [
+        alt.Tooltip("application:N", title=title),
+        alt.Tooltip("series:N", title="order"),
+        alt.Tooltip("middle:Q", title=what, format=form),
+        alt.Tooltip("bound:Q", title=BOUND, format=form),
+    ]
+    places = beside("application", "series", title, padding=0.2)
+    base = alt.Chart(data).encode(
+        color=coloured("series", names, [ORDERS.get(name, OTHER) for name in names]),
+        **places,
+    )
+    y = alt.Y("middle:Q", title=f"makespan, {what}" if relative else what, scale=alt.Scale(domainMin=0))
+    spans = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
+    bounds = (
+        alt.Chart(data)
+        .mark_tick(color=GREY, thickness=2, orient="horizontal", bandSize=30)
+        .encode(x=places["x"], y="min(bound):Q", tooltip=[alt.Tooltip("min(bound):Q", title=BOUND)])
+    )
+    return layered(bounds, spans, dots, height=HEIGHT)
+
+
+def predicted_and_run(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+    """Draw each run's makespan against the simulated one, s.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `name`, `predicted`, `run`.
+
+    Returns
+    -------
+    altair.LayerChart
+        A pair of dots per run, joined; the closer, the better.
+    """
+    long = [
+        {"name": row["name"], "which": which, "makespan": row[key]}
+        for row in rows
+        for which, key in (("predicted (sim)", "predicted"), ("run (local)", "run"))
+    ]
+    data = records({key: [row[key] for row in long] for key in ("name", "which", "makespan")})
+    base = alt.Chart(data).encode(
+        y=alt.Y("name:N", title=None, sort=None, axis=alt.Axis(labelLimit=190, domain=False, ticks=False)),
+    )
+    x = alt.X("makespan:Q", title="makespan, s of the platform", scale=alt.Scale(domainMin=0), axis=alt.Axis(grid=True))
+    tooltip = [
+        alt.Tooltip("name:N", title="run"),
+        alt.Tooltip("which:N", title=" "),
+        alt.Tooltip("makespan:Q", title="makespan, s", format=",.4~g"),
+    ]
+    joined = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, detail="name:N")
+    dots = base.mark_point(filled=True, size=70, opacity=1).encode(
+        x=x,
+        color=coloured("which", ["predicted (sim)", "run (local)"], (BLUE, ORANGE)),
+        shape=alt.Shape("which:N", legend=None, scale=alt.Scale(range=["circle", "diamond"])),
+        tooltip=tooltip,
+    )
+    return layered(joined, dots, height=26.0 * len(rows))
+
+
+def _place(name: str) -> tuple[int, str]:
+    order = name.split(",", maxsplit=1)[0]
+    return (list(ORDERS).index(order) if order in ORDERS else len(ORDERS), name)

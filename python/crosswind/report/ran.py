@@ -1,0 +1,197 @@
+"""The sections about runs of experiments and about traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from crosswind.report.compared import Group, Pair, groups_of, pairs_of
+from crosswind.report.figure import Figure, identifier
+from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
+from crosswind.report.figures.orders import makespans, predicted_and_run
+from crosswind.report.measured import Card
+from crosswind.report.run_tables import events_table, node_table, order_table, pair_table
+from crosswind.report.tables import Table
+from crosswind.report.words import number, percent
+from crosswind.run.results import Run, Runs
+from crosswind.run.trace import Trace
+
+MOST_GROUPS = 8
+MOST_PAIRS = 40
+ON = {"sim": "in virtual time", "local": "by agents on one machine"}
+
+
+@dataclass(frozen=True)
+class RunsSection:
+    """All runs of one experiment, wherever they ran."""
+
+    id: str
+    title: str
+    where: str
+    findings: list[str]
+    cards: list[Card]
+    groups: list[tuple[Figure, Table]]
+    note: str
+    pairs: tuple[Figure, Table] | None
+    nodes: list[Table]
+    events: Table | None
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [*(figure for figure, _ in self.groups), *([self.pairs[0]] if self.pairs else [])]
+
+
+@dataclass(frozen=True)
+class TraceSection:
+    """What each node did when."""
+
+    id: str
+    title: str
+    where: str
+    text: str
+    lanes: Figure
+    table: Table
+    events: Table | None
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.lanes]
+
+
+def runs_section(several: Sequence[Runs], place: int) -> RunsSection:
+    """Prepare the section of the runs of one experiment at `place` (from 1)."""
+    id_ = f"runs-{place}"
+    everything = [run for runs in several for run in runs]
+    groups = [group for runs in several for group in groups_of(runs)]
+    pairs = pairs_of(several)
+    single = everything[0] if len(everything) == 1 else None
+    # Real runs that were predicted too stand beside their predictions, and need no figure of their own.
+    compared = [group for group in groups if len(group.rows) > 1 and not (pairs and group.on == "local")]
+    cut = len(compared) > MOST_GROUPS
+    return RunsSection(
+        id=id_,
+        title=f"Runs: {several[0].experiment}",
+        where="; ".join(_where(runs) for runs in several),
+        findings=[*_findings(compared), *_agreement(pairs)] if single is None else [_headline(single)],
+        cards=_cards(single) if single is not None else [],
+        groups=[_compared(group, id_) for group in compared[:MOST_GROUPS]],
+        note=f"{MOST_GROUPS} of {len(compared)} comparisons are drawn; runs.json has all." if cut else "",
+        pairs=_pairs(pairs, id_) if pairs else None,
+        nodes=[node_table(single.nodes, single.makespan_s)] if single is not None else [],
+        events=events_table(everything),
+        warnings=[warning for runs in several for warning in runs.warnings],
+    )
+
+
+def trace_section(trace: Trace, place: int) -> TraceSection:
+    """Prepare the section of the trace at `place` (from 1)."""
+    run = Run(trace.run)
+    rows, exact = lane_rows(trace)
+    shown = min(len(trace.nodes), MOST_LANES // 2)
+    how = "Each bar is one activity" if exact else "Each bar is a stretch of time, the darker the busier"
+    cut = f" The {shown} nodes of {len(trace.nodes):,} that computed most are shown."
+    which = cut if shown < len(trace.nodes) else ""
+    figure = Figure(
+        f"trace-{place}-lanes",
+        "Who did what when",
+        f"Lanes of {shown} nodes over {number(run.makespan_s)} seconds, {len(rows)} marks.",
+        lanes(trace),
+    )
+    return TraceSection(
+        id=f"trace-{place}",
+        title=f"Trace: {trace.header['experiment']}",
+        where=f"{_how(run)}, {ON[trace.header['on']]}; {trace.activities.num_rows:,} activities",
+        text=f"{how}.{which}",
+        lanes=figure,
+        table=node_table(run.nodes, run.makespan_s),
+        events=events_table([run]),
+        warnings=run.warnings,
+    )
+
+
+def _where(runs: Runs) -> str:
+    computed = sorted({run.data["compute"] for run in runs} - {"simulated"})
+    by = f" ({', '.join(computed)})" if computed else ""
+    return f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {ON[runs.on]}{by}"
+
+
+def _how(run: Run) -> str:
+    return f"order {run.data['order']}, {run.data['ports']} port, {run.data['compute']}"
+
+
+def _headline(run: Run) -> str:
+    share = f", {percent(run.of_bound)} of what no schedule beats" if run.of_bound else ""
+    tasks = f"{run.data['tasks']:,} tasks in {number(run.makespan_s)} s"
+    return f"{tasks}: {number(run.throughput_tasks_per_s)} tasks/s{share} ({_how(run)})."
+
+
+def _cards(run: Run) -> list[Card]:
+    cards = [
+        Card("makespan", number(run.makespan_s), "s", "makespan"),
+        Card("throughput", number(run.throughput_tasks_per_s), "tasks/s", "throughput"),
+    ]
+    if run.bound_tasks_per_s:
+        cards.append(Card("bound", number(run.bound_tasks_per_s), f"tasks/s; {percent(run.of_bound)} reached", "bound"))
+    if run.of_root_only:
+        cards.append(Card("of root alone", number(run.of_root_only), "of its makespan", "root-only"))
+    return cards
+
+
+def _compared(group: Group, prefix: str) -> tuple[Figure, Table]:
+    name = f"{group.on}: {group.name}" if group.name else group.on
+    figure = Figure(
+        identifier(prefix, str(group.number), group.on, "makespan"),
+        f"Makespan of each order, {name}",
+        f"Dots of the makespan for {len(group.series)} orders and {len(group.applications)} applications.",
+        makespans(group.rows, group.title, group.relative),
+    )
+    return figure, order_table(group, f"Makespan of each order, {name}")
+
+
+def _pairs(pairs: Sequence[Pair], prefix: str) -> tuple[Figure, Table]:
+    shown = pairs[:MOST_PAIRS]
+    rows = [{"name": pair.name, "predicted": pair.predicted_s, "run": pair.run_s} for pair in shown]
+    alt = f"Pairs of predicted and real makespans of {len(shown)} runs."
+    figure = Figure(f"{prefix}-predicted", "Predicted and run", alt, predicted_and_run(rows))
+    return figure, pair_table(shown, len(pairs))
+
+
+def _findings(groups: Sequence[Group]) -> list[str]:
+    """Say for each comparison of orders which is fastest, and how near to the bound it comes."""
+    found = []
+    for group in groups[:MOST_GROUPS]:
+        if len(group.series) < 2:
+            continue
+        wins = dict.fromkeys(group.series, 0)
+        for application in group.applications:
+            ours = [row for row in group.rows if row["application"] == application]
+            best = min(row["middle"] for row in ours)
+            # Orders that choose alike are as fast to the last digit or nearly.
+            for row in ours:
+                wins[row["series"]] += row["middle"] <= 1.001 * best
+        most = max(wins.values())
+        first = [series for series, count in wins.items() if count == most]
+        shares = [row["bound"] / row["middle"] for row in group.rows if row["series"] == first[0] and row["bound"]]
+        near = f"; {first[0]} reaches {percent(fmean(shares))} of the bound on average" if shares else ""
+        name = f"{group.on}{', ' + group.name if group.name else ''}"
+        count = len(group.applications)
+        many = f"{most} of {count} applications" if count > 1 else "this application"
+        found.append(f"Fastest {name}: {_listed(first)}, in {many}{near}.")
+    return found
+
+
+def _agreement(pairs: Sequence[Pair]) -> list[str]:
+    if not pairs:
+        return []
+    apart = [pair.difference for pair in pairs]
+    low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (min(apart), max(apart)))
+    return [f"Real runs took {low} .. {high} % longer than predicted ({len(pairs)} pairs)."]
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

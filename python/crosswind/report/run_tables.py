@@ -1,0 +1,107 @@
+"""Tables about runs: plain rows of text, made here so that templates hold no arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosswind.report.compared import Group, Pair
+from crosswind.report.tables import MOST_NODES, Column, Table
+from crosswind.report.words import number, percent, plain
+from crosswind.run.results import Run
+
+MOST_APPLICATIONS = 60
+MOST_EVENTS = 60
+
+
+def order_table(group: Group, caption: str) -> Table:
+    """Return the makespan of each order, one row per application."""
+    unit = "of root alone" if group.relative else "s"
+    columns = [
+        Column(group.title, numeric=False),
+        *(Column(series, unit, "order") for series in group.series),
+        Column("no schedule is faster", unit, "bound"),
+    ]
+    by_place = {(row["application"], row["series"]): row for row in group.rows}
+    rows = []
+    for application in group.applications[:MOST_APPLICATIONS]:
+        ours = [by_place.get((application, series)) for series in group.series]
+        bound = next((row["bound"] for row in ours if row), None)
+        rows.append([application, *(number(row["middle"]) if row else "–" for row in ours), number(bound)])
+    left = len(group.applications) - len(rows)
+    note = f"and {left} more applications; runs.json has all" if left > 0 else ""
+    return Table(caption, columns, rows, note)
+
+
+def pair_table(pairs: Sequence[Pair], of: int) -> Table:
+    """Return predicted makespans beside real ones."""
+    columns = [
+        Column("run", numeric=False),
+        Column("predicted", "s", "makespan"),
+        Column("run", "s", "makespan"),
+        Column("longer", "of predicted", "agreement"),
+        Column("computed by", numeric=False, term="compute"),
+    ]
+    rows = [
+        [
+            pair.name,
+            number(pair.predicted_s, 4),
+            number(pair.run_s, 4),
+            f"{100 * pair.difference:+.1f} %".replace("-", "−"),
+            pair.compute,
+        ]
+        for pair in pairs
+    ]
+    note = f"The first {len(pairs)} of {of} pairs are shown; runs.json has all." if of > len(pairs) else ""
+    return Table("Predicted and run", columns, rows, note)
+
+
+def node_table(nodes: Sequence[Mapping[str, Any]], makespan_s: float, most: int = MOST_NODES) -> Table:
+    """Return what each node did; of many, those that computed most."""
+    columns = [
+        Column("node", numeric=False),
+        Column("computed", "tasks"),
+        Column("busy", "s", "busy"),
+        Column("busy", "of the run", "busy"),
+        Column("received", "MB"),
+    ]
+    order = sorted(range(len(nodes)), key=lambda k: (-nodes[k]["tasks"], k))[:most]
+    rows = [
+        [
+            str(nodes[k]["name"]),
+            f"{nodes[k]['tasks']:,}",
+            number(nodes[k]["busy_s"]),
+            percent(nodes[k]["busy_s"] / makespan_s if makespan_s else None),
+            number(nodes[k]["received_mb"]),
+        ]
+        for k in sorted(order)
+    ]
+    cut = len(nodes) > most
+    note = f"{most:,} of {len(nodes):,} nodes are shown, those that computed most." if cut else ""
+    return Table("What each node did", columns, rows, note)
+
+
+def events_table(runs: Sequence[Run], most: int = MOST_EVENTS) -> Table | None:
+    """Return what happened in the runs, or None where nothing did."""
+    happened = [(run, event) for run in runs for event in run.events]
+    if not happened:
+        return None
+    columns = [
+        Column("what", numeric=False),
+        Column("at", "s"),
+        Column("node", numeric=False),
+        Column("tasks"),
+        Column("event", numeric=False),
+    ]
+    rows = [
+        [
+            str(event["code"]),
+            plain(event["t_s"]),
+            str(event.get("node") or ""),
+            "–" if event.get("tasks") is None else str(event["tasks"]),
+            str(event["message"]),
+        ]
+        for _, event in happened[:most]
+    ]
+    note = f"and {len(happened) - most} more; runs.json has all" if len(happened) > most else ""
+    return Table("What happened", columns, rows, note)

@@ -1,0 +1,38 @@
+"""A run beside what no schedule could beat: the bound, and what the root alone would do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind import _core
+from crosswind.experiment import Point
+
+
+def complete(summary: Mapping[str, Any], point: Point) -> dict[str, Any]:
+    """Return a run's summary with what the sweep set and the bounds that go with it.
+
+    For tasks that differ the bound is that of as many tasks of mean size and work, and a warning says so: a schedule
+    that gives large works to fast children can pass it.
+    """
+    whole = {**summary, "params": point.params}
+    if whole.get("bound_tasks_per_s") is None:
+        _, size_mb, work = _core.mean_task(point.json, point.tasks_csv)
+        ports = point.description["policy"]["ports"]
+        bound, alone = _core.bounds(point.platform._checked, size_mb, work, ports)
+        whole |= {"bound_tasks_per_s": bound, "root_only_tasks_per_s": alone}
+    warnings = list(whole.get("warnings", []))
+    if _differ(point.description["workload"]):
+        message = "tasks differ: the bound is that of tasks of mean size and mean work"
+        hint = "a schedule that suits each task to its node may pass it; compare orders with each other instead"
+        warnings.append(warning("bound-of-mean-tasks", message, hint))
+    return {**whole, "warnings": warnings}
+
+
+def warning(code: str, message: str, hint: str) -> dict[str, str]:
+    """Return a warning as it stands in files."""
+    return {"code": code, "message": message, "hint": hint}
+
+
+def _differ(workload: Mapping[str, Any]) -> bool:
+    return any(not isinstance(workload.get(field), (int, float)) for field in ("task_size_mb", "task_work"))

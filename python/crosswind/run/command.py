@@ -1,0 +1,167 @@
+"""A command over many files: each input goes to a node, the command runs there, its output comes back."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from crosswind.errors import DescriptionError
+from crosswind.platform import Platform
+from crosswind.progress import Advance
+from crosswind.run.columns import as_trace
+from crosswind.run.here import here, point_of
+from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
+from crosswind.run.results import Run, Runs
+
+JOURNAL = ".crosswind-journal"
+
+
+def run_command(
+    command: str,
+    inputs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    platform: Platform | str | Path | None = None,
+    name: str = "{name}",
+    order: str = "arrival",
+    retries: int = 0,
+    resume: bool = False,
+    trace: bool = False,
+    launch: Launch | None = None,
+    progress: Advance | None = None,
+) -> Runs:
+    """Run a command once per input file, on the nodes of a tree.
+
+    Parameters
+    ----------
+    command : str
+        As a shell takes it. `{input}` stands for the input's file on the node, `{output}` for the file to write there;
+        without `{output}`, what it prints is the result.
+    inputs : sequence of path or pattern
+        Files; patterns such as `data/*` take the files that match, sorted.
+    out : path
+        Directory for the results, made where it is missing.
+    platform : Platform or path, optional
+        The tree. Default: this machine, a root and one node per CPU.
+    name : str
+        Name of a result's file; `{name}` is its input's, `{stem}` that without the last suffix, `{number}` its place.
+    order : str
+        Which child is served next; all but arrival reckon with the platform's rates.
+    retries : int
+        How often a command that failed is tried again.
+    resume : bool
+        Go on where an earlier run into `out` ended; refused when that had other inputs or another command.
+    trace : bool
+        Record what each node did when.
+    launch : optional
+        How processes are started.
+    progress : callable, optional
+        Called as `progress(fraction, message)`.
+
+    Returns
+    -------
+    Runs
+        One run. A command that failed is an event `task-failed` of it, with the end of what it printed.
+
+    Raises
+    ------
+    DescriptionError
+        When there is no input, two results would have one name, or an argument is wrong.
+    """
+    files = _files(inputs)
+    names = _names(files, name)
+    out = Path(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
+        raise DescriptionError(message, "out", "name a directory that can be made") from None
+    if not isinstance(platform, Platform):
+        platform = Platform.load(platform) if platform is not None else here()
+    size_mb = sum(file.stat().st_size for file in files) / len(files) / 1e6
+    point = point_of(command, len(files), size_mb, order, None)
+    failed: list[dict[str, object]] = []
+    begun = time.monotonic()
+
+    def source() -> Iterator[Task]:
+        for file, result in zip(files, names, strict=True):
+            yield Task(file, 0.0, result)
+
+    def sink(result: Result) -> None:
+        if not result.ok:
+            said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
+            failed.append(_failure(time.monotonic() - begun, files[result.task], result.node, said))
+
+    def tell(done: int, total: int | None) -> None:
+        if progress is not None:
+            left = (time.monotonic() - begun) / max(done, 1) * (len(files) - done)
+            progress(done / len(files), f"{done} of {len(files)} files, {left:.0f} s left")
+
+    summary, columns = run_farm(
+        platform,
+        point,
+        Work("command", command=command),
+        source=source(),
+        sink=sink,
+        launch=launch or Launch(),
+        limits=Limits(retries=retries),
+        out=out,
+        journal=out / JOURNAL,
+        resume=resume,
+        trace=trace,
+        progress=tell,
+    )
+    whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
+    known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
+    whole["events"] = [*whole.get("events", []), *(e for e in failed if (e["code"], e["t_s"]) not in known)]
+    recorded = as_trace(columns, whole, platform, command, "local") if columns is not None else None
+    return Runs(command, "local", [Run(whole, recorded)])
+
+
+def _failure(t_s: float, file: Path, node: str, said: str) -> dict[str, object]:
+    lines = [line for line in said.strip().splitlines() if line.strip()]
+    message = f"{file}: failed on {node}: {lines[-1] if lines else 'it printed nothing'}"
+    return {"t_s": t_s, "code": "task-failed", "node": node, "tasks": 1, "message": message}
+
+
+def _files(inputs: Sequence[str | Path]) -> list[Path]:
+    files: list[Path] = []
+    for given in inputs:
+        path = Path(given)
+        found = [path] if path.is_file() else sorted(file for file in _matching(path) if file.is_file())
+        if not found:
+            raise DescriptionError(f"--inputs is {str(given)!r}: no such file", "no-file", "quote patterns: 'data/*'")
+        files += found
+    files = list(dict.fromkeys(files))
+    if not files:
+        raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*'")
+    for file in files:
+        if not os.access(file, os.R_OK):
+            raise DescriptionError(f"{file}: cannot be read", "no-file")
+    return files
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    top = Path(pattern.anchor) if pattern.is_absolute() else Path()
+    parts = pattern.relative_to(top) if pattern.is_absolute() else pattern
+    return top.glob(str(parts)) if str(parts) != "." else iter(())
+
+
+def _names(files: Sequence[Path], name: str) -> list[str]:
+    """Return the name of each input's result."""
+    try:
+        names = [name.format(name=f.name, stem=f.stem, number=f"{k:06d}") for k, f in enumerate(files)]
+    except (KeyError, IndexError, ValueError) as error:
+        hint = "it may hold {name}, {stem} and {number}"
+        raise DescriptionError(f"--name is {name!r}: {error!r} is nothing known", "argument", hint) from None
+    first: dict[str, Path] = {}
+    for file, result in zip(files, names, strict=True):
+        if not result or "/" in result or result in (".", "..", JOURNAL):
+            raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
+        if result in first:
+            message = f"{first[result]} and {file} would both become {result!r}"
+            raise DescriptionError(message, "argument", "--name '{number}-{name}' keeps them apart")
+        first[result] = file
+    return names

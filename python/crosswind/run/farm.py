@@ -1,0 +1,235 @@
+"""Farm: a `concurrent.futures.Executor` whose workers are the nodes of a tree."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import cloudpickle
+
+from crosswind.errors import AgentLost, DescriptionError
+from crosswind.platform import Platform
+from crosswind.run.calls import CallError, outcome, packed, perform
+from crosswind.run.here import here, point_of
+from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from crosswind.run.results import Run
+
+T = TypeVar("T")
+Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
+
+_LOOK_AGAIN_S = 0.2
+
+
+class Farm(Executor):
+    """Runs calls on the nodes of a tree, one process per node.
+
+    Parameters
+    ----------
+    platform : Platform or path, optional
+        The tree. Its root is this process; it computes only where its `compute_per_s` is above 0. Default: this
+        machine, a root and one node per CPU.
+    order : {"arrival", "interference", "interference-rate", "bandwidth", "compute"}
+        Which child is served next. All but arrival reckon with the platform's rates.
+    buffer_tasks : int, optional
+        Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
+    launch, limits : optional
+        How processes are started, and when somebody is given up: `crosswind.run.local`.
+
+    Raises
+    ------
+    DescriptionError
+        When the platform is wrong.
+
+    Notes
+    -----
+    Functions and values travel by cloudpickle: lambdas and functions of `__main__` too. An exception is raised here
+    with the traceback of the node as its `__cause__`. Calls that nobody is left to compute fail with `AgentLost`. A
+    node that is lost costs no call: those that were out there run again elsewhere, so a call may run more than once,
+    though it is answered once.
+
+    Examples
+    --------
+    >>> with Farm() as farm:  # doctest: +SKIP
+    ...     farm.submit(pow, 2, 10).result()
+    1024
+    """
+
+    def __init__(
+        self,
+        platform: Platform | str | Path | None = None,
+        *,
+        order: Order = "arrival",
+        buffer_tasks: int | None = None,
+        launch: Launch | None = None,
+        limits: Limits | None = None,
+        trace: bool = False,
+    ) -> None:
+        if platform is None:
+            platform = here()
+        elif not isinstance(platform, Platform):
+            platform = Platform.load(platform)
+        if buffer_tasks is not None and buffer_tasks < 1:
+            raise DescriptionError(f"buffer_tasks is {buffer_tasks}; it must be at least 1", "argument")
+        self.platform = platform
+        self._run: Run | None = None
+        self._columns: dict[str, bytes] | None = None
+        self._calls: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
+        self._futures: dict[int, Future[Any]] = {}
+        self._functions: dict[int, tuple[Any, bytes]] = {}
+        self._lock = threading.Lock()
+        self._submitted = 0  # the feeder's: tasks are numbered in the order in which they are handed over
+        self._closed = False
+        self._broken: BaseException | None = None
+        point = point_of("farm", 1, 0.001, order, buffer_tasks)
+        self._live = LiveFarm(
+            platform,
+            point,
+            Work("callable", function=perform),
+            launch=launch or Launch(),
+            limits=limits or Limits(),
+            trace=trace,
+        )
+        self._live.__enter__()
+        self._feeder = threading.Thread(target=self._feed, name="crosswind-farm-feeder", daemon=True)
+        self._reader = threading.Thread(target=self._read, name="crosswind-farm-reader", daemon=True)
+        self._feeder.start()
+        self._reader.start()
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        """Have `fn(*args, **kwargs)` called on some node.
+
+        Raises
+        ------
+        RuntimeError
+            After `shutdown`.
+        AgentLost
+            When nobody is left who could compute.
+        """
+        call = packed(self._bytes_of(fn), args, kwargs)
+        future: Future[T] = Future()
+        with self._lock:
+            if self._broken is not None:
+                raise AgentLost(str(self._broken)) from self._broken
+            if self._closed:
+                raise RuntimeError("cannot submit a call after shutdown")
+            self._calls.put((future, call))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Take no more calls; with `wait`, return when all are answered and every agent has ended."""
+        with self._lock:
+            first, self._closed = not self._closed, True
+        if cancel_futures:
+            self._cancel_waiting()
+        if first:
+            self._calls.put(None)
+        if wait:
+            self._feeder.join()
+            self._reader.join()
+
+    @property
+    def run(self) -> Run | None:
+        """What each node did: known after `shutdown`."""
+        return self._run
+
+    def _bytes_of(self, fn: Any) -> bytes:
+        # By identity: pickling a closure over a large array anew for each call would cost more than most calls.
+        known = self._functions.get(id(fn))
+        if known is None or known[0] is not fn:
+            if len(self._functions) > 64:
+                self._functions.clear()
+            known = self._functions[id(fn)] = (fn, cloudpickle.dumps(fn))
+        return known[1]
+
+    def _cancel_waiting(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                waiting = self._calls.get_nowait()
+                if waiting is None:
+                    self._calls.put(None)
+                    return
+                waiting[0].cancel()
+
+    def _feed(self) -> None:
+        try:
+            while (waiting := self._calls.get()) is not None:
+                future, call = waiting
+                if future.set_running_or_notify_cancel():
+                    with self._lock:  # before it is handed over: its result may come at once
+                        self._futures[self._submitted] = future
+                    self._submitted += 1
+                    self._live.submit(Task(call))
+        except BaseException as error:
+            self._break(error)
+        finally:
+            with contextlib.suppress(Exception):
+                self._live.end_of_tasks()
+
+    def _read(self) -> None:
+        try:
+            while True:
+                results = self._live.results(_LOOK_AGAIN_S)
+                for result in results:
+                    self._answer(result)
+                if not results and not self._feeder.is_alive() and not self._open():
+                    break
+        except BaseException as error:
+            self._break(error)
+        finally:
+            self._close()
+
+    def _open(self) -> bool:
+        with self._lock:
+            return bool(self._futures)
+
+    def _answer(self, result: Result) -> None:
+        with self._lock:
+            future = self._futures.pop(result.task)
+        data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
+        if not result.ok:
+            future.set_exception(CallError(data.decode(errors="replace")))
+            return
+        try:
+            succeeded, value = outcome(pickle.loads(data), result.node)
+        except Exception as error:  # a class that only the node knows
+            future.set_exception(error)
+            return
+        if succeeded:
+            future.set_result(value)
+        else:
+            future.set_exception(value)
+
+    def _close(self) -> None:
+        try:
+            summary, self._columns = self._live.close()
+            self._run = Run({"params": {}, **summary})
+        except BaseException as error:
+            self._break(error)
+
+    def _break(self, error: BaseException) -> None:
+        """Fail whatever is open: nobody will answer it."""
+        with self._lock:
+            self._broken = error
+            futures, self._futures = list(self._futures.values()), {}
+        with contextlib.suppress(queue.Empty):
+            while (waiting := self._calls.get_nowait()) is not None:
+                if waiting[0].set_running_or_notify_cancel():
+                    futures.append(waiting[0])
+        self._calls.put(None)  # the feeder ends, whether or not it has been told to
+        for future in futures:
+            with contextlib.suppress(CancelledError, InvalidStateError):
+                future.set_exception(error)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> Literal[False]:
+        # After ctrl-C nobody wants to wait for what has not begun.
+        self.shutdown(wait=True, cancel_futures=kind is not None)
+        return False

@@ -1,0 +1,220 @@
+"""Many runs: an experiment's points, spread over threads, written as they come in, taken up where they were left."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import DescriptionError
+from crosswind.experiment import Experiment, Point
+from crosswind.run import On
+from crosswind.run.results import Run, Runs
+
+Progress = Callable[[float, str], None]
+
+_WRITING_SHARE = 0.05  # most of the time that goes into writing the file of runs
+
+
+def run(
+    experiment: Experiment | str | Path,
+    on: On = "sim",
+    *,
+    trace: bool = False,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+) -> Runs:
+    """Run an experiment: every point of its sweep, every repetition.
+
+    Parameters
+    ----------
+    experiment : Experiment or path
+        What to run.
+    on : {"sim", "local"}
+        In virtual time, or by real agents on this machine, one process per node, one run after the other.
+    trace : bool
+        Record what each node did when. Memory: about 60 bytes per activity.
+    workers : int, optional
+        Points that are simulated at a time, at least 1; default: one per CPU. They change nothing in the result.
+    out : path, optional
+        A `runs.json` that is written as points come in.
+    resume : bool
+        Keep the points that stand in `out` already. Refused when they are of another experiment.
+    progress : callable, optional
+        Called as `progress(fraction, message)`, with the time left in the message.
+
+    Returns
+    -------
+    Runs
+        In the order of the grid: the last path of the sweep varies fastest, then the repetition.
+
+    Raises
+    ------
+    DescriptionError
+        When the experiment, or a file that it names, is wrong; when `out` holds another experiment.
+    KeyboardInterrupt
+        After ctrl-C; the points that were finished stand in `out`.
+
+    Examples
+    --------
+    >>> root = {"name": "r", "compute_per_s": 2.0}
+    >>> leaf = {"name": "a", "parent": "r", "compute_per_s": 4.0, "receive_limit_mb_per_s": 10.0}
+    >>> pair = {"schema_version": 1, "name": "pair", "node": [root, leaf]}
+    >>> farm = {"kind": "farm", "tasks": 600, "task_size_mb": 1.0, "task_work": 1.0}
+    >>> sweep = {"policy.order": ["interference", "root-only"]}
+    >>> description = {"schema_version": 1, "name": "two", "platform": pair, "workload": farm, "sweep": sweep}
+    >>> both, alone = run(Experiment.from_dict(description))
+    >>> round(alone.makespan_s), round(both.makespan_s)
+    (300, 100)
+    """
+    if not isinstance(experiment, Experiment):
+        experiment = Experiment.load(experiment)
+    if workers is not None and workers < 1:
+        raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
+    perform, side_by_side = _performer(on, trace)
+    experiment.check_files()
+    ledger = _Ledger(experiment, on, Path(out) if out is not None else None, resume)
+    meter = _Meter(len(experiment), progress)
+    missing = (point for point in experiment.points() if not ledger.has(point))
+    try:
+        for point, done in _performed(missing, perform, (workers or _cpus()) if side_by_side else 1):
+            ledger.add(point, done)
+            meter.tell(ledger.done, ledger.taken_over)
+    finally:
+        ledger.write()
+    return ledger.runs()
+
+
+def _performer(on: str, trace: bool) -> tuple[Callable[[Point], Run], bool]:
+    """Return what runs one point, and whether several may run at a time."""
+    match on:
+        case "sim":
+            from crosswind.run.simulated import simulate
+
+            return lambda point: simulate(point, trace), True
+        case "local":
+            from crosswind.run.emulated import run_locally
+
+            return lambda point: run_locally(point, trace), False
+    raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
+
+
+def _cpus() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _performed(points: Iterator[Point], perform: Callable[[Point], Run], workers: int) -> Iterator[tuple[Point, Run]]:
+    """Yield each point with its run as it is done; at most `workers` at a time, none started after an error."""
+    if workers == 1:
+        for point in points:
+            yield point, perform(point)
+        return
+    # Daemons: after ctrl-C nobody waits for a simulation that may still take a minute.
+    done: queue.SimpleQueue[tuple[Point, Run] | BaseException | None] = queue.SimpleQueue()
+    turn, stop = threading.Lock(), threading.Event()
+
+    def work() -> None:
+        try:
+            while not stop.is_set():
+                with turn:
+                    point = next(points, None)
+                if point is None:
+                    break
+                done.put((point, perform(point)))
+        except BaseException as error:  # whatever it is, the thread that waits raises it
+            done.put(error)
+        done.put(None)
+
+    for _ in range(workers):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        open_ = workers
+        while open_:
+            match done.get():
+                case None:
+                    open_ -= 1
+                case BaseException() as error:
+                    raise error
+                case found:
+                    yield found
+    finally:
+        stop.set()
+
+
+class _Ledger:
+    """The runs that are done, and their file."""
+
+    def __init__(self, experiment: Experiment, on: str, out: Path | None, resume: bool) -> None:
+        self._experiment, self._on, self._out = experiment, on, out
+        self._digest = experiment.digest(on)
+        self._done: dict[int, Run] = {}
+        self._there: dict[str, Run] = {}
+        self.taken_over = 0
+        self._written_at = time.monotonic()
+        self._write_s = 0.0
+        if out is not None and resume and out.exists():
+            self._there = {_key(run.params, run.seed): run for run in self._taken_up(out)}
+        if resume and out is None:
+            raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
+
+    def _taken_up(self, out: Path) -> Runs:
+        there = Runs.load(out)
+        if there.digest != self._digest:
+            message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
+            raise DescriptionError(message, "runs-differ", "name another file, or run without --resume")
+        return there
+
+    @property
+    def done(self) -> int:
+        return len(self._done)
+
+    def has(self, point: Point) -> bool:
+        """Whether a point stood in the file already; it is taken over."""
+        run = self._there.get(_key(point.params, point.seed))
+        if run is not None:
+            self._done[point.number] = run
+            self.taken_over += 1
+        return run is not None
+
+    def add(self, point: Point, run: Run) -> None:
+        self._done[point.number] = run
+        # After every point, but never so often that writing a long file costs more than the runs.
+        if time.monotonic() - self._written_at > self._write_s / _WRITING_SHARE:
+            self.write()
+
+    def runs(self) -> Runs:
+        return Runs(self._experiment.name, self._on, [self._done[n] for n in sorted(self._done)], self._digest)
+
+    def write(self) -> None:
+        if self._out is None:
+            return
+        begun = time.monotonic()
+        self.runs().save(self._out)
+        self._written_at = time.monotonic()
+        self._write_s = self._written_at - begun
+
+
+def _key(params: dict[str, Any], seed: int) -> str:
+    return json.dumps([params, seed], sort_keys=True)
+
+
+class _Meter:
+    """Tells how far it is, and how long it will take at the pace so far."""
+
+    def __init__(self, runs: int, progress: Progress | None) -> None:
+        self._runs, self._progress = runs, progress
+        self._begun = time.monotonic()
+
+    def tell(self, done: int, taken_over: int) -> None:
+        if self._progress is None:
+            return
+        pace = (time.monotonic() - self._begun) / max(done - taken_over, 1)
+        left = pace * (self._runs - done)
+        self._progress(done / self._runs, f"{done} of {self._runs} runs, {left:.0f} s left")

@@ -1,0 +1,185 @@
+"""Map: a Python function over many items, on the nodes of a tree."""
+
+from __future__ import annotations
+
+import builtins
+import pickle
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from crosswind.errors import DescriptionError
+from crosswind.platform import Platform
+from crosswind.progress import Advance, progress_bar
+from crosswind.run.farm import Farm, Order
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD_PER_NODE = 64  # calls under way or answered and not yet taken: bounds the memory, keeps every node busy
+_NAME = "{:08d}.pickle"
+
+
+def map(
+    function: Callable[[T], R],
+    items: Iterable[T],
+    *,
+    platform: Platform | str | Path | None = None,
+    on: Literal["local"] = "local",
+    ordered: bool = True,
+    order: Order = "arrival",
+    buffer_tasks: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Advance | bool = False,
+) -> Iterator[R]:
+    """Call a function on every item, on the nodes of a tree, and yield what it returns.
+
+    Parameters
+    ----------
+    function : callable
+        Of one argument. It travels by cloudpickle, as items and results do: lambdas and functions of `__main__` too.
+    items : iterable
+        Taken lazily, some ahead of the results: it may be endless.
+    platform, order, buffer_tasks
+        As of `Farm`. Default: this machine, one node per CPU.
+    on : {"local"}
+        Agents on this machine, one process per node.
+    ordered : bool
+        Yield in the order of the items, or as results come in.
+    out : path, optional
+        Directory in which each result is kept, pickled, under the number of its item: `00000000.pickle`.
+    resume : bool
+        Do not call again for items whose result stands in `out`. That items are the same is up to the caller.
+    progress : bool or callable
+        A progress bar on a terminal, or what is called as `progress(fraction, message)`; the fraction is 0 where
+        `items` has no length.
+
+    Yields
+    ------
+    object
+        What the function returned.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument is wrong.
+    Exception
+        Whatever the function raised, at the place of its item, with the traceback of the node as its `__cause__`.
+    AgentLost
+        When nobody is left who could compute.
+
+    Examples
+    --------
+    >>> list(map(abs, [-1, 2, -3]))  # doctest: +SKIP
+    [1, 2, 3]
+    """
+    if on != "local":
+        raise DescriptionError(f"on is {on!r}; it must be local", "argument")
+    if resume and out is None:
+        raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
+    store = _Store(Path(out), resume) if out is not None else None
+    total = len(items) if isinstance(items, Sized) else None
+
+    def results() -> Iterator[R]:
+        with ExitStack() as stack:
+            farm = stack.enter_context(Farm(platform, order=order, buffer_tasks=buffer_tasks))
+            tell = stack.enter_context(progress_bar()) if progress is True else progress or None
+            meter = _Meter(total, tell)
+            calls = _calls(farm, function, enumerate(items), store)
+            ahead = _AHEAD_PER_NODE * len(farm.platform)
+            for value in _in_order(calls, ahead) if ordered else _as_completed(calls, ahead):
+                meter.one_more()
+                yield value
+
+    return results()
+
+
+def _calls(
+    farm: Farm, function: Callable[[T], R], items: Iterator[tuple[int, T]], store: _Store | None
+) -> Iterator[Future[R]]:
+    for number, item in items:
+        if store is None:
+            yield farm.submit(function, item)
+        else:
+            yield store.known(number) or store.kept(number, farm.submit(function, item))
+
+
+def _in_order(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
+    open_: deque[Future[R]] = deque()
+    for call in calls:
+        open_.append(call)
+        if len(open_) >= ahead:
+            yield open_.popleft().result()
+    while open_:
+        yield open_.popleft().result()
+
+
+def _as_completed(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
+    open_: set[Future[R]] = set()
+    for call in calls:
+        open_.add(call)
+        if len(open_) >= ahead:
+            done, open_ = wait(open_, return_when=FIRST_COMPLETED)
+            yield from builtins.map(Future.result, done)
+    while open_:
+        done, open_ = wait(open_, return_when=FIRST_COMPLETED)
+        yield from builtins.map(Future.result, done)
+
+
+class _Store:
+    """Results in a directory, a file each."""
+
+    def __init__(self, directory: Path, resume: bool) -> None:
+        self._directory, self._resume = directory, resume
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"out is {str(directory)!r}: {(error.strerror or str(error)).lower()}"
+            raise DescriptionError(message, "out", "name a directory that can be made") from None
+
+    def known(self, number: int) -> Future[Any] | None:
+        path = self._directory / _NAME.format(number)
+        if not (self._resume and path.exists()):
+            return None
+        future: Future[Any] = Future()
+        future.set_result(pickle.loads(path.read_bytes()))
+        return future
+
+    def kept(self, number: int, call: Future[R]) -> Future[R]:
+        """Return a future that is done once the call's result has been written."""
+        written: Future[R] = Future()
+
+        def keep(done: Future[R]) -> None:
+            try:
+                value = done.result()
+                path = self._directory / _NAME.format(number)
+                part = path.with_suffix(".part")
+                part.write_bytes(pickle.dumps(value))
+                part.replace(path)
+                written.set_result(value)
+            except BaseException as error:
+                written.set_exception(error)
+
+        call.add_done_callback(keep)
+        return written
+
+
+class _Meter:
+    def __init__(self, total: int | None, progress: Advance | None) -> None:
+        self._total, self._progress = total, progress
+        self._begun, self._done = time.monotonic(), 0
+
+    def one_more(self) -> None:
+        self._done += 1
+        if self._progress is None:
+            return
+        if self._total:
+            left = (time.monotonic() - self._begun) / self._done * (self._total - self._done)
+            self._progress(self._done / self._total, f"{self._done} of {self._total}, {left:.0f} s left")
+        else:
+            self._progress(0.0, f"{self._done} done")

@@ -1,0 +1,116 @@
+"""Trace: what each node did when, one row per activity (`trace.parquet`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+from crosswind.platform import as_html_table
+from crosswind.tabular import Tabular
+
+KEY = b"crosswind.trace"
+SCHEMA_VERSION = 1
+WORD = pa.dictionary(pa.int32(), pa.string())
+COLUMNS = pa.schema(
+    [
+        ("kind", WORD),
+        ("node", WORD),
+        ("child", WORD),
+        ("task", pa.uint64()),
+        ("start_s", pa.float64()),
+        ("end_s", pa.float64()),
+        ("mb", pa.float64()),
+        ("work", pa.float64()),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Trace(Tabular):
+    """Activities of a run, one row each, with the header that says of which run.
+
+    Attributes
+    ----------
+    activities : pyarrow.Table
+        `kind` (compute, send, result), `node`, `child` (of a send or a result), `task`, `start_s`, `end_s`, `mb`,
+        `work`.
+    header : dict
+        The file's header; its JSON Schema is `crosswind schema trace`.
+    """
+
+    activities: pa.Table
+    header: dict[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trace:
+        """Read a `trace.parquet`.
+
+        Raises
+        ------
+        DescriptionError
+            When the file is no trace, or one of another schema version.
+        """
+        path = Path(path)
+        hint = "`crosswind run EXPERIMENT --trace FILE` makes one"
+        try:
+            table = pq.read_table(path)
+        except (OSError, pa.ArrowException) as error:
+            if not path.exists():
+                raise DescriptionError(f"{path}: no such file", "no-file", hint) from None
+            why = str(error).splitlines()[0].split(": ")[-1]
+            raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-trace", hint) from None
+        text = (table.schema.metadata or {}).get(KEY)
+        if text is None or set(COLUMNS.names) - set(table.schema.names):
+            raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
+        header = json.loads(_core.read_trace_header(text, str(path)))
+        return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
+
+    @staticmethod
+    def is_one(path: str | Path) -> bool:
+        """Whether a file is a Parquet file with a trace's header."""
+        try:
+            return KEY in (pq.read_schema(path).metadata or {})
+        except (OSError, pa.ArrowException):
+            return False
+
+    def save(self, path: str | Path) -> None:
+        """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""
+        text = _core.read_trace_header(json.dumps(self.header).encode(), str(path))
+        part = Path(f"{path}.part")
+        pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), part, compression="zstd")
+        part.replace(path)
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What the run came to: its entry in `runs.json`."""
+        run: dict[str, Any] = self.header["run"]
+        return run
+
+    @property
+    def nodes(self) -> list[dict[str, Any]]:
+        """The platform's nodes."""
+        nodes: list[dict[str, Any]] = self.header["platform"]["node"]
+        return nodes
+
+    def of_kind(self, kind: str) -> pa.Table:
+        """Return the activities of one kind: compute, send or result."""
+        return self.activities.filter(pc.equal(self.activities["kind"], pa.scalar(kind)))
+
+    def to_arrow(self) -> pa.Table:
+        """Return the activities as an Arrow table."""
+        return self.activities
+
+    def __repr__(self) -> str:
+        return f"Trace({self.header['experiment']!r}, on {self.header['on']}, {self.activities.num_rows} activities)"
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.header['experiment']}: {self.activities.num_rows} activities"
+        return as_html_table(caption, self.activities.slice(0, 20).to_pylist())

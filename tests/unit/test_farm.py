@@ -1,0 +1,220 @@
+"""Map, Farm and commands: what a user's calls come to, whatever the agents do. (tests/live has real agents.)"""
+
+import pickle
+import queue
+import threading
+import time
+
+import pytest
+
+import crosswind
+from crosswind import AgentLost, DescriptionError, Platform
+from crosswind.run import farm as farm_
+from crosswind.run.calls import CallError, RemoteTraceback
+from crosswind.run.command import run_command
+from crosswind.run.here import here
+from crosswind.run.local import Result
+
+SUMMARY = {"seed": 1, "tasks": 0, "makespan_s": 1.0, "throughput_tasks_per_s": 1.0, "nodes": []}
+
+
+class InProcess:
+    """Stands for a tree of agents: one thread that calls what was submitted, last come first served."""
+
+    lost_after = None  # tasks submitted before everybody is lost
+
+    def __init__(self, platform, point, work, **options):
+        self.work, self.waiting, self.done = work, [], queue.Queue()
+        self.ready, self.ended, self.count = threading.Condition(), False, 0
+        self.places = threading.Semaphore(8)
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def submit(self, task):
+        if InProcess.lost_after is not None and self.count > InProcess.lost_after:
+            raise AgentLost("nobody is left")
+        self.places.acquire()
+        with self.ready:
+            self.waiting.append((self.count, task.data))
+            self.count += 1
+            self.ready.notify()
+            return self.count - 1
+
+    def _work(self):
+        while True:
+            with self.ready:
+                while not self.waiting:
+                    self.ready.wait()
+                number, data = self.waiting.pop()
+            self.places.release()
+            if InProcess.lost_after is not None:
+                continue
+            value = self.work.function(pickle.loads(data))
+            self.done.put(Result(number, True, pickle.dumps(value), "cpu0"))
+
+    def end_of_tasks(self):
+        self.ended = True
+
+    def results(self, timeout_s=None):
+        if InProcess.lost_after is not None and self.count > InProcess.lost_after:
+            raise AgentLost("nobody is left")
+        try:
+            return [self.done.get(timeout=timeout_s)]
+        except queue.Empty:
+            return []
+
+    def close(self):
+        return SUMMARY, None
+
+
+@pytest.fixture(autouse=True)
+def agents(monkeypatch):
+    monkeypatch.setattr(farm_, "LiveFarm", InProcess)
+    InProcess.lost_after = None
+
+
+def fails_at_7(item):
+    if item == 7:
+        raise ValueError("seven")
+    return item * item
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise TypeError("never")
+
+
+def test_results_come_in_the_order_of_the_items():
+    assert list(crosswind.map(lambda x: x * x, range(200))) == [x * x for x in range(200)]
+
+
+def test_results_come_as_completed_when_asked():
+    assert sorted(crosswind.map(lambda x: x * x, range(200), ordered=False)) == [x * x for x in range(200)]
+
+
+def test_items_are_taken_lazily_so_that_they_may_be_endless():
+    taken = []
+
+    def endless():
+        number = 0
+        while True:
+            taken.append(number)
+            yield number
+            number += 1
+
+    results = crosswind.map(abs, endless(), platform=here(2))
+    assert [next(results) for _ in range(5)] == [0, 1, 2, 3, 4]
+    results.close()
+    assert len(taken) <= 5 + 64 * 3
+
+
+def test_an_exception_is_raised_at_its_item_with_the_traceback_of_the_node():
+    results = crosswind.map(fails_at_7, range(20))
+    assert [next(results) for _ in range(7)] == [x * x for x in range(7)]
+    with pytest.raises(ValueError, match="seven") as raised:
+        next(results)
+    assert isinstance(raised.value.__cause__, RemoteTraceback)
+    assert "fails_at_7" in str(raised.value.__cause__)
+    assert "cpu0" in str(raised.value.__cause__)
+
+
+def test_what_cannot_be_sent_back_is_an_error_of_that_call_alone():
+    with crosswind.Farm() as farm:
+        bad, good = farm.submit(Unpicklable), farm.submit(pow, 2, 10)
+        assert good.result() == 1024
+        with pytest.raises(TypeError, match="never"):
+            bad.result()
+
+
+def test_an_exception_that_cannot_be_read_back_is_told_in_words():
+    class Odd(Exception):
+        def __init__(self, one, two):
+            super().__init__(one)
+
+    def raises():
+        raise Odd("what it said", 2)
+
+    with crosswind.Farm() as farm, pytest.raises(CallError, match="Odd: what it said"):
+        farm.submit(raises).result()
+
+
+def test_a_farm_is_an_executor():
+    with crosswind.Farm() as farm:
+        assert list(farm.map(pow, [2, 3], [5, 2])) == [32, 9]
+        assert farm.submit(sorted, [3, 1, 2], reverse=True).result() == [3, 2, 1]
+    assert farm.run is not None
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        farm.submit(abs, 1)
+    farm.shutdown()
+
+
+def test_calls_that_nobody_is_left_to_compute_fail():
+    InProcess.lost_after = 0
+    farm = crosswind.Farm()
+    calls = [farm.submit(abs, k) for k in range(50)]
+    for call in calls:
+        with pytest.raises(AgentLost, match="nobody is left"):
+            call.result(timeout=30)
+    with pytest.raises(AgentLost):
+        farm.submit(abs, 1)
+    farm.shutdown()
+
+
+def test_calls_that_have_not_begun_can_be_cancelled():
+    farm = crosswind.Farm()
+    calls = [farm.submit(time.sleep, 0.01) for _ in range(1000)]
+    farm.shutdown(cancel_futures=True)
+    assert all(call.done() for call in calls)
+    assert any(call.cancelled() for call in calls)
+
+
+def test_results_are_kept_and_not_computed_again(tmp_path):
+    first = list(crosswind.map(lambda x: x + 1, range(5), out=tmp_path / "out"))
+    (tmp_path / "out" / "00000003.pickle").unlink()
+    calls = []
+    again = list(crosswind.map(lambda x: calls.append(x) or x + 1, range(5), out=tmp_path / "out", resume=True))
+    assert first == again == [1, 2, 3, 4, 5]
+    assert len(list((tmp_path / "out").glob("*.pickle"))) == 5
+
+
+def test_progress_is_told():
+    told = []
+    list(crosswind.map(abs, range(4), progress=lambda fraction, message: told.append((fraction, message))))
+    assert [fraction for fraction, _ in told] == [0.25, 0.5, 0.75, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"on": "dask"}, "on is 'dask'"), ({"resume": True}, "without out"), ({"buffer_tasks": 0}, "buffer_tasks is 0")],
+)
+def test_a_wrong_argument_is_named(wrong, says):
+    with pytest.raises(DescriptionError, match=says):
+        list(crosswind.map(abs, [1], **wrong))
+
+
+def test_this_machine_is_a_root_that_hands_out_and_a_node_per_cpu():
+    platform = here(3)
+    assert [node["compute_per_s"] for node in platform.nodes] == [0.0, 1.0, 1.0, 1.0]
+    assert isinstance(platform, Platform)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "name", "says"),
+    [
+        (["none/*"], "{name}", "no such file"),
+        ([], "{name}", "there are no inputs"),
+        (["a/x", "b/x"], "{name}", "would both become 'x'"),
+        (["a/x"], "{nam}", "is nothing known"),
+        (["a/x"], "../{name}", "no name of a file"),
+        (["a/x"], "", "no name of a file"),
+    ],
+)
+def test_a_command_over_wrong_inputs_is_refused_before_anything_runs(tmp_path, monkeypatch, inputs, name, says):
+    monkeypatch.chdir(tmp_path)
+    for directory in "ab":
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "x").write_text("x")
+    with pytest.raises(DescriptionError, match=says):
+        run_command("true", inputs, tmp_path / "out", name=name)
