@@ -12,7 +12,7 @@ use crate::linux::{Bell, now_ns};
 use crate::payload::{Payload, Spool};
 use crate::phases::{LOG, ROWS, TOTALS};
 use crate::record::{Happening, NOBODY, Row, Totals};
-use crate::settings::{GUESTS, RunSettings};
+use crate::settings::{GUESTS, RunSettings, Work};
 use crate::station::{Station, Up};
 use crate::token::Token;
 use crate::turn::{Piece, Turn, processor};
@@ -183,7 +183,9 @@ impl Root {
 
 fn summary(mut turn: Turn<'_>) -> RunSummary {
     let zero = turn.station.zero_ns;
-    let seconds = |ns: u64| (ns as f64 - zero as f64) * 1e-9;
+    // Emulated runs tell the platform's seconds, whatever the clock's were.
+    let scale = if let Work::Emulated { time_scale, .. } = turn.station.run.work { time_scale } else { 1.0 };
+    let seconds = |ns: u64| (ns as f64 - zero as f64) * 1e-9 * scale;
     let platform = &turn.station.run.platform;
     let mut nodes: Vec<NodeSummary> = Vec::new();
     let mut place: HashMap<u32, usize> = HashMap::new();
@@ -209,7 +211,7 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
         match part {
             TOTALS => {
                 if let Ok(totals) = serde_json::from_slice::<Totals>(&bytes) {
-                    node.busy_s += totals.busy_ns as f64 * 1e-9;
+                    node.busy_s += totals.busy_ns as f64 * 1e-9 * scale;
                     node.received_bytes += totals.received_bytes;
                 }
             }
@@ -219,8 +221,8 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
         }
     }
     for row in &mut rows {
-        row.start_ns = row.start_ns.saturating_sub(zero);
-        row.end_ns = row.end_ns.saturating_sub(zero);
+        row.start_ns = (row.start_ns.saturating_sub(zero) as f64 * scale) as u64;
+        row.end_ns = (row.end_ns.saturating_sub(zero) as f64 * scale) as u64;
     }
     rows.sort_by_key(|row| (row.start_ns, row.node, row.task));
     let tasks = turn.computed.values().sum();

@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod errors;
+mod farm;
 mod measure;
 mod model;
 mod schema;
@@ -14,5 +15,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     schema::register(module)?;
     model::register(module)?;
-    measure::register(module)
+    measure::register(module)?;
+    farm::register(module)
 }
