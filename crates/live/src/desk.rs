@@ -75,16 +75,25 @@ pub struct Keeping {
 pub struct SharedDesk {
     both: Arc<Both>,
     keeping: Keeping,
-    /// The workload's own tasks: as many blank bytes as it says.
-    drawn: Option<(Tasks, u64)>,
+    drawn: Option<Drawn>,
     names: HashMap<u64, String>,
 }
 
-/// Both sides of a desk. `drawn`: the workload's own tasks, instead of those handed over.
+/// A workload's own tasks.
+struct Drawn {
+    tasks: Tasks,
+    next: u64,
+    /// Blank bytes are counted by who receives them; others have to be stored, as a user's would.
+    blank: bool,
+    /// The input of the last task: those of one size share it.
+    input: Payload,
+}
+
+/// Both sides of a desk. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
 #[must_use]
-pub fn desk(bell: Arc<Bell>, keeping: Keeping, drawn: Option<Tasks>) -> (Counter, SharedDesk) {
+pub fn desk(bell: Arc<Bell>, keeping: Keeping, drawn: Option<(Tasks, bool)>) -> (Counter, SharedDesk) {
     let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), bell });
-    let drawn = drawn.map(|tasks| (tasks, 0));
+    let drawn = drawn.map(|(tasks, blank)| Drawn { tasks, next: 0, blank, input: Payload::Blank(0) });
     (Counter(Arc::clone(&both)), SharedDesk { both, keeping, drawn, names: HashMap::new() })
 }
 
@@ -200,7 +209,7 @@ impl Counter {
 
 impl SharedDesk {
     fn next_drawn(&mut self) -> Option<Supply> {
-        let (tasks, next) = self.drawn.as_mut()?;
+        let Drawn { tasks, next, blank, input } = self.drawn.as_mut()?;
         while self.keeping.done.contains(next) {
             *next += 1;
         }
@@ -209,8 +218,13 @@ impl SharedDesk {
         }
         let task = *next;
         *next += 1;
-        let payload = Payload::Blank((tasks.size_mb.get(task) * 1e6).round() as u64);
-        Some(Supply::Task(NewTask { task, payload, work: tasks.work.get(task) }))
+        let bytes = (tasks.size_mb.get(task) * 1e6).round() as u64;
+        if *blank {
+            *input = Payload::Blank(bytes);
+        } else if matches!(input, Payload::Blank(_)) || input.len() != bytes {
+            *input = Payload::bytes(vec![0x5a; bytes as usize]);
+        }
+        Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task) }))
     }
 
     /// Puts a result into its file.

@@ -44,6 +44,21 @@ pub(crate) enum Heard {
     Result { task: u64, node: u32, ok: bool, payload: Payload },
 }
 
+/// Why nothing more can be read.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The other end is gone, or breaks the protocol.
+    Peer(io::Error),
+    /// What came can't be kept here: a full disk.
+    Own(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Peer(error)
+    }
+}
+
 /// What became of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Outcome {
@@ -276,7 +291,7 @@ impl Link {
     ///
     /// # Errors
     /// When the connection is at its end, or what came is no frame.
-    pub fn read(&mut self, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> io::Result<bool> {
+    pub fn read(&mut self, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> Result<bool, Broken> {
         let mut budget = TURN;
         loop {
             if self.body_left > 0 {
@@ -305,16 +320,16 @@ impl Link {
         }
     }
 
-    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, heard: &mut Vec<Heard>) -> io::Result<()> {
+    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, heard: &mut Vec<Heard>) -> Result<(), Broken> {
         let (task, total, kind, form, rate) = match said {
             Frame::Task { task, total, work, form, rate } => (task, total, Kind::Task { work }, form, rate),
             Frame::Result { task, total, node, ok, form, rate } => (task, total, Kind::Result { node, ok }, form, rate),
             Frame::Chunk { task } | Frame::ResultChunk { task } => {
                 let Some(inbound) = &self.inbound else {
-                    return Err(bad(format!("a chunk of task {task}, which has not begun")));
+                    return Err(Broken::Peer(bad(format!("a chunk of task {task}, which has not begun"))));
                 };
                 if inbound.task != task || body as u64 > inbound.total - inbound.got || body == 0 {
-                    return Err(bad(format!("a chunk of task {task} that does not fit")));
+                    return Err(Broken::Peer(bad(format!("a chunk of task {task} that does not fit"))));
                 }
                 self.body_left = body;
                 return Ok(());
@@ -325,9 +340,11 @@ impl Link {
             }
         };
         if self.inbound.is_some() || body as u64 > total || total > self.largest_task {
-            return Err(bad(format!("task {task} of {total} bytes, {body} of them at once, which can't be")));
+            return Err(Broken::Peer(bad(format!(
+                "task {task} of {total} bytes, {body} of them at once, which can't be"
+            ))));
         }
-        let place = spool.place(total, form)?;
+        let place = spool.place(total, form).map_err(Broken::Own)?;
         self.inbound = Some(Inbound { task, kind, total, got: 0, place });
         self.body_left = body;
         if rate > 0.0 || total > body as u64 {
@@ -370,11 +387,11 @@ impl Link {
         Ok(read)
     }
 
-    fn read_body(&mut self) -> io::Result<usize> {
-        let Some(inbound) = &mut self.inbound else { return Err(bad("bytes of no task")) };
+    fn read_body(&mut self) -> Result<usize, Broken> {
+        let Some(inbound) = &mut self.inbound else { return Err(Broken::Peer(bad("bytes of no task"))) };
         let buffered = (self.to - self.from).min(self.body_left);
         let read = if buffered > 0 {
-            inbound.place.take(&self.input[self.from..self.from + buffered])?;
+            inbound.place.take(&self.input[self.from..self.from + buffered]).map_err(Broken::Own)?;
             self.from += buffered;
             buffered
         } else {
@@ -392,7 +409,7 @@ impl Link {
                     self.scratch.resize(256 << 10, 0);
                     let room = self.body_left.min(self.scratch.len());
                     let read = received((&self.stream).read(&mut self.scratch[..room]))?;
-                    inbound.place.take(&self.scratch[..read])?;
+                    inbound.place.take(&self.scratch[..read]).map_err(Broken::Own)?;
                     read
                 }
                 Place::Nowhere(count) => {

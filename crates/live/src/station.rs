@@ -26,6 +26,8 @@ use crate::transfer::{Kind, Pace};
 /// How late an emulated end may be handled and still count from when it was due, ns.
 const FORGIVEN_NS: u64 = 20_000_000;
 
+/// After so many lost agents a task is not tried again.
+const MOST_LOST: u32 = 5;
 /// A pace that the receiver has not been told yet.
 const UNTOLD: f64 = -1.0;
 
@@ -111,8 +113,9 @@ pub(crate) struct Station {
     asked: u64,
     pub late: Late<(Event, Option<Finished>)>,
     own_latency_ns: u64,
-    computing: Option<(u64, u64)>,
     result_limit: f64,
+    /// How often a task's child was lost with it.
+    lost_with: HashMap<u64, u32>,
 }
 
 impl Station {
@@ -153,8 +156,8 @@ impl Station {
             asked: 0,
             late: Late::default(),
             own_latency_ns,
-            computing: None,
             result_limit,
+            lost_with: HashMap::new(),
             run,
         })
     }
@@ -246,6 +249,14 @@ impl Station {
 
     fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
         let emulated = self.is_emulated();
+        if self.is_given_up(task) {
+            // As if the child had failed at it at once: it keeps its place for another task.
+            self.give_up(task);
+            let events =
+                [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
+            self.events.extend(events.map(|event| (event, at_ns)));
+            return;
+        }
         let Some(stored) = self.tasks.get(&task) else { return };
         let (payload, work) = (stored.payload.clone(), stored.work);
         let Some(slot) = self.slots.get_mut(child as usize) else { return };
@@ -344,10 +355,26 @@ impl Station {
         }
     }
 
+    fn is_given_up(&self, task: u64) -> bool {
+        self.lost_with.get(&task).is_some_and(|lost| *lost >= MOST_LOST)
+    }
+
+    /// A task that was on each of several agents when it was lost has perhaps ended them, and is tried no more.
+    fn give_up(&mut self, task: u64) {
+        let why = format!("task {task} was under way on {MOST_LOST} agents when they were lost, and is given up");
+        self.happen("task-given-up", Some(1), why.clone());
+        let payload = Payload::bytes(why.into_bytes());
+        self.finished.insert(task, Finished { task, node: self.number, ok: false, payload });
+    }
+
     fn compute(&mut self, task: u64, at_ns: u64) {
+        if self.is_given_up(task) {
+            self.give_up(task);
+            self.events.push_back((Event::Computed { task }, at_ns));
+            return;
+        }
         let Some(stored) = self.tasks.get(&task) else { return };
         let job = Job { task, work: stored.work, input: stored.payload.clone() };
-        self.computing = Some((task, at_ns));
         match &mut self.processor {
             Processor::Emulated(processor) => processor.begin(task, job.work, at_ns),
             Processor::Thread(thread) => thread.give(job),
@@ -373,7 +400,6 @@ impl Station {
             self.row(Activity::Compute, NOBODY, task, (began_ns, ended_ns), 0, work);
         }
         self.finished.insert(task, Finished { task, node: self.number, ok, payload: output });
-        self.computing = None;
         self.events.push_back((Event::Computed { task }, ended_ns));
     }
 
@@ -391,6 +417,9 @@ impl Station {
 
     fn give_back(&mut self, task: u64, at_ns: u64) {
         let Some(finished) = self.finished.remove(&task) else { return };
+        if !self.lost_with.is_empty() {
+            self.lost_with.remove(&task);
+        }
         if let Some(stored) = self.tasks.remove(&task) {
             self.held_bytes -= stored.in_memory();
             self.spool.recycle(stored.payload);
@@ -564,7 +593,11 @@ impl Station {
         }
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         let name = slot.name.clone();
-        let out = self.policy.ledger().map_or(0, |ledger| ledger.clone().recall(child).len() as u64);
+        let lost = self.policy.ledger().map_or_else(Vec::new, |ledger| ledger.clone().recall(child));
+        let out = lost.len();
+        for task in lost {
+            *self.lost_with.entry(task).or_default() += 1;
+        }
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.result_from(child as usize, 0.0, now_ns);
             self.share(now_ns);
@@ -575,7 +608,7 @@ impl Station {
             code: "agent-lost".into(),
             node: Some(name.clone()),
             number: None,
-            tasks: Some(out),
+            tasks: Some(out as u64),
             message: format!("{name} was lost: {why}; {out} tasks that were out under it wait again"),
         });
     }

@@ -15,7 +15,7 @@ use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
 use crate::executor::{ComputeThread, Maker, Noop};
 use crate::frame::Frame;
-use crate::link::{Heard, Link};
+use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
 use crate::root::Desk;
 use crate::settings::{RunSettings, Work};
@@ -277,11 +277,11 @@ impl<'a> Turn<'a> {
         }
         for (at, &child) in children.iter().enumerate() {
             if linux::readable(&watched[1 + at]) {
-                self.read_child(child, now);
+                self.read_child(child, now)?;
             }
         }
         if parent.is_some_and(|at| linux::readable(&watched[at])) {
-            if let Some(end) = self.read_parent(now) {
+            if let Some(end) = self.read_parent(now)? {
                 return Ok(Some(end));
             }
         }
@@ -291,18 +291,21 @@ impl<'a> Turn<'a> {
         Ok(self.beat(now))
     }
 
-    fn read_child(&mut self, child: u32, now: u64) {
+    fn read_child(&mut self, child: u32, now: u64) -> Result<(), LiveError> {
         let Station { slots, spool, .. } = &mut self.station;
-        let Some(link) = &mut slots[child as usize].link else { return };
+        let Some(link) = &mut slots[child as usize].link else { return Ok(()) };
         let mut heard = std::mem::take(&mut self.heard);
         let result = link.read(spool, now, &mut heard);
         for heard in heard.drain(..) {
             self.hear_child(child, heard, now);
         }
         self.heard = heard;
-        if let Err(error) = result {
-            self.lose(child, &error.to_string(), now);
+        match result {
+            Ok(_) => {}
+            Err(Broken::Peer(error)) => self.lose(child, &error.to_string(), now),
+            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a result")(error)),
         }
+        Ok(())
     }
 
     fn hear_child(&mut self, child: u32, heard: Heard, now: u64) {
@@ -346,9 +349,9 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn read_parent(&mut self, now: u64) -> Option<End> {
+    fn read_parent(&mut self, now: u64) -> Result<Option<End>, LiveError> {
         let Station { up, spool, .. } = &mut self.station;
-        let Up::Parent(link) = up else { return None };
+        let Up::Parent(link) = up else { return Ok(None) };
         let mut heard = std::mem::take(&mut self.heard);
         let result = link.read(spool, now, &mut heard);
         let mut end = None;
@@ -358,10 +361,12 @@ impl<'a> Turn<'a> {
             }
         }
         self.heard = heard;
-        if let (Err(error), None) = (result, &end) {
-            end = Some(End::ParentLost(error.to_string()));
+        match result {
+            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a task")(error)),
+            Err(Broken::Peer(error)) if end.is_none() => end = Some(End::ParentLost(error.to_string())),
+            _ => {}
         }
-        end
+        Ok(end)
     }
 
     fn hear_parent(&mut self, heard: Heard, now: u64) -> Option<End> {

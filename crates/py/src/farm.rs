@@ -191,6 +191,7 @@ fn open(
         use crosswind_schema::units::Quantity as _;
         node.parent.is_none() && node.compute_per_s.get() > 0.0
     });
+    let blank = matches!(config.run.work, Work::Emulated { .. });
     // A root that computes nothing loads nothing.
     let own: Option<Maker> = if computes { own } else { own.map(|_| kernel("burn".into())) };
     let root = Root::open(RootConfig {
@@ -203,7 +204,7 @@ fn open(
     })?;
     let address = root.address()?;
     let count = tasks.as_ref().map(|tasks| tasks.count);
-    let (counter, mut desk) = desk(root.bell(), keeping, tasks);
+    let (counter, mut desk) = desk(root.bell(), keeping, tasks.map(|tasks| (tasks, blank)));
     let own_counter = counter.clone();
     let begin: Begin = Box::new(move || own_counter.end(root.run(&mut desk, own)));
     Ok(PyFarmRoot {
