@@ -7,19 +7,27 @@ Nouns are files; verbs turn one noun into the next::
     platform = fit.platform()
     plan = crosswind.plan(platform, task_size_mb=2.0, task_work=5.0)
     crosswind.report([measurement, plan], "report.html")
+
+Each name is imported when it is first used (PEP 562): agents, peers and `--help` need no numpy, scipy or altair.
 """
 
-from crosswind._core import __version__
-from crosswind.doctor import examine
-from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
-from crosswind.measure import measure
-from crosswind.measurement import Measurement
-from crosswind.model.fit import Fit, fit
-from crosswind.plan import Plan, plan
-from crosswind.platform import Platform
-from crosswind.report import report
-from crosswind.serve import serve
-from crosswind.sweep import Sweep, run_sweep
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from crosswind._core import __version__
+    from crosswind.doctor import examine
+    from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
+    from crosswind.measure import measure
+    from crosswind.measurement import Measurement
+    from crosswind.model.fit import Fit, fit
+    from crosswind.plan import Plan, plan
+    from crosswind.platform import Platform
+    from crosswind.report import report
+    from crosswind.serve import serve
+    from crosswind.sweep import Sweep, run_sweep
 
 __all__ = [
     "AgentLost",
@@ -41,3 +49,42 @@ __all__ = [
     "run_sweep",
     "serve",
 ]
+
+# The module of each public name, as above.
+_HOMES = {
+    "_core": ["__version__"],
+    "doctor": ["examine"],
+    "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
+    "measure": ["measure"],
+    "measurement": ["Measurement"],
+    "model.fit": ["Fit", "fit"],
+    "plan": ["Plan", "plan"],
+    "platform": ["Platform"],
+    "report": ["report"],
+    "serve": ["serve"],
+    "sweep": ["Sweep", "run_sweep"],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """A package whose verbs stay verbs: `import crosswind.plan` must not put the module where the function belongs."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _HOME_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

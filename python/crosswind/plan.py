@@ -6,13 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
 from crosswind.platform import Platform, as_html_table, read_bytes
 from crosswind.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Ports = Literal["single", "multi"]
 Method = Literal["exact", "greedy"]
@@ -76,6 +77,8 @@ class Plan(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""
+        import pyarrow as pa
+
         return pa.Table.from_pylist(self.nodes)
 
     def __repr__(self) -> str:

@@ -6,13 +6,14 @@ import html
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Platform(Tabular):
@@ -97,6 +98,8 @@ class Platform(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""
+        import pyarrow as pa
+
         return pa.Table.from_pylist(self.nodes)
 
     def _repr_html_(self) -> str:

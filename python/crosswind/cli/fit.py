@@ -8,8 +8,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.measurement import Measurement
-from crosswind.platform import Platform
 
 Normalise = Literal["idle", "max"]
 
@@ -40,8 +38,10 @@ def fit(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Fit interference rates and calibrate a platform."""
+    from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
+    from crosswind.platform import Platform
 
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
     for one in fits:
