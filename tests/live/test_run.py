@@ -1,4 +1,4 @@
-"""Runs by real agents: an experiment, a command over files, a Python function; and what is left when somebody is ended."""
+"""Runs by real agents: an experiment, a command over files, a Python function; and what is left after ctrl-C."""
 
 import gzip
 import json

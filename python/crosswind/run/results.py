@@ -16,7 +16,17 @@ from crosswind.run.trace import Trace
 from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
-_FIELDS: tuple[str, ...] = ("params", "seed", "platform", "order", "ports", "compute", "tasks", "makespan_s", "throughput_tasks_per_s")
+_FIELDS: tuple[str, ...] = (
+    "params",
+    "seed",
+    "platform",
+    "order",
+    "ports",
+    "compute",
+    "tasks",
+    "makespan_s",
+    "throughput_tasks_per_s",
+)
 _FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings")
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb")
 
