@@ -8,7 +8,7 @@ channels taking turns, so that all of them see the same drift.
 
 Source: docs/concepts/prototype.md: per second of measuring this design gave 3 to 10 times the precision of
 ladders with long blocks; docs/decisions/0011-blocks-of-40-ms.md on the length of a block and of a cycle.
-It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure.py`).
+It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure/`).
 """
 
 from __future__ import annotations
