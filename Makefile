@@ -12,7 +12,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 .PHONY: help build demo test test-rust test-python lint schemas bench clean
 
 help:
-	@echo "make demo   measure this machine, fit, plan, and write one HTML report ($(DEMO)/report.html)"
+	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
 	@echo "make bench  the benchmarks behind the figures in the docs (about 20 minutes; quiet host)"
 
@@ -37,7 +37,12 @@ demo: build
 	$(CROSSWIND) fit $(DEMO)/measurement.parquet --out $(DEMO)/platform.toml
 	$(CROSSWIND) plan examples/fork_of_table_4.toml --task-size-mb 2 --task-work 5 --ports single --out $(DEMO)/fork.plan.json
 	$(CROSSWIND) plan $(DEMO)/platform.toml --task-size-mb 10 --task-work 50 --ports multi --out $(DEMO)/measured.plan.json
-	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json --out $(DEMO)/report.html --figures $(DEMO)/figures
+	$(CROSSWIND) run examples/fork_graph.toml --out $(DEMO)/study.json --rows 14
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --on sim --out $(DEMO)/predicted.json
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --on local --out $(DEMO)/run.json
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --set policy.order=planned --on local --trace $(DEMO)/trace.parquet --perfetto $(DEMO)/trace.json
+	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json \
+	  $(DEMO)/study.json $(DEMO)/predicted.json $(DEMO)/run.json $(DEMO)/trace.parquet --out $(DEMO)/report.html --figures $(DEMO)/figures
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
 test: lint test-rust test-python

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -190,14 +191,27 @@ class Experiment:
     def _platform(self, source: str | dict[str, Any]) -> Platform:
         key = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
         if key not in self._platforms:
-            self._platforms[key] = (
-                Platform.load(self._directory / source) if isinstance(source, str) else Platform.from_dict(source)
-            )
+            if isinstance(source, str):
+                with self._named("platform"):
+                    self._platforms[key] = Platform.load(self._directory / source)
+            else:
+                self._platforms[key] = Platform.from_dict(source)
         return self._platforms[key]
 
     def _tasks(self, file: str | None) -> bytes | None:
         if file is None:
             return None
         if file not in self._task_files:
-            self._task_files[file] = read_bytes(self._directory / file)
+            with self._named("workload.tasks_file"):
+                self._task_files[file] = read_bytes(self._directory / file)
         return self._task_files[file]
+
+    @contextmanager
+    def _named(self, field: str) -> Iterator[None]:
+        """Say which field named a file that is not there."""
+        try:
+            yield
+        except DescriptionError as error:
+            if error.code == "no-file" and error.hint is None:
+                error.hint = f"the experiment names it as {field}; paths count from the experiment's file"
+            raise

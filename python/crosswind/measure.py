@@ -284,7 +284,9 @@ class _Session:
                 break
         self.tell(0.0, "connecting")
         self.probe.connect()
-        self.timing = design.timing(max(peer["rtt_s"] for peer in self.probe.header()["peers"]), unit_s)
+        round_trip_s = max(peer["rtt_s"] for peer in self.probe.header()["peers"])
+        contended = self.arguments["variation"] == "contention"
+        self.timing = design.timing(round_trip_s, unit_s, contended=contended)
         for channel in range(len(self.channels)):
             self._calibrate(channel, scale)
         for channel in range(len(self.channels)):
@@ -295,7 +297,7 @@ class _Session:
             self._cycles(list(range(len(self.channels))), together=False)
             if len(self.channels) > 1 and self.arguments["variation"] == "paced":
                 for index in range(TOGETHER_CYCLES):
-                    self.run_cycle(design.together_cycle(self.tops, index, self.random))
+                    self.run_cycle(design.together_cycle(self.tops, index, self.random, self.timing.passes))
 
     def _unit_s(self) -> float:
         """Time of one unit of work that cannot be cut; 0 for kernels, which count finer."""
@@ -359,15 +361,16 @@ class _Session:
         count, index, ask_at = len(self.channels), 0, 1.0
         known: dict[int, Precision] = {}
         reserve = TOGETHER_SHARE * self.max_seconds if count > 1 and not together else 0.0
-        reserve = min(reserve, TOGETHER_CYCLES * (len(design.LADDER) + 1) * self.timing.block_s)
+        together_s = TOGETHER_CYCLES * self.timing.passes * (len(design.LADDER) + 1) * self.timing.block_s
+        reserve = min(reserve, together_s)
         while open_channels:
             for channel in open_channels:
                 if together:
-                    blocks = design.together_cycle(self.tops, index, self.random)
+                    blocks = design.together_cycle(self.tops, index, self.random, self.timing.passes)
                 elif self.arguments["variation"] == "contention":
                     blocks = design.contention_cycle(channel, count, self.random)
                 else:
-                    blocks = design.ladder_cycle(channel, self.tops, index, self.random)
+                    blocks = design.ladder_cycle(channel, self.tops, index, self.random, self.timing.passes)
                 try:
                     self.run_cycle(blocks, reserve)
                 except _TimeUpError:
@@ -431,7 +434,7 @@ class _Session:
     ) -> None:
         if not self.arguments["progress"]:
             return
-        cycle_s = len(design.LADDER) * self.timing.block_s
+        cycle_s = len(design.LADDER) * self.timing.passes * self.timing.block_s
         missing = sum(known[i].cycles_to_go(*goals) if i in known else math.inf for i in open_channels)
         left = max(min(missing * cycle_s + reserve, self._left_s()), 0.0)
         elapsed = self.max_seconds - self._left_s()

@@ -31,6 +31,20 @@ WRONG = {
     '[[node]]\nname = "a"\nparent = "r"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 10\nir_send_s_per_mb = 0.2\n',
 }
 
+STUDY = "examples/fork_graph.toml"
+ONE = [f"--set={path}" for path in ("platform=fork_of_table_4.toml", "policy.ports=single", "workload.task_size_mb=2")]
+ONE += ["--set", "workload.task_work=5"]
+RUN_HEAD = 'schema_version = 1\nname = "e"\nplatform = "steep.toml"\n'
+RUN_FARM = '[workload]\nkind = "farm"\ntasks = 10\ntask_size_mb = 2\ntask_work = 5\n'
+WRONG_RUNS = {
+    "order.toml": RUN_HEAD + RUN_FARM + '[policy]\norder = "interferense"\n',
+    "sweep.toml": RUN_HEAD + RUN_FARM + '[sweep]\n"policy.odrer" = ["planned"]\n',
+    "value.toml": RUN_HEAD + RUN_FARM + '[sweep]\n"workload.tasks" = [5, -5]\n',
+    "no_platform.toml": RUN_HEAD.replace("steep", "stepe") + RUN_FARM,
+    "no_tasks.toml": RUN_HEAD + '[workload]\nkind = "farm"\ntasks_file = "tasks.csv"\n',
+    "bad_tasks.toml": RUN_HEAD + '[workload]\nkind = "farm"\ntasks_file = "bad.csv"\n',
+}
+
 COMMANDS = {
     "nothing": [],
     "help": ["--help"],
@@ -48,6 +62,24 @@ COMMANDS = {
     "plan missing file": ["plan", "no/such.toml", *TASK],
     "plan a directory": ["plan", "examples", *TASK],
     **{f"plan {name}": ["plan", f"TMP/{name}", *TASK] for name in WRONG},
+    "run help": ["run", "--help"],
+    "run nothing": ["run"],
+    "run both": ["run", STUDY, "--command", "true"],
+    "run mixed options": ["run", STUDY, "--inputs", "Makefile"],
+    "run on nowhere": ["run", STUDY, "--on", "mars"],
+    "run missing file": ["run", "no/such.toml"],
+    "run a plan": ["run", FORK],
+    "run set nothing": ["run", STUDY, "--set", "policy.order"],
+    "run set unknown": ["run", STUDY, "--set", "policy.odrer=planned"],
+    "run set wrong": ["run", STUDY, "--set", "policy.order=plan"],
+    "run trace of many": ["run", STUDY, "--trace", "TMP/trace.parquet"],
+    "run out nowhere": ["run", STUDY, "--out", "/no/such/place/runs.json"],
+    "run resume nothing": ["run", STUDY, "--resume"],
+    "run orders": ["run", STUDY, *ONE],
+    "run one": ["run", STUDY, *ONE, "--set", "policy.order=planned"],
+    "run json": ["run", STUDY, *ONE, "--set", "policy.order=planned", "--json"],
+    "run no input": ["run", "--command", "true", "--inputs", "no/such/*"],
+    **{f"run {name}": ["run", f"TMP/{name}"] for name in WRONG_RUNS},
     "fit no measurement": ["fit", FORK],
     "report unknown kind": ["report", "Makefile"],
     "schema": ["schema", "experiment"],
@@ -68,7 +100,7 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_said(name, tmp_path):
-    for file, text in WRONG.items():
+    for file, text in (WRONG | WRONG_RUNS | {"bad.csv": "size_mb,work\n1,2\n1,two\n"}).items():
         (tmp_path / file).write_text(text)
     done = crosswind(*(a.replace("TMP", str(tmp_path)) for a in COMMANDS[name]))
     lines = f"exit code {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"
@@ -85,6 +117,36 @@ def test_json_is_exactly_one_document_with_the_names_that_scripts_rely_on():
     assert {"throughput_tasks_per_s", "method", "gap_to_exact", "nodes"} <= set(plan)
     names = {"name", "computed_tasks_per_s", "received_tasks_per_s", "rank", "never_send", "limited_by"}
     assert all(names <= set(node) for node in plan["nodes"])
+
+
+def test_runs_as_json_are_one_document_with_the_names_that_scripts_rely_on(tmp_path):
+    out = tmp_path / "runs.json"
+    done = crosswind("run", STUDY, *ONE, "--out", str(out), "--json")
+    runs = json.loads(done.stdout)
+    assert {"experiment", "on", "runs"} <= set(runs)
+    names = {"params", "seed", "makespan_s", "throughput_tasks_per_s", "bound_tasks_per_s", "nodes"}
+    assert all(names <= set(run) for run in runs["runs"])
+    assert all({"name", "tasks", "busy_s", "received_mb"} <= set(n) for run in runs["runs"] for n in run["nodes"])
+    assert runs == json.loads(out.read_text())
+
+
+def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_workers(tmp_path):
+    files = []
+    for workers in ("1", "4"):
+        files.append(tmp_path / f"{workers}.json")
+        assert crosswind("run", STUDY, "--workers", workers, "--out", str(files[-1])).returncode == 0
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_a_trace_becomes_a_platform_a_time_line_and_a_report(tmp_path):
+    trace, line, page = (tmp_path / name for name in ("trace.parquet", "trace.json", "report.html"))
+    one = [*ONE, "--set", "policy.order=interference"]
+    assert crosswind("run", STUDY, *one, "--trace", str(trace), "--perfetto", str(line)).returncode == 0
+    assert json.loads(line.read_text())["traceEvents"]
+    assert crosswind("fit", str(trace), "--out", str(tmp_path / "platform.toml")).returncode == 0
+    assert crosswind("plan", str(tmp_path / "platform.toml"), *TASK).returncode == 0
+    assert crosswind("report", str(trace), "--out", str(page)).returncode == 0
+    assert "Who did what when" in page.read_text()
 
 
 @pytest.mark.parametrize("rubbish", [b"\xff", b"a", b"[", b"a = {", b"k = 1\n", b'[[node]]\nname = "x"\n'])

@@ -149,7 +149,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Computed { task } => format!("computed {task}"),
         Event::Returned { child, task } => format!("returned {child} {task}"),
         Event::Joined { child } => {
-            format!("joined {} {:?}", limit_words(child.key), child.receive_limit_mb_per_s)
+            format!("joined {} {:?} {:?}", limit_words(child.key), child.receive_limit_mb_per_s, child.pace_mb_per_s)
         }
         Event::Left { child } => format!("left {child}"),
     }
@@ -189,7 +189,8 @@ pub(crate) fn event_of(words: &str) -> Option<Event> {
                 key => Some(key.parse().ok()?),
             };
             let receive_limit_mb_per_s = words.next()?.parse().ok()?;
-            Event::Joined { child: ChildSettings { key, receive_limit_mb_per_s } }
+            let pace_mb_per_s = words.next()?.parse().ok()?;
+            Event::Joined { child: ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s } }
         }
         _ => return None,
     };
@@ -212,8 +213,10 @@ mod tests {
             Event::Computed { task: 4 },
             Event::Returned { child: 1, task: 4 },
             Event::Left { child: 9 },
-            Event::Joined { child: ChildSettings { key: Some(-0.1), receive_limit_mb_per_s: f64::INFINITY } },
-            Event::Joined { child: ChildSettings { key: None, receive_limit_mb_per_s: 2.5 } },
+            Event::Joined {
+                child: ChildSettings { key: Some(-0.1), receive_limit_mb_per_s: f64::INFINITY, pace_mb_per_s: 3.0 },
+            },
+            Event::Joined { child: ChildSettings { key: None, receive_limit_mb_per_s: 2.5, pace_mb_per_s: 2.5 } },
         ] {
             assert_eq!(event_of(&event_words(&event)), Some(event));
         }

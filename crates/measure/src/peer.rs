@@ -190,11 +190,15 @@ impl Desk {
         }
         write_frame(&mut stream, &Reply::Done {})?;
         linux::exact_timers();
+        let pacer = spec.paced_there.then(|| {
+            let pacer = Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes);
+            if spec.direction == Direction::Receive { pacer.awake() } else { pacer }
+        });
         let flow = Flow {
             stream: &claim.stream,
             message_bytes: spec.message_bytes as usize,
             wait: Wait::Event,
-            pacer: spec.paced_there.then(|| Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes)),
+            pacer,
             tally: &claim.tally,
         };
         match spec.direction {

@@ -82,7 +82,7 @@ fn every_order_serves_who_it_prefers() {
 
 #[test]
 fn with_one_port_the_derived_order_weighs_the_link_and_with_many_it_does_not() {
-    let leaves = [(1.0, 2.0, 0.01), (1.0, 9.0, 0.05)];
+    let leaves = [(99.0, 2.0, 0.01), (99.0, 9.0, 0.05)];
     assert_eq!(served(star(Order::Interference, Ports::Single, &leaves), 2), [1, 1, 0, 0]);
     let mut multi = star(Order::Interference, Ports::Multi, &leaves);
     multi.tell(Asked { child: 0, tasks: 1 });
@@ -101,7 +101,7 @@ fn with_one_port_the_derived_order_weighs_the_link_and_with_many_it_does_not() {
 
 #[test]
 fn a_preferred_child_slows_the_last_and_holds_who_is_left_with_nothing() {
-    let leaves = [(1.0, 6.0, 0.01), (1.0, 6.0, 0.02), (1.0, 6.0, 0.03)];
+    let leaves = [(99.0, 6.0, 0.01), (99.0, 6.0, 0.02), (99.0, 6.0, 0.03)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
     root.tell(Given { first: 0, tasks: 9 });
     assert_eq!(root.tell(Asked { child: 2, tasks: 1 }), [Send { child: 2, task: 1, limit_mb_per_s: None }]);
@@ -125,7 +125,7 @@ fn a_preferred_child_slows_the_last_and_holds_who_is_left_with_nothing() {
 
 #[test]
 fn a_send_that_ends_before_it_could_be_held_is_over() {
-    let leaves = [(1.0, 10.0, 0.01), (1.0, 10.0, 0.02)];
+    let leaves = [(99.0, 10.0, 0.01), (99.0, 10.0, 0.02)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
     root.tell(Given { first: 0, tasks: 9 });
     root.tell(Asked { child: 1, tasks: 1 });
@@ -190,7 +190,26 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
     assert_eq!(root.tell(Left { child: 0 }), [Send { child: 1, task: 2, limit_mb_per_s: None }]);
     assert_eq!(root.tell(Sent { child: 0, task: 3 }), [], "a child that left says nothing more");
     assert_eq!(root.tell(Computed { task: 0 }), [Return { task: 0 }, Compute { task: 3 }]);
-    assert_eq!(root.tell(Joined { child: ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 1.0 } }), []);
+    assert_eq!(
+        root.tell(Joined { child: ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 1.0, pace_mb_per_s: 1.0 } }),
+        []
+    );
     assert_eq!(root.tell(Sent { child: 1, task: 2 }), []);
     assert_eq!(root.tell(Asked { child: 2, tasks: 1 }), [Send { child: 2, task: 4, limit_mb_per_s: None }]);
+}
+
+#[test]
+fn where_the_send_limit_is_scarce_nobody_is_sent_to_faster_than_it_can_use() {
+    // Of 10 MB/s the first can use 3 of its 8, and the second what is left.
+    let leaves = [(3.0, 8.0, 0.01), (20.0, 9.0, 0.02)];
+    let mut root = star(Order::Interference, Ports::Multi, &leaves);
+    root.tell(Given { first: 0, tasks: 9 });
+    root.tell(Asked { child: 0, tasks: 1 });
+    assert_eq!(root.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 2, limit_mb_per_s: Some(7.0) }]);
+    // Together they can use less than the limit: what is left is divided alike.
+    let leaves = [(3.0, 8.0, 0.01), (5.0, 9.0, 0.02)];
+    let mut root = star(Order::Interference, Ports::Multi, &leaves);
+    root.tell(Given { first: 0, tasks: 9 });
+    let commands = root.tell(Asked { child: 0, tasks: 1 });
+    assert_eq!(commands, [Send { child: 0, task: 1, limit_mb_per_s: Some(3.75) }]);
 }

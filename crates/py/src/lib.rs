@@ -9,12 +9,14 @@ mod farm;
 mod measure;
 mod model;
 mod schema;
+mod sim;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     schema::register(module)?;
     model::register(module)?;
+    sim::register(module)?;
     measure::register(module)?;
     farm::register(module)
 }

@@ -25,8 +25,9 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
         let known: Vec<String> = quoted[1..].iter().map(|s| (*s).to_owned()).collect();
         let nearest = nearest(quoted[0], known.iter().map(String::as_str));
         (parent, Problem::Choice { found: quoted[0].to_owned(), nearest, known })
-    } else if let Some((found, expected)) =
-        message.strip_prefix("invalid type: ").and_then(|m| m.split_once(", expected "))
+    } else if let Some((found, expected)) = ["invalid type: ", "invalid value: "]
+        .iter()
+        .find_map(|what| message.strip_prefix(what)?.split_once(", expected "))
     {
         (parent, Problem::Value(format!("is {}; it must be {}", in_words(found), in_words(expected))))
     } else if message.starts_with("invalid value") || message.starts_with("is ") {

@@ -46,8 +46,13 @@ impl Ord for Letter {
     }
 }
 
+fn key(time: Nanos, counter: u64) -> u128 {
+    (u128::from(time) << 64) | u128::from(counter)
+}
+
 pub(crate) struct Agenda {
-    slots: Heap<(Nanos, u64)>,
+    /// Time, then a counter, in one number.
+    slots: Heap<u128>,
     letters: BinaryHeap<Reverse<Letter>>,
     counter: u64,
 }
@@ -60,7 +65,7 @@ impl Agenda {
     #[inline]
     pub fn at(&mut self, time: Nanos, slot: u32) {
         self.counter += 1;
-        self.slots.put((time, self.counter), slot);
+        self.slots.put(key(time, self.counter), slot);
     }
 
     #[inline]
@@ -77,12 +82,12 @@ impl Agenda {
     pub fn pop(&mut self) -> Option<(Nanos, Next)> {
         let slot = self.slots.first();
         if let Some(Reverse(letter)) = self.letters.peek()
-            && slot.is_none_or(|(at, _)| letter.at < at)
+            && slot.is_none_or(|(at, _)| key(letter.at.0, letter.at.1) < at)
         {
             let Reverse(letter) = self.letters.pop()?;
             return Some((letter.at.0, Next::Message { node: letter.node, event: letter.event }));
         }
-        let ((time, _), slot) = self.slots.pop()?;
-        Some((time, Next::Slot(slot)))
+        let (key, slot) = self.slots.pop()?;
+        Some(((key >> 64) as Nanos, Next::Slot(slot)))
     }
 }

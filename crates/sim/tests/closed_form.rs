@@ -5,6 +5,7 @@
 mod farms;
 
 use crosswind_schema::experiment::Order;
+use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Options};
 use farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
@@ -106,12 +107,12 @@ fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
     let chunk = 512.0 * 1024.0 / 1e6;
     let spots = [
         Spot { send: Some(1.0), ..root(0.0) },
-        Spot { ir_send: 0.01, ..below(0, 1.0, 1.0) },
-        Spot { ir_send: 0.02, ..below(0, 1.0, 1.0) },
+        Spot { ir_send: 0.01, ..below(0, 2.0, 1.0) },
+        Spot { ir_send: 0.02, ..below(0, 2.0, 1.0) },
     ];
+    let tasks = Tasks { count: 4, size_mb: Column::Same(0.8), work: Column::Each(vec![2.0, 1.0, 1.0, 1.0]) };
     let options = Options { trace: true, ..Options::default() };
-    let outcome =
-        run_with(&platform(&spots), &same(4, 0.8, 1.0), way(Order::Interference, Ports::Multi, Some(1)), 0.0, options);
+    let outcome = run_with(&platform(&spots), &tasks, way(Order::Interference, Ports::Multi, Some(1)), 0.0, options);
     let trace = outcome.trace.unwrap();
     let sends: Vec<(u32, u64, f64)> = (0..trace.len())
         .filter(|&row| trace.kind[row] == Activity::Send)

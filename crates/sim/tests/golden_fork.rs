@@ -35,6 +35,7 @@ const TASKS: u64 = 40_000;
 
 #[test]
 fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
+    let mut wrong = Vec::new();
     for (row, platform) in [table_4(ROW_5, ROW_7), table_4(ROW_6, ROW_8)].iter().enumerate() {
         for (size, work) in grid() {
             let tasks = same(TASKS, size, work);
@@ -53,7 +54,68 @@ fn every_order_reaches_its_steady_state_on_table_4_within_one_per_cent() {
             ] {
                 let reached = run(platform, &tasks, way(order, ports, None)).steady_tasks_per_s;
                 let off = reached / expected - 1.0;
-                assert!(off.abs() < 0.01, "({size}, {work}), row {}, {order:?} {ports:?}: {off:+.4}", row + 7);
+                if off.abs() >= 0.01 {
+                    wrong.push(format!("({size}, {work}), row {}, {order:?} {ports:?}: {off:+.4}", row + 7));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn only_the_ratios_of_a_task_to_the_platform_count() {
+    // (2, 1) and (10, 5). Chunks do not scale, and times are whole nanoseconds: now and then another child is a little first.
+    for platform in [table_4(ROW_5, ROW_7), table_4(ROW_6, ROW_8)] {
+        for ports in [Ports::Single, Ports::Multi] {
+            for order in Order::ALL {
+                let small = run(&platform, &same(TASKS, 2.0, 1.0), way(order, ports, Some(3))).makespan_s;
+                let large = run(&platform, &same(TASKS, 10.0, 5.0), way(order, ports, Some(3))).makespan_s;
+                let off = 5.0 * small / large - 1.0;
+                assert!(off.abs() < if ports == Ports::Single { 1e-4 } else { 1e-3 }, "{order:?} {ports:?}: {off:+.6}");
+            }
+        }
+    }
+}
+
+/// Steady throughput over that of the root alone.
+fn gain(platform: &Platform, (size, work): (f64, f64), order: Order, ports: Ports) -> f64 {
+    run(platform, &same(20_000, size, work), way(order, ports, None)).steady_tasks_per_s / (9.057 / work)
+}
+
+#[test]
+fn many_ports_are_best_one_port_beats_arrival_and_the_root_alone_wins_only_with_ten_mb_and_one_diagonal() {
+    // K-9, in the steady state: in a run of 1000 tasks the last ones at slow Tenn decide. With row 8: the links of row 5 are
+    // faster alone than the send limit lets all together be, so there one port has the advantage (docs/papers).
+    let platform = table_4(ROW_6, ROW_8);
+    for case in grid() {
+        let multi = gain(&platform, case, Order::Interference, Ports::Multi);
+        let single = gain(&platform, case, Order::Interference, Ports::Single);
+        let bandwidth = gain(&platform, case, Order::Bandwidth, Ports::Single);
+        let arrival = gain(&platform, case, Order::Arrival, Ports::Single);
+        assert!(multi >= 0.995 * single, "{case:?}: {multi} and {single}");
+        assert!(single >= 0.998 * bandwidth, "{case:?}: {single} and {bandwidth}");
+        assert!(bandwidth > arrival, "{case:?}: {bandwidth} and {arrival}");
+        assert_eq!(single > 1.001, case != (10.0, 1.0), "{case:?}: {single}");
+    }
+}
+
+#[test]
+fn a_child_that_costs_as_much_as_it_brings_gets_nothing() {
+    // K-10: IR_s Z C >= 1 for all six with 10 MB and 1 diagonal, for some with (5, 1) and (10, 3), for none with (2, 3).
+    for (ir_send, links) in [(ROW_7, ROW_5), (ROW_8, ROW_6)] {
+        let platform = table_4(links, ir_send);
+        for (size, work) in grid() {
+            for ports in [Ports::Single, Ports::Multi] {
+                let outcome = run(&platform, &same(2000, size, work), way(Order::Interference, ports, None));
+                for child in 0..6 {
+                    let never = ir_send[child] * size * 9.057 / work >= 1.0;
+                    if never {
+                        assert_eq!(outcome.nodes[child + 1].received_mb, 0.0);
+                    }
+                }
+                let all_never = (0..6).all(|child| ir_send[child] * size * 9.057 / work >= 1.0);
+                assert_eq!(outcome.nodes[0].tasks == 2000, all_never, "({size}, {work})");
             }
         }
     }

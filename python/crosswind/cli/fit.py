@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -54,7 +55,7 @@ def fit(
         if len(measurements) > 1 or platform:
             message = f"{traces[0]} is a trace; it is fitted alone, and calibrates the platform of its own run"
             raise DescriptionError(message, "argument", "one trace, or measurements")
-        _fit_trace(Trace.load(traces[0]), out, seed, json)
+        _fit_trace(Trace.load(traces[0]), out, json)
         return
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
     for one in fits:
@@ -75,10 +76,10 @@ def fit(
             print_fit(one)
 
 
-def _fit_trace(trace: Any, out: Path | None, seed: int, json: bool) -> None:
+def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
     from crosswind.model.traced import fit_trace
 
-    found = fit_trace(trace, seed)
+    found = fit_trace(trace)
     tell_warnings(found.warnings)
     if out:
         notes = "".join(f"\n{w['message']}" for w in found.warnings)
@@ -91,7 +92,8 @@ def _fit_trace(trace: Any, out: Path | None, seed: int, json: bool) -> None:
     columns += [("direction", "left"), ("peer", "left"), ("IR s/MB", "right"), ("95 %", "right")]
     rows = []
     for node in found.nodes:
-        head = [node.name, str(node.tasks), f"{node.compute_per_s:.6g}", f"{node.receive_mb_per_s:.6g}"]
+        rates = (node.compute_per_s, node.receive_mb_per_s)
+        head = [node.name, str(node.tasks), *(f"{one:.6g}" if math.isfinite(one) else "-" for one in rates)]
         for rate in node.rates or (None,):
             cells = ["", "", "", ""]
             if rate is not None:

@@ -5,8 +5,8 @@ Each task that a node computed is one observation. While it computed for `d` sec
 
     work = C (d - IR_r R - sum_i IR_s(i) S_i)
 
-which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals by bootstrap over blocks of
-consecutive tasks. Not a measurement: nobody varied the rates on purpose, and `fit_trace` says where they varied too
+which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals from residuals summed over blocks
+of consecutive tasks (cluster-robust covariance, delta method). Not a measurement: nobody varied the rates on purpose, and `fit_trace` says where they varied too
 little to tell anything.
 """
 
@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy import stats
 
 from crosswind.errors import DescriptionError
 from crosswind.model.trust import Told, warning
@@ -31,8 +32,7 @@ Floats = NDArray[np.float64]
 FEWEST_TASKS = 12
 """With fewer on a node, only its mean rate is told."""
 BLOCKS = 24
-"""Blocks of consecutive tasks that the bootstrap draws from, at most."""
-DRAWS = 400
+"""Blocks of consecutive tasks, at most."""
 LEAST_SPREAD = 0.02
 """Standard deviation of (MB moved / s), as a part of its largest value, below which a rate cannot be told apart."""
 
@@ -147,15 +147,13 @@ class TraceFit(Tabular):
         return as_html_table(f"{self.trace.header['experiment']}: what the trace tells", self._rows())
 
 
-def fit_trace(trace: Trace, seed: int = 0) -> TraceFit:
+def fit_trace(trace: Trace) -> TraceFit:
     """Fit rates to what the nodes of a run noted.
 
     Parameters
     ----------
     trace : Trace
         Of a run on `local`, or on `sim`, where it gives back the platform that was simulated.
-    seed : int
-        Of the bootstraps: same seed, same figures.
 
     Returns
     -------
@@ -182,7 +180,7 @@ def fit_trace(trace: Trace, seed: int = 0) -> TraceFit:
     for name, parent in parents.items():
         moved = [("receive", parent, transfers[name])] if parent is not None else []
         moved += [("send", child, transfers[child]) for child in children[name]]
-        nodes.append(_fit_node(trace, name, [m for m in moved if m[2][0].size], transfers[name], seed))
+        nodes.append(_fit_node(trace, name, [m for m in moved if m[2][0].size], transfers[name]))
         untold += [f"{name} {rate.direction} {rate.peer}" for rate in nodes[-1].rates if not rate.known]
     if not any(np.isfinite(node.compute_per_s) for node in nodes):
         hint = "`crosswind measure` measures interference; a run with a workload whose work is known tells it too"
@@ -214,11 +212,7 @@ def _transfers(trace: Trace, child: str) -> tuple[Floats, Floats, Floats]:
 
 
 def _fit_node(
-    trace: Trace,
-    name: str,
-    moved: list[tuple[str, str, tuple[Floats, Floats, Floats]]],
-    own: tuple[Floats, ...],
-    seed: int,
+    trace: Trace, name: str, moved: list[tuple[str, str, tuple[Floats, Floats, Floats]]], own: tuple[Floats, ...]
 ) -> NodeFit:
     computed = trace.of_kind("compute")
     ours = computed.filter(pc.equal(computed["node"], pa.scalar(name))).sort_by("start_s")
@@ -229,7 +223,7 @@ def _fit_node(
     amounts = [_within(transfer, start, end) for _, _, transfer in moved]
     told = [_varies(amount / seconds) if seconds.size >= FEWEST_TASKS else False for amount in amounts]
     design = np.column_stack([seconds, *(amount for amount, tells in zip(amounts, told, strict=True) if tells)])
-    compute, irs, intervals = _solve(design, work, seed) if work.size else (float("nan"), [], [])
+    compute, irs, intervals = _solve(design, work) if work.size > 1 else (float("nan"), [], [])
     found = iter(zip(irs, intervals, strict=True))
     rates = []
     for (direction, peer, _), tells in zip(moved, told, strict=True):
@@ -254,21 +248,21 @@ def _varies(rate: Floats) -> bool:
     return bool(rate.max() > 0 and rate.std() > LEAST_SPREAD * rate.max())
 
 
-def _solve(design: Floats, work: Floats, seed: int) -> tuple[float, list[float], list[tuple[float, float]]]:
+def _solve(design: Floats, work: Floats) -> tuple[float, list[float], list[tuple[float, float]]]:
     """Return the compute rate, and each interference rate with its interval."""
-
-    def solved(rows: NDArray[np.int64]) -> Floats:
-        coefficients = np.linalg.lstsq(design[rows], work[rows], rcond=None)[0].astype(np.float64)
-        return np.concatenate([coefficients[:1], -coefficients[1:] / coefficients[0]])
-
-    everything = np.arange(work.size)
-    best = solved(everything)
-    blocks = np.array_split(everything, min(BLOCKS, work.size))
-    random = np.random.default_rng(seed)
-    drawn = [
-        solved(np.concatenate([blocks[k] for k in random.integers(len(blocks), size=len(blocks))]))
-        for _ in range(DRAWS)
-    ]
-    low, high = np.percentile(np.array(drawn), [2.5, 97.5], axis=0)
-    intervals = [(float(a), float(b)) for a, b in zip(low[1:], high[1:], strict=True)]
-    return float(best[0]), [float(ir) for ir in best[1:]], intervals
+    coefficients = np.linalg.lstsq(design, work, rcond=None)[0].astype(np.float64)
+    compute, irs = float(coefficients[0]), -coefficients[1:] / coefficients[0]
+    left = work - design @ coefficients
+    blocks = np.array_split(np.arange(work.size), min(BLOCKS, work.size))
+    # Neighbouring tasks share what disturbed them, so that residuals are summed over blocks before they are squared.
+    scores = np.array([design[rows].T @ left[rows] for rows in blocks])
+    bread = np.linalg.pinv(design.T @ design)
+    covariance = bread @ scores.T @ scores @ bread * len(blocks) / (len(blocks) - 1)
+    wide = float(stats.t.ppf(0.975, len(blocks) - 1))
+    intervals = []
+    for k, ir in enumerate(irs, 1):
+        gradient = np.zeros(coefficients.size)
+        gradient[0], gradient[k] = -ir / compute, -1.0 / compute
+        half = wide * float(np.sqrt(max(gradient @ covariance @ gradient, 0.0)))
+        intervals.append((float(ir) - half, float(ir) + half))
+    return compute, [float(ir) for ir in irs], intervals

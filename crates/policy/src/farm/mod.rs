@@ -11,11 +11,13 @@
 //! | `single`, `multi` | which send begins, with one port and with many? |
 //! | `order/` | who is served next? |
 //! | `waiting`, `ranking`, `queue` | who and what is waiting? |
+//! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | `settings` | what does a node know of itself and its children? |
 
 mod buffer;
+mod demand;
 mod event;
 mod ledger;
 mod multi;

@@ -1,6 +1,6 @@
 //! Several sends at once, up to the send limit.
 //!
-//! In order of preference children get their whole receive limit until the send limit is used up; the last one gets what
+//! In order of preference children get their whole pace (their receive limit, or less: see `demand`) until the send limit is used up; the last one gets what
 //! is left of it. Who asks and is preferred takes its share from those least preferred: the last is slowed, and one that
 //! is left with nothing is held at the end of its chunk. What becomes free goes first to the one that was slowed, then to
 //! those held and those waiting. A child gets one task at a time.
@@ -102,8 +102,8 @@ impl Node {
         }
         let Some((_, last)) = self.multi.running.first() else { return };
         let state = &mut self.children[last as usize];
-        let more = (state.receive_limit - state.share).min(self.multi.room);
-        if more > NOTHING * state.receive_limit {
+        let more = (state.pace - state.share).min(self.multi.room);
+        if more > NOTHING * state.pace {
             state.share += more;
             self.multi.room -= more;
             commands.push(Command::Limit { child: last, limit_mb_per_s: limit(state.share, state.receive_limit) });
@@ -112,7 +112,7 @@ impl Node {
 
     /// A share for a candidate: what is free, then what those who are less preferred have.
     fn make_room(&mut self, candidate: (f64, Child), commands: &mut Vec<Command>) -> f64 {
-        let wanted = self.children[candidate.1 as usize].receive_limit;
+        let wanted = self.children[candidate.1 as usize].pace;
         let mut share = 0.0;
         if self.multi.is_free() {
             share = wanted.min(self.multi.room);

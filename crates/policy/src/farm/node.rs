@@ -29,7 +29,8 @@ use super::waiting::{ChildState, Transfer, Waiting};
 /// assert_eq!(commands, [Command::Compute { task: 0 }]);
 ///
 /// commands.clear();
-/// root.handle(Event::Joined { child: ChildSettings { key: Some(1.0), receive_limit_mb_per_s: 10.0 } }, &mut commands);
+/// let child = ChildSettings { key: Some(1.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0 };
+/// root.handle(Event::Joined { child }, &mut commands);
 /// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
 /// assert_eq!(commands, [Command::Send { child: 0, task: 1, limit_mb_per_s: None }]);
 /// ```

@@ -6,6 +6,7 @@ use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
 use super::buffer;
+use super::demand::Demand;
 use super::order::{self, Candidate, Rule};
 
 /// A task of mean size and work: what orders and buffers reckon with.
@@ -71,6 +72,9 @@ pub struct ChildSettings {
     pub key: Option<f64>,
     /// Most MB/s that it receives.
     pub receive_limit_mb_per_s: f64,
+    /// MB/s at which it is sent to among others, at most the receive limit: no faster than it can use the tasks, where
+    /// the send limit is scarce. Used with several ports.
+    pub pace_mb_per_s: f64,
 }
 
 /// What a node knows.
@@ -100,11 +104,17 @@ impl Settings {
     /// Of every node of a platform, in the platform's order. Children are numbered as in `tree.children`.
     #[must_use]
     pub fn of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>) -> Vec<Self> {
-        let places = buffer::places(platform, tree, wishes);
+        let demand = Demand::of(platform, tree, wishes);
+        let places = buffer::places(platform, tree, wishes, &demand);
         (0..platform.nodes.len())
             .map(|n| {
                 let node = &platform.nodes[n];
                 let children = tree.children(n as u32);
+                let paces = demand.paces(platform, tree, wishes, n as u32);
+                let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
+                    let child = Self::child(platform, tree, wishes, c);
+                    ChildSettings { pace_mb_per_s: pace_mb_per_s.min(child.receive_limit_mb_per_s), ..child }
+                });
                 Self {
                     root: n as u32 == tree.root,
                     computes: node.compute_per_s.get() > 0.0,
@@ -114,7 +124,7 @@ impl Settings {
                     rule: order::rule(wishes.order),
                     returns: wishes.returns,
                     recovers: wishes.recovers,
-                    children: children.iter().map(|&c| Self::child(platform, tree, wishes, c)).collect(),
+                    children: known.collect(),
                 }
             })
             .collect()
@@ -136,13 +146,14 @@ impl Settings {
         }
     }
 
-    /// Of a child as its parent knows it.
+    /// Of a child as its parent knows it, sent to as fast as its link goes.
     #[must_use]
     pub fn child(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, child: u32) -> ChildSettings {
         let candidate = candidate(platform, tree, wishes, child);
         ChildSettings {
             key: order::key(wishes.order, &candidate),
             receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
+            pace_mb_per_s: candidate.receive_limit_mb_per_s,
         }
     }
 }

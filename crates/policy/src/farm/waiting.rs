@@ -33,6 +33,8 @@ pub(crate) struct ChildState {
     /// Tasks that began to leave.
     begun: u64,
     pub receive_limit: f64,
+    /// MB/s that it gets among others.
+    pub pace: f64,
     /// Several ports only, as all below.
     pub transfer: Transfer,
     pub task: TaskId,
@@ -50,6 +52,7 @@ impl ChildState {
             requests: 0,
             begun: 0,
             receive_limit: settings.receive_limit_mb_per_s,
+            pace: settings.pace_mb_per_s,
             transfer: Transfer::None,
             task: 0,
             rank: 0.0,

@@ -1,0 +1,81 @@
+//! How many tasks per second each node's subtree can use, by what is known of the platform.
+//!
+//! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, at most what the link carries
+//! (interference-aware-scheduling, section 3.2), without limits of the ports: an estimate from above. With planned rates,
+//! those. Buffers and the pace of several sends at once follow from it.
+
+use crosswind_schema::units::Quantity;
+use crosswind_schema::{Platform, Tree};
+
+use super::order;
+use super::settings::{Wishes, candidate};
+
+/// What each node can use, in the platform's order.
+#[derive(Clone, Debug)]
+pub(crate) struct Demand {
+    /// Tasks per second.
+    pub uses: Vec<f64>,
+    /// Tasks per second while it receives nothing: how fast its buffer empties. No more than twice what its link carries,
+    /// which could not fill it.
+    pub empties: Vec<f64>,
+    /// Whether its parent ever serves it.
+    pub served: Vec<bool>,
+    /// Tasks per second that its link carries.
+    pub link: Vec<f64>,
+    /// Its key in the parent's order; infinite where it is never served.
+    pub key: Vec<f64>,
+}
+
+impl Demand {
+    pub fn of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>) -> Self {
+        let count = platform.nodes.len();
+        let (size, work) = (wishes.task.size_mb, wishes.task.work);
+        let mut demand = Self {
+            uses: vec![0.0; count],
+            empties: vec![0.0; count],
+            served: vec![false; count],
+            link: platform
+                .nodes
+                .iter()
+                .map(|node| node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size)
+                .collect(),
+            key: vec![f64::INFINITY; count],
+        };
+        let mut below = vec![0.0f64; count];
+        for &node in tree.order.iter().rev() {
+            let n = node as usize;
+            let own = platform.nodes[n].compute_per_s.get() / work;
+            let rho = platform.nodes[n].ir_receive_s_per_mb.get() * size * own;
+            demand.uses[n] = ((own + below[n]) / (1.0 + rho)).min(demand.link[n]);
+            demand.empties[n] = (own + below[n]).min(2.0 * demand.link[n]);
+            if node == tree.root {
+                continue;
+            }
+            let candidate = candidate(platform, tree, wishes, node);
+            if let Some(planned) = wishes.planned_tasks_per_s {
+                demand.uses[n] = demand.uses[n].min(planned[n]);
+            }
+            if let Some(key) = order::key(wishes.order, &candidate).filter(|_| demand.uses[n] > 0.0) {
+                (demand.served[n], demand.key[n]) = (true, key);
+                below[tree.parent[n] as usize] += demand.uses[n] * (1.0 - candidate.cost()).max(0.0);
+            }
+        }
+        demand
+    }
+
+    /// MB/s at which each child is sent to where several are at once: its receive limit, or if all of those do not fit
+    /// into the send limit, what it can use and its part of what is then left.
+    ///
+    /// A preferred child that is sent to faster than it can use the tasks fills its buffer, and while it needs nothing the
+    /// others may not be able to take the whole limit: bursts waste the port.
+    pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, node: u32) -> Vec<f64> {
+        let size = wishes.task.size_mb;
+        let children = tree.children(node);
+        let served = || children.iter().map(|&c| c as usize).filter(|&c| self.served[c]);
+        let limit = platform.nodes[node as usize].send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size;
+        let all: f64 = served().map(|c| self.link[c]).sum();
+        let used: f64 = served().map(|c| self.uses[c]).sum();
+        let part = if all > limit { (limit / used).max(1.0) } else { f64::INFINITY };
+        children.iter().map(|&c| size * self.link[c as usize].min(self.uses[c as usize] * part)).collect()
+    }
+}
