@@ -13,7 +13,7 @@ use crate::door::Door;
 use crate::error::LiveError;
 use crate::executor::Maker;
 use crate::link::Link;
-use crate::linux::{Bell, now_ns};
+use crate::linux::{self, Bell, now_ns};
 use crate::payload::Spool;
 use crate::settings::Work;
 use crate::station::{Station, Up};
@@ -98,15 +98,19 @@ pub fn run_agent(
         None => None,
     };
     let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
+    let watch_input = config.watch_input;
+    let still = || !watch_input || !linux::input_has_ended();
     let mut again = false;
     loop {
-        let welcome = match dial(&config.parent, &config.name, &config.about, &config.token, patience) {
+        let welcome = match dial(&config.parent, &config.name, &config.about, &config.token, patience, &still) {
             Ok(welcome) => welcome,
             // A parent that has not noticed yet that we were lost says that we are here already.
             Err(LiveError::Refused { why, .. }) if again && why.contains("here already") => {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;
             }
+            // Whoever started this is gone.
+            Err(LiveError::Interrupted) => return Ok(()),
             Err(error) => return Err(error),
         };
         match serve(&mut config, welcome, door.as_mut(), workshop)? {

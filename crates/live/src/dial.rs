@@ -23,16 +23,21 @@ pub(crate) struct Welcome {
     pub rest: Vec<u8>,
 }
 
-/// Reaches the parent and is let in; tries again until the time is over where nobody listens yet.
+/// Reaches the parent and is let in; tries again until the time is over where nobody listens yet,
+/// as long as it is `still` wanted.
 pub(crate) fn dial(
     address: &str,
     name: &str,
     about: &str,
     token: &Token,
     patience: Duration,
+    still: &dyn Fn() -> bool,
 ) -> Result<Welcome, LiveError> {
     let until = Instant::now() + patience;
     loop {
+        if !still() {
+            return Err(LiveError::Interrupted);
+        }
         match connect(address, until) {
             Ok(stream) => match enter(stream, address, name, about, token, until) {
                 // A parent that ends while we stand at its door may be one that starts again.

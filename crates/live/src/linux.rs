@@ -235,6 +235,13 @@ pub fn input_ended() -> bool {
     }
 }
 
+/// Whether the input has ended by now; does not wait.
+#[must_use]
+pub fn input_has_ended() -> bool {
+    let mut watched = [watch(0, true, false)];
+    wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended()
+}
+
 fn waiting_input() -> bool {
     let mut watched = [watch(0, true, false)];
     wait(&mut watched, Some(0)).is_ok() && watched[0].revents & libc::POLLIN != 0
