@@ -102,7 +102,12 @@ def end_with_parent() -> None: ...
 # crates/sim
 
 def simulate(
-    platform: Platform, experiment: str, *, tasks_csv: bytes | None = None, trace: bool = False
+    platform: Platform,
+    experiment: str,
+    *,
+    tasks_csv: bytes | None = None,
+    trace: bool = False,
+    progress: Callable[[int], object] | None = None,
 ) -> tuple[str, dict[str, bytes] | None]: ...
 
 # crates/live

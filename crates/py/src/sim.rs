@@ -117,20 +117,26 @@ fn columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyDict>> 
 }
 
 /// Simulates one point of an experiment: its entry of `runs.json` as JSON, and the columns of its trace.
+///
+/// `progress` is called now and then with the tasks done, on the calling thread; what it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (platform, experiment, *, tasks_csv = None, trace = false))]
+#[pyo3(signature = (platform, experiment, *, tasks_csv = None, trace = false, progress = None))]
 fn simulate<'py>(
     py: Python<'py>,
     platform: &Bound<'py, PyPlatform>,
     experiment: &str,
     tasks_csv: Option<&[u8]>,
     trace: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
     let platform = &platform.get().0;
     let mut raised = None;
-    let mut watch = |_| {
-        let signals = Python::attach(|py| py.check_signals());
-        signals.map_err(|error| raised = Some(error)).is_ok()
+    let mut watch = |done: u64| {
+        let told = Python::attach(|py| {
+            py.check_signals()?;
+            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
+        });
+        told.map_err(|error| raised = Some(error)).is_ok()
     };
     let done = py.detach(|| simulated(platform, experiment.as_bytes(), tasks_csv, trace, &mut watch));
     if let Some(error) = raised {

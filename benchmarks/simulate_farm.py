@@ -1,0 +1,273 @@
+"""Claim: a farm is simulated as fast as events can be handled, with the same makespan as by other simulators.
+
+The same farms by Crosswind from Python, by Crosswind without Python, by the crate simcore and by SimPy, each in a fresh
+process on one CPU, in shuffled order, interference on and off. The peers know one port and arrival order only: that is
+what is compared with them. Building a platform and drawing tasks is not timed, for anybody.
+
+    python benchmarks/simulate_farm.py [repetitions]
+
+SimGrid is not run here. Seen on a machine like this one, interference off: fork 0.18 s, tree 10.6 s (18 s with
+interference), star 9,000 tasks/s.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+import record
+
+HERE = Path(__file__).parent
+PACKAGE = HERE / "simcore_farm"
+BINARY = PACKAGE / "target" / "release" / "simcore-farm"
+PLACES = 2
+
+# Case -> tasks, task size and work, ports; and below, who can do it.
+CASES = {
+    "fork": (100_000, 2.0, 5.0),
+    "fork-off": (100_000, 2.0, 5.0),
+    "tree": (1_000_000, 2.0, 5.0),
+    "tree-off": (1_000_000, 2.0, 5.0),
+}
+ONLY_OURS = ["star", "million"]
+CLAIMS = {"fork": 0.010, "tree": 0.9, "star": 1.0, "million": 60.0}
+
+
+def platform_toml(case: str) -> bytes:
+    """The platform of a case, as the Rust package builds it."""
+    return subprocess.run([BINARY, "platform", case, "1"], check=True, capture_output=True).stdout
+
+
+def by_simpy(case: str) -> tuple[float, float, list[int]]:
+    """Seconds, makespan and tasks per node of a farm written for SimPy: a process per processor and per port."""
+    import simpy
+
+    from crosswind import _core
+
+    tasks, size, work = CASES[case]
+    described = json.loads(_core.Platform.from_toml(platform_toml(case)).to_json())["node"]
+    number = {node["name"]: n for n, node in enumerate(described)}
+    parent = [number.get(node.get("parent", ""), -1) for node in described]
+    interferes = not case.endswith("-off")
+    start = time.perf_counter()
+    env = simpy.Environment()
+    nodes = [Node(node["compute_per_s"]) for node in described]
+    inner = set(parent)
+
+    def message(n: int, kind: str, child: int, count: int) -> None:
+        inbox.append((n, kind, child, count))
+
+    inbox: deque[tuple[int, str, int, int]] = deque()
+    dirty: list[int] = []
+
+    def settle(n: int) -> None:
+        node = nodes[n]
+        node.remaining -= node.rate * (env.now - node.since)
+        node.since = env.now
+        dirty.append(n)
+
+    def losses(n: int, child: int, rate: float) -> None:
+        settle(n)
+        settle(child)
+        nodes[n].send_loss = described[child]["ir_send_s_per_mb"] * rate
+        nodes[child].receive_loss = described[child]["ir_receive_s_per_mb"] * rate
+
+    def sent(n: int, child: int) -> None:
+        nodes[n].sending = -1
+        if interferes:
+            losses(n, child, 0.0)
+        go_on(n)
+        message(child, "arrived", child, 1)
+        instant()
+
+    def computed(n: int, generation: int) -> None:
+        node = nodes[n]
+        if node.generation != generation:
+            return  # its rate has changed since
+        settle(n)
+        node.computing = False
+        node.done += 1
+        go_on(n)
+        instant()
+
+    def later(delay: float, call, *arguments) -> None:
+        env.timeout(delay).callbacks.append(lambda _: call(*arguments))
+
+    def go_on(n: int) -> None:
+        node = nodes[n]
+        if not node.computing and node.ready:
+            node.ready -= 1
+            node.computing = True
+            settle(n)
+            node.remaining = work
+            node.fresh = True
+        if n in inner and node.sending < 0 and node.ready and node.line:
+            child = node.line.popleft()
+            node.ready -= 1
+            node.sending = child
+            link = described[child]["receive_limit_mb_per_s"]
+            if interferes:
+                losses(n, child, link)
+            later(size / link, sent, n, child)
+        held = node.asked + node.ready + (node.sending >= 0)
+        if parent[n] >= 0 and held < PLACES:
+            node.asked += PLACES - held
+            message(parent[n], "asked", n, PLACES - held)
+
+    def instant() -> None:
+        while inbox:
+            n, kind, child, count = inbox.popleft()
+            if kind == "asked":
+                nodes[n].line.extend([child] * count)
+            else:
+                nodes[n].asked -= 1
+                nodes[n].ready += 1
+            go_on(n)
+        while dirty:
+            n = dirty.pop()
+            node = nodes[n]
+            rate = described[n]["compute_per_s"] * max(0.0, 1.0 - node.send_loss - node.receive_loss)
+            if node.computing and (rate != node.rate or node.fresh):
+                node.fresh = False
+                node.generation += 1
+                if rate > 0.0:
+                    later(max(0.0, node.remaining / rate), computed, n, node.generation)
+            node.rate = rate
+
+    for n in range(len(nodes)):
+        go_on(n)
+    instant()
+    nodes[number[described[0]["name"]]].ready = tasks
+    go_on(0)
+    instant()
+    env.run()
+    last = max(node.since for node in nodes if node.done)
+    return time.perf_counter() - start, last, [node.done for node in nodes[:7]]
+
+
+class Node:
+    """What the farm for SimPy keeps of a node."""
+
+    __slots__ = (
+        "asked",
+        "computing",
+        "done",
+        "fresh",
+        "generation",
+        "line",
+        "rate",
+        "ready",
+        "receive_loss",
+        "remaining",
+        "send_loss",
+        "sending",
+        "since",
+    )
+
+    def __init__(self, rate: float) -> None:
+        self.asked = self.ready = self.done = self.generation = 0
+        self.computing = self.fresh = False
+        self.sending = -1
+        self.line: deque[int] = deque()
+        self.rate = rate
+        self.remaining = self.since = self.send_loss = self.receive_loss = 0.0
+
+
+def from_python(case: str) -> tuple[float, float, list[int]]:
+    """Seconds, makespan and tasks per node of the same farm through the binding."""
+    from crosswind import _core
+
+    tasks, size, work = CASES[case]
+    platform = _core.Platform.from_toml(platform_toml(case))
+    point = {
+        "schema_version": 1,
+        "name": case,
+        "platform": "platform.toml",
+        "workload": {"kind": "farm", "tasks": tasks, "task_size_mb": size, "task_work": work},
+        "policy": {"order": "arrival", "ports": "single", "buffer_tasks": PLACES},
+    }
+    text = json.dumps(point)
+    start = time.perf_counter()
+    summary, _ = _core.simulate(platform, text)
+    taken = time.perf_counter() - start
+    run = json.loads(summary)
+    return taken, run["makespan_s"], [node["tasks"] for node in run["nodes"][:7]]
+
+
+def one(who: str, case: str) -> None:
+    """Run once and print what it took."""
+    record.pin_to_one_core()
+    taken, makespan, tasks = {"simpy": by_simpy, "python": from_python}[who](case)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+    print(json.dumps({"time_s": taken, "makespan_s": makespan, "tasks": tasks, "peak_mb": peak}))
+
+
+def measured(who: str, case: str) -> dict:
+    command = [sys.executable, __file__, "--one", who, case]
+    if who in ("crosswind", "simcore"):
+        command = [str(BINARY), who, case]
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def main() -> None:
+    repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    build = ["cargo", "build", "--release", "--quiet", "--manifest-path", str(PACKAGE / "Cargo.toml")]
+    subprocess.run(build, check=True)
+    runs = [(who, case) for case in CASES for who in ("crosswind", "python", "simcore")] * repetitions
+    runs += [("crosswind", "star")] * repetitions + [("crosswind", "million")]
+    runs += [("simpy", case) for case in CASES for _ in range(repetitions if case.startswith("fork") else 1)]
+    random.Random(0).shuffle(runs)
+    found: dict[tuple[str, str], list[dict]] = {}
+    for who, case in runs:
+        found.setdefault((case, who), []).append(measured(who, case))
+    cases = []
+    for case in [*CASES, *ONLY_OURS]:
+        ours = found[case, "crosswind"][0]
+        for who in ("crosswind", "python", "simcore", "simpy"):
+            samples = found.get((case, who))
+            if not samples:
+                continue
+            off = abs(samples[0]["makespan_s"] / ours["makespan_s"] - 1)
+            cases.append(
+                {
+                    "case": case,
+                    "who": who,
+                    "time_s": record.spread([sample["time_s"] for sample in samples]),
+                    "makespan_s": samples[0]["makespan_s"],
+                    "makespan_off": off,
+                    "same_tasks_per_node": samples[0]["tasks"] == ours["tasks"],
+                    "peak_mb": max(sample["peak_mb"] for sample in samples),
+                }
+            )
+            times = cases[-1]["time_s"]
+            print(
+                f"{case:>9} {who:>9}: {times['median']:.4f} s ({times['low']:.4f} to {times['high']:.4f}), "
+                f"makespan {samples[0]['makespan_s']:.9f} s (off by {off:.1e}), {cases[-1]['peak_mb']:.0f} MB"
+            )
+    median = {(row["case"], row["who"]): row["time_s"]["median"] for row in cases}
+    holds = {case: median[case, "crosswind"] < limit for case, limit in CLAIMS.items()}
+    holds["python within 1.2 times of Rust"] = median["tree", "python"] < 1.2 * median["tree", "crosswind"]
+    quoted = {"fork-off": 0.18, "tree-off": 10.6, "tree": 18.0, "star_tasks_per_s": 9000}
+    path = record.write(
+        "simulate_farm",
+        ["simpy"],
+        claim=CLAIMS,
+        holds=holds,
+        simgrid_4_1_quoted_s=quoted,
+        simcore="0.1.0",
+        cases=cases,
+    )
+    print(path)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        one(sys.argv[2], sys.argv[3])
+    else:
+        main()
