@@ -41,7 +41,7 @@ demo: build
 	$(CROSSWIND) fit $(DEMO)/measurement.parquet --out $(DEMO)/platform.toml
 	$(CROSSWIND) plan examples/fork_of_table_4.toml --task-size-mb 2 --task-work 5 --ports single --out $(DEMO)/fork.plan.json
 	$(CROSSWIND) plan $(DEMO)/platform.toml --task-size-mb 10 --task-work 50 --ports multi --out $(DEMO)/measured.plan.json
-	$(CROSSWIND) run examples/fork_graph.toml --out $(DEMO)/study.json --rows 14
+	$(CROSSWIND) run examples/fork_graph.toml --set platform=fork_of_table_4_corrected.toml --out $(DEMO)/study.json --rows 14
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --on sim --out $(DEMO)/predicted.json
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --on local --out $(DEMO)/run.json
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --set policy.order=planned --on local --trace $(DEMO)/trace.parquet --perfetto $(DEMO)/trace.json
