@@ -6,14 +6,18 @@ BIN := $(VENV)/bin
 CROSSWIND := $(BIN)/crosswind
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 DEMO := demo
+HOST := $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
+FUZZ_SECONDS ?= 5
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build demo test test-rust test-python lint schemas bench clean
+.PHONY: help build demo test test-rust test-python test-fuzz fuzz lint schemas bench clean
 
 help:
-	@echo "make demo   measure this machine, fit, plan, and write one HTML report ($(DEMO)/report.html)"
+	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
+	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
 	@echo "make bench  the benchmarks behind the figures in the docs (about 20 minutes; quiet host)"
 
 build: $(VENV)/.built
@@ -37,13 +41,19 @@ demo: build
 	$(CROSSWIND) fit $(DEMO)/measurement.parquet --out $(DEMO)/platform.toml
 	$(CROSSWIND) plan examples/fork_of_table_4.toml --task-size-mb 2 --task-work 5 --ports single --out $(DEMO)/fork.plan.json
 	$(CROSSWIND) plan $(DEMO)/platform.toml --task-size-mb 10 --task-work 50 --ports multi --out $(DEMO)/measured.plan.json
-	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json --out $(DEMO)/report.html --figures $(DEMO)/figures
+	$(CROSSWIND) run examples/fork_graph.toml --set platform=fork_of_table_4_corrected.toml --out $(DEMO)/study.json --rows 14
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --on sim --out $(DEMO)/predicted.json
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --on local --out $(DEMO)/run.json
+	$(CROSSWIND) run examples/fork_graph_emulated.toml --set policy.order=planned --on local --trace $(DEMO)/trace.parquet --perfetto $(DEMO)/trace.json
+	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json \
+	  $(DEMO)/study.json $(DEMO)/predicted.json $(DEMO)/run.json $(DEMO)/trace.parquet --out $(DEMO)/report.html --figures $(DEMO)/figures
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
-test: lint test-rust test-python
+test: lint test-rust test-python test-fuzz
 
 lint: build
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -55,6 +65,21 @@ test-rust:
 test-python: build
 	$(BIN)/python -m pytest
 
+# Every parser against a fuzzer, FUZZ_SECONDS each; what it finds stays in fuzz/corpus, what breaks in fuzz/artifacts.
+# libFuzzer is C++, which nothing else here needs.
+test-fuzz:
+	@if ! command -v c++ >/dev/null; then echo "no C++ compiler: fuzzing is skipped"; else $(MAKE) --no-print-directory fuzz; fi
+
+fuzz:
+	cd fuzz && cargo build --release --quiet --target $(HOST)
+	@mkdir -p fuzz/artifacts && $(PYTHON) fuzz/words.py > fuzz/target/words.dict
+	@for target in $(FUZZ_TARGETS); do \
+	  mkdir -p fuzz/corpus/$$target && echo "fuzzing $$target for $(FUZZ_SECONDS) s" && \
+	  fuzz/target/$(HOST)/release/$$target -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=1024 \
+	    -dict=fuzz/target/words.dict -artifact_prefix=fuzz/artifacts/$$target- fuzz/corpus/$$target fuzz/seeds/$$target \
+	    > fuzz/target/$$target.log 2>&1 || { tail -40 fuzz/target/$$target.log; exit 1; }; \
+	done
+
 # After a change of the Rust types.
 schemas:
 	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test json_schema_files
@@ -63,4 +88,4 @@ bench: build
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) target $(DEMO) python/crosswind/_core*.so
+	rm -rf $(VENV) target fuzz/target fuzz/corpus $(DEMO) python/crosswind/_core*.so

@@ -18,7 +18,8 @@ CRATES = {
     "policy": {"schema"},
     "sim": {"schema", "policy"},
     "measure": {"schema"},
-    "py": {"schema", "model", "policy", "sim", "measure"},
+    "live": {"schema", "policy"},
+    "py": {"schema", "model", "policy", "live", "sim", "measure"},
 }
 # What decides has no clock, no thread and no socket.
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")

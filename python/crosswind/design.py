@@ -1,12 +1,14 @@
 """Which levels come when: shuffled cycles of short blocks, so that slow drift cancels within each cycle.
 
-A cycle of the ladder is 40 % idle, 20 % middle, 40 % top: ends carry a slope's information, the middle shows a bend.
-Every tenth cycle has 1/4 and 3/4 besides, for lack of fit. Blocks last 0.1 s or 20 round trips; the first 30 ms are
-left to TCP to settle. Each channel has cycles of its own, the channels taking turns, so that all of them see the same
-drift.
+A pass of the ladder is 40 % idle, 20 % middle, 40 % top, shuffled: ends carry a slope's information, the middle shows a
+bend. Blocks last 40 ms or 20 round trips; the first 10 ms are left to TCP to settle. A cycle is one pass of long blocks
+or several of short ones: cycles are what an interval exchanges, so one must outlast most of what disturbs the next
+block too. Now and then a cycle has 1/4 and 3/4 besides, for lack of fit. Each channel has cycles of its own, the
+channels taking turns, so that all of them see the same drift.
 
 Source: docs/concepts/prototype.md: per second of measuring this design gave 3 to 10 times the precision of
-ladders with long blocks. It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure.py`).
+ladders with long blocks; docs/decisions/0011-blocks-of-40-ms.md on the length of a block and of a cycle.
+It decides nothing about when to stop (`stopping.py`) and measures nothing (`measure/`).
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ from random import Random
 UNPACED = None
 LADDER = (0.0, 0.0, 0.5, 1.0, 1.0)
 CHECK = (0.25, 0.75)
-CHECK_EVERY = 10
+CHECK_EVERY = 5
 CONTENTION = (0, 1, 2, 4)
 """Loading connections of a contention cycle's blocks; as many idle blocks stand between them."""
 
-BLOCK_S = 0.1
-SETTLE_S = 0.03
+BLOCK_S = 0.04
+SETTLE_S = 0.01
+CONTENDED_BLOCK_S, CONTENDED_SETTLE_S = 0.1, 0.03
+"""Several senders take longer to share a link than one to reach its rate."""
+CYCLE_S = 0.4
 ROUND_TRIPS_PER_BLOCK = 20
 ROUND_TRIPS_TO_SETTLE = 6
 UNITS_PER_BLOCK = 5
@@ -65,8 +70,13 @@ class Timing:
         """One sampling interval covers the used part of a block: less to store, nothing lost."""
         return self.block_s - self.settle_s
 
+    @property
+    def passes(self) -> int:
+        """Passes through the levels that make a cycle of at least `CYCLE_S`."""
+        return max(1, round(CYCLE_S / (len(LADDER) * self.block_s)))
 
-def timing(round_trip_s: float, unit_s: float = 0.0) -> Timing:
+
+def timing(round_trip_s: float, unit_s: float = 0.0, *, contended: bool = False) -> Timing:
     """Return how long blocks must be for this round trip, and for work whose units cannot be cut.
 
     Parameters
@@ -75,16 +85,19 @@ def timing(round_trip_s: float, unit_s: float = 0.0) -> Timing:
         Of the slowest peer, s.
     unit_s : float
         Time that one unit takes, s; 0 where the kernel counts finer than a unit.
+    contended : bool
+        Whether other senders load the peers.
 
     Examples
     --------
     >>> timing(0.0001)
-    Timing(block_s=0.1, settle_s=0.03)
+    Timing(block_s=0.04, settle_s=0.01)
     >>> timing(0.05).block_s
     1.0
     """
-    block_s = max(BLOCK_S, ROUND_TRIPS_PER_BLOCK * round_trip_s, UNITS_PER_BLOCK * unit_s)
-    return Timing(block_s, min(max(SETTLE_S, ROUND_TRIPS_TO_SETTLE * round_trip_s), block_s / 2))
+    least_s, settle_s = (CONTENDED_BLOCK_S, CONTENDED_SETTLE_S) if contended else (BLOCK_S, SETTLE_S)
+    block_s = max(least_s, ROUND_TRIPS_PER_BLOCK * round_trip_s, UNITS_PER_BLOCK * unit_s)
+    return Timing(block_s, min(max(settle_s, ROUND_TRIPS_TO_SETTLE * round_trip_s), block_s / 2))
 
 
 def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
@@ -116,19 +129,24 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     return float(f"{max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale:.2g}")
 
 
-def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random) -> list[Block]:
-    """Return one shuffled cycle of a channel alone, `index` counting that channel's cycles from 0."""
+def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random, passes: int = 1) -> list[Block]:
+    """Return one cycle of a channel alone, each pass shuffled, `index` counting that channel's cycles from 0."""
     with_check = index % CHECK_EVERY == CHECK_EVERY - 1
-    parts = [(part, "ladder") for part in LADDER] + [(part, "check") for part in CHECK if with_check]
-    blocks = [
-        Block(tuple(part * top if i == channel else 0.0 for i, top in enumerate(tops)), phase) for part, phase in parts
-    ]
-    random.shuffle(blocks)
-    return blocks
+    cycle = []
+    for index_of_pass in range(passes):
+        checks = CHECK if with_check and index_of_pass == 0 else ()
+        parts = [(part, "ladder") for part in LADDER] + [(part, "check") for part in checks]
+        blocks = [
+            Block(tuple(part * top if i == channel else 0.0 for i, top in enumerate(tops)), phase)
+            for part, phase in parts
+        ]
+        random.shuffle(blocks)
+        cycle += blocks
+    return cycle
 
 
-def together_cycle(tops: Sequence[float], index: int, random: Random) -> list[Block]:
-    """Return one shuffled cycle of all channels at once: idle, middle and top of all, and one against the others.
+def together_cycle(tops: Sequence[float], index: int, random: Random, passes: int = 1) -> list[Block]:
+    """Return one cycle of all channels at once: idle, middle and top of all, and one against the others.
 
     The mixed blocks (one channel at its top, the others in the middle) keep a plane's columns from being one.
     """
@@ -137,9 +155,12 @@ def together_cycle(tops: Sequence[float], index: int, random: Random) -> list[Bl
     if count > 1:
         chosen = index % count
         parts.append(tuple(1.0 if i == chosen else 0.5 for i in range(count)))
-    blocks = [Block(tuple(p * top for p, top in zip(part, tops, strict=True)), "together") for part in parts]
-    random.shuffle(blocks)
-    return blocks
+    cycle = []
+    for _ in range(passes):
+        blocks = [Block(tuple(p * top for p, top in zip(part, tops, strict=True)), "together") for part in parts]
+        random.shuffle(blocks)
+        cycle += blocks
+    return cycle
 
 
 def contention_cycle(channel: int, channels: int, random: Random) -> list[Block]:

@@ -9,6 +9,7 @@ import argparse
 import os
 import signal
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from crosswind import _core
 
@@ -48,6 +49,37 @@ def serve(
         _core.serve(listen, on_listening, should_stop)
     except KeyboardInterrupt:
         return
+
+
+def greet(address: str) -> dict[str, Any]:
+    """Shake hands with a `crosswind serve`, and leave again.
+
+    Parameters
+    ----------
+    address : str
+        HOST:PORT.
+
+    Returns
+    -------
+    dict
+        `address`, `host` (its own name for itself), `loopback` (whether it runs on this same kernel), `rtt_s` (median
+        round trip, s).
+
+    Raises
+    ------
+    MeasurementError
+        When nobody is there, or it is no Crosswind, or one of another version.
+    AgentLost
+        When it goes away in between.
+
+    Examples
+    --------
+    >>> from crosswind.peer_process import peer_process
+    >>> with peer_process([]) as address:
+    ...     greet(address)["loopback"]
+    True
+    """
+    return _core.greet(address)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

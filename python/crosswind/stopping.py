@@ -15,8 +15,8 @@ from crosswind.measurement import Measurement
 from crosswind.model.interval import slope_interval
 from crosswind.model.points import Estimator, available_is_valid, in_phases, points, samples, time_base
 
-LEAST_CYCLES = 20
-"""Fewer make an interval that is itself too uncertain to stop on."""
+LEAST_CYCLES = 24
+"""Fewer make an interval that is itself too uncertain to stop on: what disturbs a host comes in spells of seconds."""
 GROWTH = 1.05
 """Cycles are this many times more before the question is asked again, so that asking stays cheap in long runs."""
 

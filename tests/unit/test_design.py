@@ -14,10 +14,20 @@ def test_a_ladder_cycle_is_two_fifths_idle_one_fifth_middle_two_fifths_top():
     assert {block.phase for block in blocks} == {"ladder"}
 
 
-def test_every_tenth_cycle_has_the_check_points_besides():
+def test_every_fifth_cycle_has_the_check_points_besides():
     kinds = [Counter(block.phase for block in design.ladder_cycle(0, [8.0], i, Random(i))) for i in range(30)]
-    assert [kind["check"] for kind in kinds] == ([0] * 9 + [2]) * 3
+    assert [kind["check"] for kind in kinds] == ([0] * 4 + [2]) * 6
     assert {kind["ladder"] for kind in kinds} == {5}
+
+
+def test_short_blocks_make_cycles_of_several_passes_each_complete():
+    timing = design.timing(0.0)
+    blocks = design.ladder_cycle(0, [8.0], 0, Random(1), timing.passes)
+    assert len(blocks) * timing.block_s >= design.CYCLE_S
+    size = len(design.LADDER)
+    for start in range(0, len(blocks), size):
+        assert Counter(block.levels[0] / 8.0 for block in blocks[start : start + size]) == Counter(design.LADDER)
+    assert design.timing(0.1).passes == 1
 
 
 def test_orders_differ_from_cycle_to_cycle_and_repeat_with_the_seed():

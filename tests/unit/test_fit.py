@@ -286,3 +286,11 @@ def test_the_whole_fit_covers_the_law_as_often_as_it_says():
     # Of 32 intervals of 95 %, 27 or fewer cover with probability 0.02; of 16, 12 or fewer with 0.007.
     assert covered >= 28
     assert synergy >= 13
+
+
+def test_a_processor_that_is_uneven_with_nobody_else_on_it_is_told():
+    def codes(noise):
+        return {w["code"] for w in fit(synthetic.measurement(cycles=40, noise=noise, drift=0.0)).warnings}
+
+    assert "uneven-speed" in codes(0.08)
+    assert "uneven-speed" not in codes(0.01)

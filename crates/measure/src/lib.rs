@@ -1,7 +1,7 @@
 //! The probe: computes and communicates at the same time on a real machine and counts both.
 //!
 //! It executes; it does not design. Which levels come when, and when enough is known, is decided in
-//! `python/crosswind/measure.py`. It fits nothing either: rows of amounts go out, one per sampling interval.
+//! `python/crosswind/measure/`. It fits nothing either: rows of amounts go out, one per sampling interval.
 //!
 //! - [`kernel`]: what computes. [`flow`]: what moves bytes. [`pacer`]: who keeps the rate.
 //! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.

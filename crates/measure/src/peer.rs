@@ -160,8 +160,9 @@ impl Desk {
     }
 
     fn open(&self, channels: Vec<ChannelSpec>) -> Result<(Reply, (u64, Arc<Session>)), String> {
-        if channels.is_empty() || channels.len() > CHANNELS {
-            return Err(format!("{} channels; 1 to {CHANNELS} are served", channels.len()));
+        // None at all is a caller that only asks who is there.
+        if channels.len() > CHANNELS {
+            return Err(format!("{} channels; at most {CHANNELS} are served", channels.len()));
         }
         for spec in &channels {
             check(spec).map_err(|error| error.to_string())?;
@@ -190,11 +191,15 @@ impl Desk {
         }
         write_frame(&mut stream, &Reply::Done {})?;
         linux::exact_timers();
+        let pacer = spec.paced_there.then(|| {
+            let pacer = Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes);
+            if spec.direction == Direction::Receive { pacer.awake() } else { pacer }
+        });
         let flow = Flow {
             stream: &claim.stream,
             message_bytes: spec.message_bytes as usize,
             wait: Wait::Event,
-            pacer: spec.paced_there.then(|| Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes)),
+            pacer,
             tally: &claim.tally,
         };
         match spec.direction {

@@ -1,7 +1,7 @@
 //! Reads all counters at one instant, from a thread that is not on the computing CPU.
 //!
 //! Time and counters are read together; where that took too long (the sampler was pushed aside in between) they are
-//! read again, since 1 ms lost there would be 1 % of a block of 0.1 s. CPU times come from the threads' clocks, which are
+//! read again, since 1 ms lost there would be 3 % of a block of 40 ms. CPU times come from the threads' clocks, which are
 //! exact to the nanosecond; `/proc/self/task/T/schedstat` gives run delay and switches; `/proc/stat` counts ticks of
 //! 10 ms and is there for its split into user, system, interrupt and steal.
 

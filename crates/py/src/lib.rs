@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod errors;
+mod farm;
 mod measure;
 mod model;
 mod schema;
@@ -16,5 +17,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     schema::register(module)?;
     model::register(module)?;
     sim::register(module)?;
-    measure::register(module)
+    measure::register(module)?;
+    farm::register(module)
 }

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crosswind_measure::kernel::{Kernel, Maker};
+use crosswind_measure::link::PeerLink;
 use crosswind_measure::probe::{AMOUNTS, Block, Row};
 use crosswind_measure::{Config, MeasureError, Probe, linux, peer};
 use pyo3::prelude::*;
@@ -116,12 +117,7 @@ impl PyProbe {
         let Some(probe) = guard.as_ref() else { return Ok(header) };
         let peers = PyList::empty(py);
         for link in probe.peers() {
-            let peer = PyDict::new(py);
-            peer.set_item("address", &link.address)?;
-            peer.set_item("host", &link.host)?;
-            peer.set_item("loopback", link.loopback)?;
-            peer.set_item("rtt_s", link.rtt_s)?;
-            peers.append(peer)?;
+            peers.append(described(py, link)?)?;
         }
         header.set_item("peers", peers)?;
         let in_force = probe.channels().first().map(|channel| channel.in_force()).unwrap_or_default();
@@ -137,6 +133,15 @@ impl PyProbe {
     fn close(&self, py: Python<'_>) {
         py.detach(|| drop(self.lock().take()));
     }
+}
+
+fn described<'py>(py: Python<'py>, link: &PeerLink) -> PyResult<Bound<'py, PyDict>> {
+    let peer = PyDict::new(py);
+    peer.set_item("address", &link.address)?;
+    peer.set_item("host", &link.host)?;
+    peer.set_item("loopback", link.loopback)?;
+    peer.set_item("rtt_s", link.rtt_s)?;
+    Ok(peer)
 }
 
 fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
@@ -180,6 +185,13 @@ fn serve(py: Python<'_>, listen: &str, on_listening: Py<PyAny>, should_stop: Opt
     result.map_err(|error| exception(py, &error))
 }
 
+/// Shakes hands with a peer, opens a session without channels, and leaves: who it is and how far away.
+#[pyfunction]
+fn greet<'py>(py: Python<'py>, address: &str) -> PyResult<Bound<'py, PyDict>> {
+    let link = py.detach(|| PeerLink::open(address, Vec::new())).map_err(|error| exception(py, &error))?;
+    described(py, &link)
+}
+
 /// Ends this process when the thread that started it ends.
 #[pyfunction]
 fn end_with_parent() -> PyResult<()> {
@@ -189,5 +201,6 @@ fn end_with_parent() -> PyResult<()> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProbe>()?;
     module.add_function(wrap_pyfunction!(serve, module)?)?;
+    module.add_function(wrap_pyfunction!(greet, module)?)?;
     module.add_function(wrap_pyfunction!(end_with_parent, module)?)
 }

@@ -96,32 +96,36 @@ impl Tree {
         if let Some(second) = roots.next() {
             return Err(Shape::TwoRoots(root, second));
         }
+        // Counted, then summed to where each node's children end; filled from the back, that becomes where they begin.
         let mut first_child = vec![0u32; count + 1];
         for p in parents.iter().flatten() {
-            first_child[*p as usize + 1] += 1;
+            first_child[*p as usize] += 1;
         }
-        for n in 0..count {
-            first_child[n + 1] += first_child[n];
+        let mut end = 0;
+        for place in &mut first_child {
+            end += *place;
+            *place = end;
         }
-        let mut next = first_child.clone();
         let mut children = vec![0u32; count - 1];
-        for (n, p) in parents.iter().enumerate() {
+        for (n, p) in parents.iter().enumerate().rev() {
             if let Some(p) = p {
-                let place = &mut next[*p as usize];
+                let place = &mut first_child[*p as usize];
+                *place -= 1;
                 children[*place as usize] = n as u32;
-                *place += 1;
             }
         }
         let parent = parents.iter().map(|p| p.unwrap_or(root)).collect();
-        let mut tree = Self { root, parent, order: Vec::with_capacity(count), first_child, children };
-        tree.order.push(root);
+        let mut order = Vec::with_capacity(count);
+        order.push(root);
         let mut at = 0;
-        while at < tree.order.len() {
-            let node = tree.order[at];
-            let (from, to) = (tree.first_child[node as usize], tree.first_child[node as usize + 1]);
-            tree.order.extend_from_slice(&tree.children[from as usize..to as usize]);
+        while at < order.len() {
+            let node: u32 = order[at];
+            for place in first_child[node as usize]..first_child[node as usize + 1] {
+                order.push(children[place as usize]);
+            }
             at += 1;
         }
+        let tree = Self { root, parent, order, first_child, children };
         if tree.order.len() < count {
             return Err(Shape::Cycle(cycle(parents, &tree.order)));
         }

@@ -172,7 +172,8 @@ def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs
 
     with progress_bar() as advance:
         done = run_command(command, inputs, out, progress=advance, **options)
-    tell(f"wrote {out} ({done[0].data['tasks']} results)")
+    failed = sum(event["code"] == "task-failed" for event in done[0].events)
+    tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done
 
 

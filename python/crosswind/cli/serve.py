@@ -1,7 +1,8 @@
-"""`crosswind serve`: the other end of a measurement."""
+"""`crosswind serve`: the other end of a measurement, or a node of a farm."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,18 +17,69 @@ Examples:
     crosswind serve
 
     crosswind serve --listen 192.168.1.7:7117
+
+Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` only where it has children of its own):
+
+    crosswind serve --parent 192.168.1.7:7200 --name Lab3 --token-file token
 """
+
+
+DEFAULT_LISTEN = "127.0.0.1:7117"
 
 
 def serve(
     listen: Annotated[
-        str, typer.Option(help="HOST:PORT; port 0 takes a free one. Off loopback, anybody may measure with you.")
-    ] = "127.0.0.1:7117",
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help=f"Port 0 takes a free one; default {DEFAULT_LISTEN}. Off loopback, anybody may measure with you.",
+        ),
+    ] = None,
+    parent: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Be a node of a farm, below this one.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The node's name in the platform.")] = None,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with what all agents of the farm share, 16 bytes or more.")
+    ] = None,
+    about: Annotated[
+        Path | None,
+        typer.Option(help="File with the rates of a node that the platform does not know: a node of a platform in JSON."),
+    ] = None,
 ) -> None:
-    """Be the other end of a measurement."""
+    """Be the other end of a measurement, or a node of a farm."""
+    if parent is not None:
+        _be_agent(parent, name, token_file, about, listen)
+        return
     from crosswind.serve import serve as serve_forever
 
-    serve_forever(listen, on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"))
+    serve_forever(listen or DEFAULT_LISTEN, on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"))
+
+
+def _be_agent(parent: str, name: str | None, token_file: Path | None, about: Path | None, listen: str | None) -> None:
+    from crosswind.errors import DescriptionError
+    from crosswind.run.agent import be_agent
+
+    if name is None or token_file is None:
+        missing = "--name" if name is None else "--token-file"
+        raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
+    be_agent(
+        parent,
+        name,
+        _text(token_file, "--token-file"),
+        listen=listen,
+        about=_text(about, "--about") if about is not None else "",
+        on_listening=lambda address: tell(f"children knock at {address}"),
+    )
+
+
+def _text(path: Path, option: str) -> str:
+    from crosswind.errors import DescriptionError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"{option} is {str(path)!r}: {error}", "no-file") from None
 
 
 def add_to(app: typer.Typer) -> None:

@@ -6,7 +6,6 @@ peer that is named.
 
 from __future__ import annotations
 
-import importlib
 import os
 import time
 from pathlib import Path
@@ -20,12 +19,13 @@ from crosswind.host.activity import Snapshot
 from crosswind.host.network import default_interfaces
 from crosswind.host.network import offloads as offload_states
 from crosswind.host.tree import ROOT, UNKNOWN
+from crosswind.serve import greet as greet_peer
 
 __all__ = ["Finding", "Level", "examine"]
 
 
 def examine(
-    peer: str | None = None, seconds: float = 1.0, *, root: Path = ROOT, greet: Greet | None = None
+    peer: str | None = None, seconds: float = 1.0, *, root: Path = ROOT, greet: Greet = greet_peer
 ) -> list[Finding]:
     """Look at this host, and at a peer when one is named.
 
@@ -37,8 +37,8 @@ def examine(
         How long to watch the CPUs, s, greater than 0; 1 s tells loads of 0.02 CPU apart.
     root : Path
         Where `proc` and `sys` lie.
-    greet : callable, optional
-        Shakes hands with a peer; `crosswind.serve.greet` by default.
+    greet : callable
+        Shakes hands with a peer.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def examine(
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)
-    found += _peer(peer, greet or _probe_greeting())
+    found += _peer(peer, greet)
     worst = ("problem", "warning", "note", "ok")
     return sorted(found, key=lambda finding: worst.index(finding.level))
 
@@ -91,7 +91,7 @@ def _interfaces(peer: str | None, root: Path) -> list[str]:
     return [] if name == UNKNOWN else [name]
 
 
-def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
+def _peer(peer: str | None, greet: Greet) -> list[Finding]:
     if peer is None:
         seen = "no peer was named: `crosswind measure` would start one on this machine, on loopback"
         hint = (
@@ -99,16 +99,7 @@ def _peer(peer: str | None, greet: Greet | None) -> list[Finding]:
         )
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)
-    if greet is not None and found[0].level != "problem":
+    if found[0].level != "problem":
         host_, port = host.split_address(peer, DEFAULT_PORT)
         found += greeting(f"[{host_}]:{port}" if ":" in host_ else f"{host_}:{port}", greet)
-    return found
-
-
-def _probe_greeting() -> Greet | None:
-    """Return the probe's greeting; None where this build has no probe, and then only the connection is tried."""
-    try:
-        found: Greet | None = getattr(importlib.import_module("crosswind.serve"), "greet", None)
-    except ImportError:
-        return None
     return found

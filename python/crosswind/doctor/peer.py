@@ -18,7 +18,7 @@ from crosswind.host.tree import ROOT
 DEFAULT_PORT = 7117
 _TRIES = 5
 _PATIENCE_S = 3.0
-# Blocks last at least 20 round trips: beyond this, longer than the 0.1 s that a local network allows.
+# Blocks last at least 20 round trips: beyond this, several times the 40 ms that a local network allows.
 LONG_RTT_S = 0.005
 # Never reach a network card: both ends work on the same CPUs.
 _WITHOUT_CARD = ("loopback", "veth", "bridge", "tun")

@@ -5,9 +5,9 @@ Each task that a node computed is one observation. While it computed for `d` sec
 
     work = C (d - IR_r R - sum_i IR_s(i) S_i)
 
-which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals from residuals summed over blocks
-of consecutive tasks (cluster-robust covariance, delta method). Not a measurement: nobody varied the rates on purpose, and `fit_trace` says where they varied too
-little to tell anything.
+which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals from residuals summed over
+blocks of consecutive tasks (cluster-robust covariance, delta method). Not a measurement: nobody varied the rates on
+purpose, and `fit_trace` says where they varied too little to tell anything.
 """
 
 from __future__ import annotations

@@ -19,6 +19,8 @@ FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 """Mean part of the computing CPU in other people's hands, above which figures on this time base are not trustworthy."""
 DRIFT = 0.10
 """Change of the idle rate over the measurement, parts of its mean, that is told."""
+UNEVEN = 0.04
+"""Standard deviation of idle blocks, parts of their mean, that is told where others' use of the CPU is already out."""
 BENT = 0.02
 """Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
 SHORT = 0.9
@@ -79,6 +81,13 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
             "drift",
             f"the idle compute rate changed by {100 * base.drift:+.0f} % during the measurement",
             "cycles cancel slow drift; rates per second are those of its mean",
+        )
+    if not why and base.noise > UNEVEN:
+        yield warning(
+            "uneven-speed",
+            f"without any traffic, blocks differ by {100 * base.noise:.0f} % of their mean although nobody else had"
+            " the CPU: a neighbour of this virtual machine, or the clock",
+            "another hour may give another IR, by more than the interval says; repeat, or use dedicated hardware",
         )
     left = 100 * base.intercept_against_bare
     if left < 100 * (1 - BENT):

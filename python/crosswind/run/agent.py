@@ -3,3 +3,136 @@
 Started by `crosswind.run.local`, or by hand as `crosswind serve --parent HOST:PORT --name NODE --token-file FILE`.
 Imports nothing but the compiled half, so that a tree of many nodes starts at once.
 """
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+
+from crosswind import _core
+
+Call = Callable[["bytes | str"], "tuple[bool, bytes]"]
+
+
+def load(code: bytes) -> Call:
+    """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
+
+    `code` is a pickled function. It comes from a parent that has shown the token, and from nobody else.
+    """
+    import pickle
+    import traceback
+
+    function = pickle.loads(code)
+
+    def call(data: bytes | str) -> tuple[bool, bytes]:
+        try:
+            if isinstance(data, str):
+                with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
+                    data = file.read()
+            return True, pickle.dumps(function(pickle.loads(data)), protocol=pickle.HIGHEST_PROTOCOL)
+        except BaseException as error:  # whatever a user's function raises is its answer
+            return False, "".join(traceback.format_exception(error)).encode(errors="replace")
+
+    return call
+
+
+def be_agent(
+    parent: str,
+    name: str,
+    token: str,
+    *,
+    listen: str | None = None,
+    about: str = "",
+    spool: str | None = None,
+    log: str | None = None,
+    patience_s: float = 60.0,
+    watch_input: bool = False,
+    on_listening: Callable[[str], None] = lambda address: None,
+) -> None:
+    """Be a node of a farm until its run ends.
+
+    Parameters
+    ----------
+    parent : str
+        HOST:PORT of the parent.
+    name : str
+        The node's name in the platform.
+    token : str
+        What all agents of the farm share, at least 16 bytes. Whoever knows it may have this process run any code.
+    listen : str, optional
+        HOST:PORT where its own children knock; port 0 takes a free one.
+    about : str
+        A node that the platform does not know gives its rates here, as a node of a platform in JSON, and joins.
+    spool, log : str, optional
+        Directory for large inputs; file for the log. Defaults: the system's for temporary files; stderr.
+    patience_s : float
+        How long a parent is waited for, at the start and when it was lost, s.
+    watch_input : bool
+        Whether the end of stdin ends the agent.
+    on_listening : callable
+        Told the address in use, once.
+
+    Raises
+    ------
+    AgentLost
+        When the parent cannot be reached, or refuses.
+    """
+    import json
+
+    config = {
+        "parent": parent,
+        "name": name,
+        "listen": listen,
+        "about": about,
+        "spool_directory": spool or tempfile.gettempdir(),
+        "patience_s": patience_s,
+        "watch_input": watch_input,
+        "log": log,
+    }
+    _core.run_agent(json.dumps(config), token, on_listening, load)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it."""
+    parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
+    parser.add_argument("--parent", required=True, metavar="HOST:PORT")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
+    parser.add_argument("--spool", metavar="DIR")
+    parser.add_argument("--patience-s", type=float, default=60.0)
+    options = parser.parse_args(arguments)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
+    token = _first_line()
+    try:
+        be_agent(
+            options.parent,
+            options.name,
+            token,
+            listen=options.listen,
+            spool=options.spool,
+            patience_s=options.patience_s,
+            watch_input=True,
+            on_listening=lambda address: print(address, flush=True),
+        )
+    except Exception as error:
+        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
+        status = 1
+    else:
+        status = 0
+    os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
+
+
+def _first_line() -> str:
+    """Read a line without reading ahead: what follows is only waited for to end."""
+    line = bytearray()
+    while (byte := os.read(0, 1)) not in {b"", b"\n"}:
+        line += byte
+    return line.decode()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,18 +1,34 @@
 """A tree of agents, one process per node, on this machine or wherever a launch prefix puts them.
 
-`run_farm` runs a whole workload and ends; `LiveFarm` stays open and takes tasks as they come. Both have the root in this
-process: results are handed over without another hop.
+`run_farm` runs a whole workload and ends; `LiveFarm` stays open and takes tasks as they come. Both have the root in
+this process: results are handed over without another hop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import contextlib
+import hashlib
+import json
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
+from crosswind import _core
+from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
+from crosswind.run.agent import load
+from crosswind.run.processes import AgentProcesses, Launch
+
+__all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
+
+_FOREVER_S = 1e8
+_LOOK_S = 0.2
+_KERNELS = ("diagonals", "burn", "triad")
 
 
 class Task(NamedTuple):
@@ -49,20 +65,6 @@ class Work:
 
 
 @dataclass(frozen=True)
-class Launch:
-    """How a node's process is started."""
-
-    prefix: Callable[[str], Sequence[str]] = lambda node: ()
-    """Words before the command, by node: `["testbed.py", "exec", node, "--"]`."""
-    address: Callable[[str], str] = lambda node: "127.0.0.1"
-    """The address at which a node listens, as its children see it."""
-    logs: Path | None = None
-    """Directory of one log per process; default: one of its own, kept when something went wrong."""
-    by_hand: bool = False
-    """Start nobody: wait for `crosswind serve --parent` of each node."""
-
-
-@dataclass(frozen=True)
 class Limits:
     """When somebody is given up, s."""
 
@@ -75,11 +77,13 @@ class Limits:
 
 
 class LiveFarm:
-    """A tree of agents that takes tasks until it is closed.
+    """A tree of agents that takes tasks until it is closed. Parameters as of `run_farm`.
 
     >>> with LiveFarm(platform, point, Work("callable", function=f)) as farm:  # doctest: +SKIP
     ...     farm.submit(Task(pickle.dumps(1)))
-    ...     for result in farm.results(): ...
+    ...     farm.end_of_tasks()
+    ...     while results := farm.results():
+    ...         print(results)
     """
 
     def __init__(
@@ -88,43 +92,238 @@ class LiveFarm:
         point: Mapping[str, Any],
         work: Work,
         *,
-        launch: Launch = Launch(),
-        limits: Limits = Limits(),
+        launch: Launch | None = None,
+        limits: Limits | None = None,
         out: Path | None = None,
         journal: Path | None = None,
         resume: bool = False,
         trace: bool = False,
         token: str | None = None,
+        own_tasks: bool = False,
+        discard: bool = False,
     ) -> None:
-        raise NotImplementedError
+        self._platform, self._point, self._work = platform, dict(point), work
+        self._launch, self._trace = launch or Launch(), trace
+        self._token = token or secrets.token_hex(32)
+        self._own_tasks = own_tasks
+        self._nodes = platform.to_dict()["node"]
+        self._processes: AgentProcesses | None = None
+        self._root: Any = None
+        self._settings = settings(platform, self._point, work, limits or Limits(), trace)
+        self._config = {
+            "run": self._settings,
+            "log": None,
+            "out": str(out) if out is not None else None,
+            "journal": str(journal) if journal is not None else None,
+            "resume": resume,
+            "digest": _digest(self._point, work),
+            "drawn": json.dumps(self._point) if own_tasks else None,
+            "discard": discard,
+        }
+
+    def start(self) -> LiveFarm:
+        """Open the root's door and start the agents."""
+        root = next(node["name"] for node in self._nodes if node.get("parent") is None)
+        self._processes = AgentProcesses(self._nodes, self._launch, self._token)
+        config = {
+            **self._config,
+            "listen": self._launch.listen or f"{self._launch.address(root)}:0",
+            "spool_directory": str(self._processes.spool),
+            "log": str(self._processes.logs / "root.log"),
+        }
+        try:
+            self._root = _core.FarmRoot(
+                json.dumps(config), self._token, _code(self._work), _tasks_csv(self._point, self._own_tasks), load
+            )
+            self._root.start()
+            self._processes.start(self._root.address)
+        except BaseException:
+            self._abandon()
+            raise
+        return self
+
+    @property
+    def address(self) -> str:
+        """HOST:PORT at which the root's children knock."""
+        return str(self._root.address)
+
+    @property
+    def processes(self) -> AgentProcesses:
+        """The agents' processes."""
+        assert self._processes is not None  # after start
+        return self._processes
+
+    @property
+    def tasks(self) -> int | None:
+        """How many tasks the workload itself has; None where they are handed over."""
+        tasks: int | None = self._root.tasks
+        return tasks
+
+    @property
+    def delivered(self) -> int:
+        """Results delivered so far, those before a resume not counted."""
+        return int(self._root.delivered)
 
     def submit(self, task: Task) -> int:
-        """Hand a task over; waits while as many wait already as the tree's buffers ask for. Its number."""
-        raise NotImplementedError
+        """Hand a task over; waits while as many wait already as the tree's buffers ask for. Its number.
+
+        Raises
+        ------
+        AgentLost
+            When the run has ended.
+        """
+        data = task.data if isinstance(task.data, bytes) else str(task.data)
+        return int(self._root.submit(data, float(task.work), task.name))
 
     def end_of_tasks(self) -> None:
         """No more will be submitted: `results` ends with the last one."""
-        raise NotImplementedError
+        self._root.end_of_tasks()
 
     def results(self, timeout_s: float | None = None) -> list[Result]:
         """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over)."""
-        raise NotImplementedError
+        taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s)
+        return [
+            Result(task, ok, data if isinstance(data, bytes) else Path(data), node)
+            for task, ok, data, node in taken or ()
+        ]
 
     def done_before(self) -> frozenset[int]:
-        """Tasks whose results the journal has already (`resume`); do not submit them again, count on."""
-        raise NotImplementedError
+        """Tasks whose results the journal has already (`resume`); numbers of new tasks leave them out."""
+        return frozenset(self._root.done_before())
+
+    def interrupt(self) -> None:
+        """End the run as soon as possible."""
+        self._root.interrupt()
+
+    def ended(self, timeout_s: float) -> bool:
+        """Whether the run has ended within a time. Raises what ended it."""
+        return bool(self._root.wait(timeout_s))
+
+    def logs(self) -> dict[str, str]:
+        """Each node's events and commands, for a replay (`trace` only), after `close`."""
+        return dict(self._root.logs())
+
+    def replay(self) -> dict[str, int]:
+        """Replay each node's log through a fresh policy; events by node. Raises where commands differ."""
+        run = json.dumps(self._settings)
+        return {name: _core.replay_log(run, name, log) for name, log in self.logs().items() if log}
 
     def close(self) -> tuple[dict[str, Any], dict[str, bytes] | None]:
         """End all agents; summary (an entry of `runs` in runs.json, params and bound left out) and trace's columns."""
-        raise NotImplementedError
+        try:
+            self._root.end_of_tasks()
+            self._root.wait(_FOREVER_S)
+        except BaseException:
+            self._abandon()
+            raise
+        summary = self._summary(json.loads(self._root.summary()))
+        columns = dict(self._root.columns()) if self._trace else None
+        self.processes.end(keep_logs=bool(summary["events"]))
+        return summary, columns
+
+    def _abandon(self) -> None:
+        if self._root is not None:
+            self._root.interrupt()
+            with contextlib.suppress(Exception, KeyboardInterrupt):
+                self._root.wait(5.0)
+        if self._processes is not None:
+            self._processes.end(keep_logs=True)
+
+    def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
+        policy = self._point.get("policy", {})
+        makespan = found["makespan_s"]
+        warnings = []
+        if found["events"]:
+            message = "something happened in this run: look at its events"
+            warnings.append(
+                {"code": "events", "message": message, "hint": f"the agents' logs are in {self.processes.logs}"}
+            )
+        return {
+            "seed": int(self._point.get("seed", 1)),
+            "platform": self._platform.name,
+            "order": policy.get("order", "interference"),
+            "ports": policy.get("ports", "single"),
+            "compute": self._work.kind,
+            "tasks": found["tasks"],
+            "makespan_s": makespan,
+            "throughput_tasks_per_s": found["tasks"] / makespan if makespan > 0 else 0.0,
+            "bound_tasks_per_s": None,
+            "root_only_tasks_per_s": None,
+            "nodes": found["nodes"],
+            "events": found["events"],
+            "warnings": warnings,
+        }
 
     def __enter__(self) -> LiveFarm:
-        return self
+        return self.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        raise NotImplementedError
+        self._abandon()
+
+
+def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
+    """Return what a run is about, as every agent must know it (`crates/live`, settings.rs)."""
+    policy = dict(point.get("policy", {}))
+    workload = point["workload"]
+    text = json.dumps({**point, "platform": ""})
+    _, size_mb, work_units = _core.mean_task(text, _tasks_csv(point, own_tasks=True))
+    planned = None
+    if policy.get("order") == "planned":
+        plan = json.loads(_core.plan(platform._checked, size_mb, work_units, policy.get("ports", "single")))
+        rates = {node["name"]: node["received_tasks_per_s"] for node in plan["nodes"]}
+        planned = [rates[node["name"]] for node in platform.to_dict()["node"]]
+    return {
+        "platform": json.loads(platform._checked.to_json()),
+        "policy": policy,
+        "mean_size_mb": size_mb,
+        "mean_work": work_units,
+        "planned_tasks_per_s": planned,
+        "work": _work(work, point, round(float(workload.get("result_size_mb", 0.0)) * 1e6)),
+        "silence_s": limits.silence_s,
+        "heartbeat_s": min(0.5, limits.silence_s / 4),
+        "start_s": limits.start_s,
+        "retries": limits.retries,
+        "trace": trace,
+        "log": trace,
+    }
+
+
+def _work(work: Work, point: Mapping[str, Any], result_bytes: int) -> dict[str, Any]:
+    if work.kind == "emulated":
+        scale = float(point.get("execution", {}).get("time_scale", 1.0))
+        return {"kind": "emulated", "time_scale": scale, "result_bytes": result_bytes}
+    if work.kind in _KERNELS:
+        return {"kind": "kernel", "name": work.kind}
+    if work.kind == "command":
+        if not work.command or "{input}" not in work.command:
+            message = f"the command {work.command!r} has no {{input}}: each task's file would not be used"
+            raise DescriptionError(message, "command", "wc -l < {input}")
+        return {"kind": "command", "line": work.command}
+    if work.kind == "callable" and work.function is None:
+        raise DescriptionError("work is callable, and no function is given", "argument")
+    return {"kind": work.kind}
+
+
+def _code(work: Work) -> bytes | None:
+    if work.function is None:
+        return None
+    import cloudpickle
+
+    code: bytes = cloudpickle.dumps(work.function)
+    return code
+
+
+def _tasks_csv(point: Mapping[str, Any], own_tasks: bool) -> bytes | None:
+    file = point["workload"].get("tasks_file") if own_tasks else None
+    return Path(file).read_bytes() if file else None
+
+
+def _digest(point: Mapping[str, Any], work: Work) -> str:
+    """Tell a journal's tasks from others; neither the tree nor the policy count: a resumed run may change them."""
+    known = [point["workload"], point.get("seed", 1), work.kind, work.command]
+    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
 
 
 def run_farm(
@@ -134,8 +333,8 @@ def run_farm(
     *,
     source: Iterable[Task] | None = None,
     sink: Callable[[Result], None] = lambda result: None,
-    launch: Launch = Launch(),
-    limits: Limits = Limits(),
+    launch: Launch | None = None,
+    limits: Limits | None = None,
     out: Path | None = None,
     journal: Path | None = None,
     resume: bool = False,
@@ -183,4 +382,55 @@ def run_farm(
     MeasurementError
         The disk is full, or a file of the root cannot be read or written. The journal is intact.
     """
-    raise NotImplementedError
+    farm = LiveFarm(
+        platform,
+        point,
+        work,
+        launch=launch,
+        limits=limits,
+        out=out,
+        journal=journal,
+        resume=resume,
+        trace=trace,
+        own_tasks=source is None,
+    )
+    with farm:
+        feeder = _Feeder(farm, source) if source is not None else None
+        total = farm.tasks
+        before = done = len(farm.done_before())
+        while True:
+            results = farm.results(_LOOK_S)
+            for result in results:
+                sink(result)
+            done += len(results)
+            if progress is not None and results:
+                progress(done, total)
+            if feeder is not None:
+                feeder.raise_error()
+            if not results and farm.ended(0.0) and before + farm.delivered <= done:
+                break
+        return farm.close()
+
+
+class _Feeder:
+    """Takes tasks from a source on a thread of its own, so that a slow one holds no result back."""
+
+    def __init__(self, farm: LiveFarm, source: Iterable[Task]) -> None:
+        self._errors: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
+        done = farm.done_before()
+
+        def feed() -> None:
+            try:
+                for number, task in enumerate(source):
+                    if number not in done:
+                        farm.submit(task)
+                farm.end_of_tasks()
+            except BaseException as error:  # whatever it is, the thread that waits raises it
+                self._errors.put(error)
+
+        threading.Thread(target=feed, name="crosswind-feeder", daemon=True).start()
+
+    def raise_error(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            error = self._errors.get_nowait()
+            raise error

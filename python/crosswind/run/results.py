@@ -16,6 +16,19 @@ from crosswind.run.trace import Trace
 from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
+_FIELDS: tuple[str, ...] = (
+    "params",
+    "seed",
+    "platform",
+    "order",
+    "ports",
+    "compute",
+    "tasks",
+    "makespan_s",
+    "throughput_tasks_per_s",
+)
+_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings")
+_NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb")
 
 
 @dataclass(frozen=True)
@@ -91,8 +104,9 @@ class Run:
         return list(self.data.get("warnings", []))
 
     def summary(self) -> dict[str, Any]:
-        """Return the run's entry in `runs.json`."""
-        return dict(self.data)
+        """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
+        entry = _in_order(self.data, _FIELDS)
+        return entry | {"nodes": [_in_order(node, _NODE_FIELDS) for node in self.data["nodes"]]}
 
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and what came of it."""
@@ -112,6 +126,11 @@ class Run:
     def __repr__(self) -> str:
         bound = f", {100 * self.of_bound:.1f} % of the bound" if self.of_bound else ""
         return f"Run({self.params}, {self.makespan_s:.6g} s, {self.throughput_tasks_per_s:.6g} tasks/s{bound})"
+
+
+def _in_order(entry: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
+    known = {name: entry[name] for name in fields if name in entry}
+    return known | {name: value for name, value in entry.items() if name not in known}
 
 
 @dataclass(frozen=True)

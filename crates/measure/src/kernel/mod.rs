@@ -1,6 +1,6 @@
 //! What computes while bytes move.
 //!
-//! A kernel works in *steps*, much finer than a unit of work, so that a block of 0.1 s resolves its rate far below
+//! A kernel works in *steps*, much finer than a unit of work, so that a block of 40 ms resolves its rate far below
 //! 1 %. Work that cannot be cut (a command, a Python callable) has one step per unit and is *coarse*: the sampler then
 //! reads its counters when a unit ends, never in the middle of one, so that no unit is shared between two blocks.
 

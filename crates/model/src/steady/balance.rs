@@ -6,7 +6,7 @@
 //! the lines that touch the dual there meet at the next price to try. It ends when the dual lies on both lines; then a
 //! mixture of the two flows meets the constraint exactly and is optimal.
 
-use super::ranking::{FEW, highest_first};
+use super::ranking::{FEW, higher, highest_first};
 use super::station::{Offer, Side};
 
 /// Prices tried before the search settles for what it has, with the bound that it proved. Ordinary searches need
@@ -115,12 +115,13 @@ impl Balance {
         };
         let full = |at: u32| offers[at as usize].limit * offers[at as usize].port;
         let mut rest = &mut self.keyed[..];
-        if rest.len() > FEW {
+        let many = |rest: &[_]| rest.len() > FEW && price > 0.0; // at the price 0 they stand in order already
+        if many(rest) {
             rest = worthwhile(rest);
         }
-        while rest.len() > FEW {
+        while many(rest) {
             let middle = rest.len() / 2;
-            rest.select_nth_unstable_by(middle, |a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            rest.select_nth_unstable_by(middle, higher);
             let (first, second) = rest.split_at_mut(middle);
             let needed: f64 = first.iter().map(|&(_, at)| full(at)).sum();
             if needed <= room {

@@ -9,11 +9,14 @@
 //! | `serve` | what do children get when they are served in an order? |
 //! | `ranking` | who comes before whom? |
 //! | `balance`, `single` | what when two constraints bind at once? |
-//! | `tree` | what does the whole tree do, from the leaves up and from the root down? |
+//! | `tree` | where does each node stand? |
+//! | `up` | what can each subtree do at best? |
+//! | `down` | what does each node do when the root does its best? |
 //! | `gains` | what would one more MB/s or work unit/s bring? |
 //! | `named` | the same for a platform with names |
 
 mod balance;
+mod down;
 mod gains;
 mod named;
 mod ranking;
@@ -21,6 +24,7 @@ mod serve;
 mod single;
 mod station;
 mod tree;
+mod up;
 
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};

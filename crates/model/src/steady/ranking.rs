@@ -1,12 +1,19 @@
 //! Putting children in order by a key: few at most nodes, a million at some.
 
+use std::cmp::Ordering;
+
 /// Up to this many, insertion beats what is made for many.
 pub(crate) const FEW: usize = 48;
 
-/// Highest key first; equal ones in the order of their numbers, where they came in it.
+/// Higher keys first.
+pub(crate) fn higher(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
+    b.0.total_cmp(&a.0)
+}
+
+/// Highest key first; equal ones in the order in which they came.
 pub(crate) fn highest_first(keyed: &mut [(f64, u32)]) {
     if keyed.len() > FEW {
-        keyed.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        keyed.sort_by(higher);
     } else {
         insertion_sort(keyed);
     }

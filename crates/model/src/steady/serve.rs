@@ -33,25 +33,25 @@ pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> B
         sent += amount;
         if let Some(stop) = stop {
             let gain = offer.gain();
-            let (side, port_price) = match stop {
-                Stop::Port => (None, gain * offer.per_port),
-                Stop::Local => (Some((SideKind::Local, gain / local_weight)), 0.0),
-                Stop::Receive | Stop::Filled => (Some((SideKind::Receive, gain / link_weight)), 0.0),
+            let (side, side_price, port_price) = match stop {
+                Stop::Local => (SideKind::Local, gain / local_weight, 0.0),
+                Stop::Receive => (SideKind::Receive, gain / link_weight, 0.0),
+                Stop::Port | Stop::Filled => (SideKind::default(), 0.0, gain * offer.per_port),
             };
-            return Best { rate: rate(station, won, sent), stop, side, port_price };
+            return Best { rate: rate(station, won, sent), stop, side, side_price, port_price };
         }
         port_room -= amount * offer.port;
         local_room = (local_room - amount * local_weight).max(0.0);
         link_room = (link_room - amount * link_weight).max(0.0);
         port_room = port_room.max(0.0);
     }
-    Best { rate: rate(station, won, sent), stop: Stop::Filled, side: None, port_price: 0.0 }
+    Best { rate: rate(station, won, sent), ..Best::default() }
 }
 
 /// The rate that flows allow by (1) and (2), given what they win and their sum.
 pub(crate) fn rate(station: &Station, won: f64, sent: f64) -> f64 {
     let link = if station.receive.is_finite() { station.receive - station.drop * sent } else { f64::INFINITY };
-    ((station.compute + won) * station.unit).min(link)
+    ((station.compute + won) * station.unit()).min(link)
 }
 
 /// Serves in the order given until the node can just take `rate`, which is at most its best.

@@ -62,10 +62,10 @@ fn under(
         (_, false) => Stop::Filled,
     };
     let rate = match kind {
-        SideKind::Local => (station.compute + at.won) * station.unit,
+        SideKind::Local => (station.compute + at.won) * station.unit(),
         SideKind::Receive => rate(station, at.won, at.sent),
     };
-    (Best { rate, stop, side: Some((kind, at.side_price)), port_price: at.port_price }, at)
+    (Best { rate, stop, side: kind, side_price: at.side_price, port_price: at.port_price }, at)
 }
 
 /// The order of service that the exact flows follow: gain less the other constraint's price, per room of the port.

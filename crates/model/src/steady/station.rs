@@ -23,12 +23,8 @@ pub(crate) struct Station {
     pub drop: f64,
     /// Room of the port: 1 for single-port, the send limit for multi-port, possibly infinite.
     pub send: f64,
-    /// 1 / (1 + rho): tasks that a unit of the compute rate does, reception included.
-    pub unit: f64,
     /// Tasks that the parent itself loses per task sent here: IR_s Z C of the parent; 0 at the root.
     pub cost: f64,
-    /// Room of the parent's port that a task takes.
-    pub port: f64,
 }
 
 /// A child that is worth sending to.
@@ -65,8 +61,9 @@ pub(crate) struct Side {
 }
 
 /// Which of the two a [`Side`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SideKind {
+    #[default]
     Receive,
     Local,
 }
@@ -84,9 +81,14 @@ impl Station {
         1.0 + self.rho
     }
 
+    /// Tasks that a unit of the compute rate does, reception included.
+    pub fn unit(&self) -> f64 {
+        1.0 / (1.0 + self.rho)
+    }
+
     /// Rate with no child served and no limit on receiving.
     pub fn alone(&self) -> f64 {
-        self.compute * self.unit
+        self.compute * self.unit()
     }
 
     /// Constraint (2) or (3) in the flows alone.
@@ -124,13 +126,10 @@ pub(crate) struct Prices {
 impl Prices {
     /// From the price of a side constraint and of the port, in units of (1).
     pub fn of(station: &Station, best: &Best) -> Self {
-        let (unit, send) = (station.unit, best.port_price * station.unit);
+        let (unit, price, send) = (station.unit(), best.side_price, best.port_price * station.unit());
         match best.side {
-            None => Self { compute: unit, send, ..Self::default() },
-            Some((SideKind::Local, price)) => {
-                Self { compute: (1.0 + price) * unit, local: price, send, ..Self::default() }
-            }
-            Some((SideKind::Receive, price)) => {
+            SideKind::Local => Self { compute: (1.0 + price) * unit, local: price, send, ..Self::default() },
+            SideKind::Receive => {
                 Self { compute: (1.0 - price).max(0.0) * unit, receive: price, send, ..Self::default() }
             }
         }
@@ -153,9 +152,10 @@ impl Prices {
 }
 
 /// Which constraint ends a node's service.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stop {
     /// Every child that is worth it gets all that it can take.
+    #[default]
     Filled,
     /// (2)
     Receive,
@@ -166,12 +166,14 @@ pub(crate) enum Stop {
 }
 
 /// A node's best rate and why it is not better.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Best {
     pub rate: f64,
     pub stop: Stop,
-    /// The constraint besides the port that counts, and its price per unit of the flows' weights, in tasks won.
-    pub side: Option<(SideKind, f64)>,
+    /// The constraint besides the port that counts, where one does, and its price per unit of the flows' weights, in
+    /// tasks won.
+    pub side: SideKind,
+    pub side_price: f64,
     /// Tasks won per room of the port.
     pub port_price: f64,
 }
@@ -179,6 +181,6 @@ pub(crate) struct Best {
 impl Best {
     /// The link's limit is all that the node can take, whatever it sends.
     pub fn of_link(station: &Station) -> Self {
-        Self { rate: station.receive, stop: Stop::Receive, side: Some((SideKind::Receive, 1.0)), port_price: 0.0 }
+        Self { rate: station.receive, stop: Stop::Receive, side: SideKind::Receive, side_price: 1.0, port_price: 0.0 }
     }
 }

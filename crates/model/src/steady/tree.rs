@@ -1,19 +1,15 @@
-//! The whole tree: best rates from the leaves up, flows from the root down.
+//! The tree lined up for planning.
 //!
 //! Nodes stand breadth first, so that a node's children are neighbours and every loop runs straight through memory.
 
 use std::ops::Range;
 
 use crosswind_schema::Tree;
-use crosswind_schema::plan::{LimitedBy, Method, Ports};
+use crosswind_schema::plan::Ports;
 use crosswind_schema::platform::Shape;
 
-use super::balance::Balance;
-use super::ranking::highest_first;
-use super::serve::{serve, serve_to};
-use super::single;
-use super::station::{Best, Offer, Station, Stop};
-use super::{Columns, Rates, Task};
+use super::station::{Offer, Station};
+use super::{Columns, Task};
 use crate::error::{ModelError, at_least_zero};
 
 /// Rates in tasks per second outside this range are refused: sums and products of them stay far from overflow.
@@ -29,21 +25,6 @@ pub(crate) struct Walk {
     pub order: Vec<u32>,
     /// Children of the node at place p stand at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
-}
-
-/// What the way up finds, breadth first.
-pub(crate) struct Up {
-    /// Best rate of each subtree, and why it is not better.
-    pub best: Vec<Best>,
-    /// What each node gets when its parent does its best.
-    pub flow: Vec<f64>,
-    /// Children in the order of service, in the parent's range; `served[p]` of them are worth it.
-    pub order: Vec<u32>,
-    pub served: Vec<u32>,
-    /// Place of each node in its parent's order, from 1.
-    pub rank: Vec<u32>,
-    /// What each node sends at its best.
-    pub sent: Vec<f64>,
 }
 
 /// The shape of a tree given by its parents' indices.
@@ -90,39 +71,30 @@ impl Walk {
     pub fn new(columns: &Columns<'_>, tree: Tree, task: Task, ports: Ports) -> Result<Self, ModelError> {
         let count = tree.order.len();
         let (size, work) = (task.size_mb(), task.work_units());
-        let mut walk = Self {
-            ports,
-            task,
-            stations: Vec::with_capacity(count),
-            first: Vec::with_capacity(count + 1),
-            order: Vec::new(),
-        };
-        let (mut next, mut fine) = (1, true);
-        for &node in &tree.order {
+        let mut fine = in_range(columns, tree.root as usize, task, ports);
+        let station = |node: u32, receive: f64, rho: f64, cost: f64| {
             let n = node as usize;
+            let send = if ports == Ports::Single { 1.0 } else { columns.send_limit_mb_per_s[n] / size };
             let (compute, drop) = (columns.compute_per_s[n] / work, columns.receive_limit_drop[n]);
-            let (mut receive, mut rho, mut cost) = (f64::INFINITY, 0.0, 0.0);
-            if node != tree.root {
-                let (ir_receive, ir_send) = (columns.ir_receive_s_per_mb[n], columns.ir_send_s_per_mb[n]);
-                let parents_compute = columns.compute_per_s[tree.parent[n] as usize] / work;
-                receive = columns.receive_limit_mb_per_s[n] / size;
-                rho = share(ir_receive * size * compute);
-                cost = share(ir_send * size * parents_compute);
-                fine &= PERMITTED.contains(&receive) & (ir_receive >= 0.0) & (ir_send >= 0.0);
+            Station { compute, rho, receive, drop, send, cost }
+        };
+        let mut stations = Vec::with_capacity(count);
+        let mut first = Vec::with_capacity(count + 1);
+        stations.push(station(tree.root, f64::INFINITY, 0.0, 0.0));
+        for (place, &parent) in tree.order.iter().enumerate() {
+            first.push(stations.len() as u32);
+            let parents_compute = stations[place].compute;
+            for &node in tree.children(parent) {
+                let n = node as usize;
+                let receive = columns.receive_limit_mb_per_s[n] / size;
+                let rho = share(columns.ir_receive_s_per_mb[n] * size * (columns.compute_per_s[n] / work));
+                let cost = share(columns.ir_send_s_per_mb[n] * size * parents_compute);
+                fine &= (rho < PERMITTED.end) & (cost < PERMITTED.end);
+                stations.push(station(node, receive, rho, cost));
             }
-            let send = match ports {
-                Ports::Single => 1.0,
-                Ports::Multi => columns.send_limit_mb_per_s[n] / size,
-            };
-            fine &= permitted(compute) & permitted(rho) & permitted(cost) & permitted(drop);
-            fine &= PERMITTED.contains(&send) | (send == f64::INFINITY);
-            let port = if ports == Ports::Single { 1.0 / receive } else { 1.0 };
-            walk.stations.push(Station { compute, rho, receive, drop, send, unit: 1.0 / (1.0 + rho), cost, port });
-            walk.first.push(next);
-            next += tree.children(node).len() as u32;
         }
-        walk.first.push(next);
-        walk.order = tree.order;
+        first.push(count as u32);
+        let walk = Self { ports, task, stations, order: tree.order, first };
         if !fine {
             refused(columns, tree.root as usize, ports)?;
             walk.extremes()?;
@@ -155,13 +127,13 @@ impl Walk {
     }
 
     pub fn offer(&self, place: usize, limit: f64) -> Offer {
-        let Station { cost, port, receive, .. } = self.stations[place];
-        let per_port = if self.ports == Ports::Single { receive } else { 1.0 };
+        let Station { cost, receive, .. } = self.stations[place];
+        let (port, per_port) = if self.ports == Ports::Single { (1.0 / receive, receive) } else { (1.0, 1.0) };
         Offer { child: place as u32, cost, port, per_port, limit }
     }
 
     /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
-    fn priority(&self, place: usize) -> f64 {
+    pub fn priority(&self, place: usize) -> f64 {
         let Station { cost, receive, .. } = self.stations[place];
         if self.ports == Ports::Single { (1.0 - cost) * receive } else { 1.0 - cost }
     }
@@ -170,159 +142,26 @@ impl Walk {
     pub fn never_send(&self, place: usize) -> bool {
         self.stations[place].cost >= 1.0 // the root's is 0
     }
+}
 
-    /// Best rate of every subtree, leaves first.
-    pub fn up(&self, method: Method) -> Up {
-        let count = self.stations.len();
-        let idle = Best { rate: 0.0, stop: Stop::Filled, side: None, port_price: 0.0 };
-        let mut up = Up {
-            best: vec![idle; count],
-            flow: vec![0.0; count],
-            order: vec![0; count],
-            served: vec![0; count],
-            rank: vec![0; count],
-            sent: vec![0.0; count],
-        };
-        let exact_single = method == Method::Exact && self.ports == Ports::Single;
-        let (mut keyed, mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Vec::new(), Balance::default());
-        for place in (0..count).rev() {
-            let station = &self.stations[place];
-            let range = self.children(place);
-            if range.is_empty() {
-                up.best[place] = Best { rate: station.receive.min(station.alone()), ..idle };
-                if station.alone() >= station.receive {
-                    up.best[place] = Best::of_link(station);
-                }
-                continue;
-            }
-            keyed.clear();
-            for child in range.clone() {
-                if !self.never_send(child) {
-                    keyed.push((self.priority(child), child as u32));
-                }
-            }
-            highest_first(&mut keyed);
-            offers.clear();
-            for &(_, child) in &keyed {
-                offers.push(self.offer(child as usize, up.best[child as usize].rate));
-            }
-            flows.clear();
-            flows.resize(offers.len(), 0.0);
-            let best = match exact_single {
-                true => single::best(station, &offers, &mut balance, &mut flows),
-                false => serve(station, &offers, &mut flows),
-            };
-            let mut sent = 0.0;
-            for (offer, &flow) in offers.iter().zip(&flows) {
-                up.flow[offer.child as usize] = flow;
-                sent += flow;
-            }
-            if let Some((kind, price)) = best.side.filter(|&(_, price)| exact_single && price > 0.0) {
-                for (entry, offer) in keyed.iter_mut().zip(&offers) {
-                    entry.0 = single::priority(station, offer, kind, price);
-                }
-                highest_first(&mut keyed);
-            }
-            for (rank, (place, &(_, child))) in (1..).zip(up.order[range].iter_mut().zip(&keyed)) {
-                *place = child;
-                up.rank[child as usize] = rank;
-            }
-            up.sent[place] = sent;
-            up.served[place] = offers.len() as u32;
-            up.best[place] = best;
-        }
-        up
-    }
+/// Whether every value by itself is in range: whole columns at a time, faster than node by node.
+fn in_range(columns: &Columns<'_>, root: usize, task: Task, ports: Ports) -> bool {
+    let scaled = |unit: f64| PERMITTED.start * unit..PERMITTED.end * unit;
+    let (rates, limits) = (scaled(task.work_units()), scaled(task.size_mb()));
+    let below_root =
+        |values: &[f64], fine: &dyn Fn(f64) -> bool| all(&values[..root], fine) & all(&values[root + 1..], fine);
+    all(columns.compute_per_s, |v| (v == 0.0) | rates.contains(&v))
+        & all(columns.receive_limit_drop, permitted)
+        & all(&columns.receive_limit_mb_per_s[..root], |v| limits.contains(&v))
+        & all(&columns.receive_limit_mb_per_s[root + 1..], |v| limits.contains(&v))
+        & below_root(columns.ir_receive_s_per_mb, &|v| v >= 0.0)
+        & below_root(columns.ir_send_s_per_mb, &|v| v >= 0.0)
+        & (ports == Ports::Single || all(columns.send_limit_mb_per_s, |v| limits.contains(&v) | (v == f64::INFINITY)))
+}
 
-    /// The plan: what each node gets, computes and is limited by, in the order of the input.
-    pub fn rates(&self, method: Method) -> Rates {
-        let count = self.stations.len();
-        let up = self.up(method);
-        let worth = self.worth(&up, method);
-        let bound = match (method, self.ports) {
-            (Method::Greedy, Ports::Single) => {
-                let exact = self.up(Method::Exact);
-                self.bound(&exact, &self.worth(&exact, Method::Exact))
-            }
-            _ => self.bound(&up, &worth),
-        };
-        let throughput = up.best[0].rate;
-        let mut rates = Rates {
-            throughput_tasks_per_s: throughput,
-            bound_tasks_per_s: bound.max(throughput),
-            root_only_tasks_per_s: self.stations[0].compute,
-            computed_tasks_per_s: vec![0.0; count],
-            received_tasks_per_s: vec![0.0; count],
-            rank: vec![0; count],
-            never_send: vec![false; count],
-            limited_by: vec![LimitedBy::Compute; count],
-            ..Rates::default()
-        };
-        let (flow, sent) = self.down(&up);
-        for (place, &node) in self.order.iter().enumerate() {
-            let n = node as usize;
-            rates.received_tasks_per_s[n] = flow[place];
-            rates.computed_tasks_per_s[n] = (flow[place] - sent[place]).max(0.0);
-            rates.rank[n] = up.rank[place];
-            rates.never_send[n] = self.never_send(place);
-            rates.limited_by[n] = self.limited_by(place, flow[place], &up.best[place]);
-        }
-        self.gains(&up, &worth, &flow, &mut rates);
-        rates
-    }
-
-    /// What each node gets and sends: all that its parent's best gives it, or less where the parent gets less.
-    fn down(&self, up: &Up) -> (Vec<f64>, Vec<f64>) {
-        let (mut flow, mut sent) = (up.flow.clone(), up.sent.clone());
-        flow[0] = up.best[0].rate;
-        let (mut offers, mut flows) = (Vec::new(), Vec::new());
-        for place in 0..flow.len() {
-            if flow[place] >= up.best[place].rate {
-                continue;
-            }
-            let range = self.children(place);
-            let station = &self.stations[place];
-            let wanted = station.per_task() * flow[place] - station.compute;
-            if wanted <= 0.0 {
-                flow[range].fill(0.0);
-                sent[place] = 0.0;
-                continue;
-            }
-            let served = &up.order[range.start..range.start + up.served[place] as usize];
-            offers.clear();
-            offers.extend(served.iter().map(|&c| self.offer(c as usize, up.best[c as usize].rate)));
-            flows.clear();
-            flows.resize(offers.len(), 0.0);
-            if serve_to(station, &offers, flow[place], &mut flows) {
-                for (offer, &amount) in offers.iter().zip(&flows) {
-                    flow[offer.child as usize] = amount;
-                }
-            } else {
-                // In proportion to the best flows: always possible, as all constraints allow scaling down.
-                let most = station.per_task() * up.best[place].rate - station.compute;
-                let share = (wanted / most).clamp(0.0, 1.0);
-                flow[range.clone()].iter_mut().for_each(|flow| *flow *= share);
-            }
-            sent[place] = flow[range].iter().sum();
-        }
-        (flow, sent)
-    }
-
-    fn limited_by(&self, place: usize, received: f64, best: &Best) -> LimitedBy {
-        if self.never_send(place) {
-            return LimitedBy::NeverSend;
-        }
-        if received < best.rate {
-            return LimitedBy::Parent;
-        }
-        match (best.stop, self.ports) {
-            (Stop::Filled, _) => LimitedBy::Compute,
-            (Stop::Receive, _) => LimitedBy::ReceiveLimit,
-            (Stop::Local, _) => LimitedBy::LocalCompute,
-            (Stop::Port, Ports::Single) => LimitedBy::Port,
-            (Stop::Port, Ports::Multi) => LimitedBy::SendLimit,
-        }
-    }
+/// Like `Iterator::all`, but without stopping at the first: so it is done several at a time.
+fn all(values: &[f64], fine: impl Fn(f64) -> bool) -> bool {
+    values.iter().fold(true, |all, &value| all & fine(value))
 }
 
 /// Whether a value is one that arithmetic carries safely.

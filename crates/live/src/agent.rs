@@ -1,0 +1,150 @@
+//! An agent: one node of a farm as a process. It dials its parent, serves its own children, and ends with the run.
+//!
+//! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and knocks again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::command::UsersCommand;
+use crate::dial::{Welcome, dial};
+use crate::diary::Diary;
+use crate::door::Door;
+use crate::error::LiveError;
+use crate::executor::Maker;
+use crate::link::Link;
+use crate::linux::{self, Bell, now_ns};
+use crate::payload::Spool;
+use crate::settings::Work;
+use crate::station::{Station, Up};
+use crate::token::Token;
+use crate::turn::{End, Turn, processor};
+
+/// What an agent needs.
+pub struct AgentConfig {
+    /// HOST:PORT of the parent.
+    pub parent: String,
+    /// Its name in the platform.
+    pub name: String,
+    /// Where its own children knock: HOST:PORT; none: it has none.
+    pub listen: Option<String>,
+    /// The shared token.
+    pub token: Token,
+    /// JSON: a node's rates, for one that the platform does not know; may be empty.
+    pub about: String,
+    /// For large inputs and results.
+    pub spool_directory: PathBuf,
+    /// How long a parent is waited for, at the start and when it was lost, s.
+    pub patience_s: f64,
+    /// Whether the end of the standard input ends the agent.
+    pub watch_input: bool,
+    /// Log.
+    pub diary: Diary,
+}
+
+/// Makes what computes, for work that this crate does not know.
+pub trait Workshop {
+    /// A maker for the work that the run is about, with the code that came for it.
+    ///
+    /// # Errors
+    /// When nobody here can do it.
+    fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError>;
+}
+
+/// A workshop that knows nothing beyond this crate: emulated, no-op, commands.
+pub struct Bare;
+
+impl Workshop for Bare {
+    fn maker(&mut self, work: &Work, _: Vec<u8>) -> Result<Maker, LiveError> {
+        Err(LiveError::Setup(format!("this agent does not know how to do {work:?}")))
+    }
+}
+
+/// What computes, with the workshop's help where that is needed; none where no thread is.
+///
+/// # Errors
+/// When nobody here can do the work.
+pub fn maker(
+    work: &Work,
+    code: Vec<u8>,
+    directory: PathBuf,
+    workshop: &mut dyn Workshop,
+) -> Result<Option<Maker>, LiveError> {
+    match work {
+        Work::Emulated { .. } | Work::Noop => Ok(None),
+        Work::Command { line } => {
+            let line = line.clone();
+            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &directory)?)))))
+        }
+        Work::Kernel { .. } | Work::Callable => workshop.maker(work, code).map(Some),
+    }
+}
+
+/// Is an agent until the run ends. `listening` is told the address at which children knock.
+///
+/// # Errors
+/// When the parent can't be reached or refuses, or the work can't be done here.
+pub fn run_agent(
+    mut config: AgentConfig,
+    workshop: &mut dyn Workshop,
+    listening: &mut dyn FnMut(&str),
+) -> Result<(), LiveError> {
+    let mut door = match &config.listen {
+        Some(address) => {
+            let door = Door::open(address, config.token.clone())?;
+            listening(&door.address().map_err(LiveError::system("listening"))?);
+            Some(door)
+        }
+        None => None,
+    };
+    let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
+    let watch_input = config.watch_input;
+    let still = || !watch_input || !linux::input_has_ended();
+    let mut again = false;
+    loop {
+        let welcome = match dial(&config.parent, &config.name, &config.about, &config.token, patience, &still) {
+            Ok(welcome) => welcome,
+            // A parent that has not noticed yet that we were lost says that we are here already.
+            Err(LiveError::Refused { why, .. }) if again && why.contains("here already") => {
+                std::thread::sleep(Duration::from_millis(200));
+                continue;
+            }
+            // Whoever started this is gone.
+            Err(LiveError::Interrupted) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match serve(&mut config, welcome, door.as_mut(), workshop)? {
+            End::Bye => return Ok(()),
+            End::ParentLost(why) => config.diary.note(&format!("the parent is lost: {why}; knocking again")),
+        }
+        again = true;
+    }
+}
+
+fn serve(
+    config: &mut AgentConfig,
+    welcome: Welcome,
+    door: Option<&mut Door>,
+    workshop: &mut dyn Workshop,
+) -> Result<End, LiveError> {
+    let Welcome { stream, admission, code, rest } = welcome;
+    let run = admission.run;
+    run.check()?;
+    let (place, _, children) = run.of_node(&config.name)?;
+    let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
+    let maker = maker(&run.work, code.clone(), config.spool_directory.clone(), workshop)?;
+    let processor = processor(&run, place, &children, maker, &bell)?;
+    let starting = || LiveError::system("talking to the parent");
+    let chunk = run.policy.chunk_kib.saturating_mul(1024);
+    let link = Link::new(stream, &rest, chunk, run.largest_task_bytes, now_ns()).map_err(starting())?;
+    let over = if matches!(run.work, Work::Command { .. }) { 0 } else { run.spool_over_bytes };
+    let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
+    let numbers = (admission.number, admission.parent);
+    let station = Station::new(&config.name, numbers, run, Up::Parent(Box::new(link)), processor, spool)?;
+    let mut turn = Turn::new(station, door, bell, &mut config.diary, Arc::new(code));
+    turn.watch_input = config.watch_input;
+    turn.joins_late = admission.running;
+    let result = turn.run();
+    turn.bye();
+    result
+}

@@ -1,0 +1,169 @@
+//! The dialling end: a child asks its parent to be let in, and makes sure that it is the parent.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use crate::error::LiveError;
+use crate::frame::{self, Frame, GREETING_BYTES, LARGEST_FRAME};
+use crate::settings::Admission;
+use crate::token::{self, Nonces, Role, Token};
+
+/// Between two attempts to reach a parent that is not there yet.
+const AGAIN: Duration = Duration::from_millis(100);
+/// Most code that is taken, bytes.
+const LARGEST_CODE: usize = 1 << 30;
+
+/// A parent that let us in.
+pub(crate) struct Welcome {
+    pub stream: TcpStream,
+    pub admission: Admission,
+    pub code: Vec<u8>,
+    /// What came beyond.
+    pub rest: Vec<u8>,
+}
+
+/// Reaches the parent and is let in; tries again until the time is over where nobody listens yet,
+/// as long as it is `still` wanted.
+pub(crate) fn dial(
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    patience: Duration,
+    still: &dyn Fn() -> bool,
+) -> Result<Welcome, LiveError> {
+    let until = Instant::now() + patience;
+    loop {
+        if !still() {
+            return Err(LiveError::Interrupted);
+        }
+        match connect(address, until) {
+            Ok(stream) => match enter(stream, address, name, about, token, until) {
+                // A parent that ends while we stand at its door may be one that starts again.
+                Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
+                result => return result,
+            },
+            Err(source) if Instant::now() + AGAIN >= until => {
+                return Err(LiveError::Unreachable { peer: address.into(), source });
+            }
+            Err(_) => {}
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
+    for place in address.to_socket_addrs()? {
+        let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        match TcpStream::connect_timeout(&place, left.min(Duration::from_secs(5))) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+struct Conversation<'a> {
+    stream: TcpStream,
+    address: &'a str,
+    bytes: Vec<u8>,
+    until: Instant,
+}
+
+impl Conversation<'_> {
+    fn refused(&self, why: impl ToString) -> LiveError {
+        LiveError::Refused { peer: self.address.into(), why: why.to_string() }
+    }
+
+    fn lost(&self, source: io::Error) -> LiveError {
+        LiveError::Unreachable { peer: self.address.into(), source }
+    }
+
+    fn more(&mut self) -> Result<(), LiveError> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(self.refused("did not answer in time"));
+        }
+        self.stream.set_read_timeout(Some(left)).map_err(|error| self.lost(error))?;
+        let mut buffer = [0; 16 << 10];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(read) => {
+                self.bytes.extend_from_slice(&buffer[..read]);
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Err(self.refused("did not answer in time"))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(self.lost(error)),
+        }
+    }
+
+    fn frame(&mut self) -> Result<Frame, LiveError> {
+        loop {
+            match frame::decode(&self.bytes, LARGEST_FRAME) {
+                Ok(Some(decoded)) => {
+                    self.bytes.drain(..decoded.used);
+                    return Ok(decoded.frame);
+                }
+                Ok(None) => self.more()?,
+                Err(error) => return Err(self.refused(error)),
+            }
+        }
+    }
+}
+
+fn enter(
+    stream: TcpStream,
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    until: Instant,
+) -> Result<Welcome, LiveError> {
+    let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
+    let child = token::random().map_err(LiveError::system("drawing a nonce"))?;
+    talk.stream.write_all(&frame::greeting(&child)).map_err(|error| talk.lost(error))?;
+    let parent = loop {
+        // A parent that refuses at once says so in a frame, which is no greeting.
+        match frame::read_greeting(&talk.bytes) {
+            Ok(Some(nonce)) => break nonce,
+            Ok(None) => talk.more()?,
+            Err(error) => {
+                let said = match frame::decode(&talk.bytes, LARGEST_FRAME) {
+                    Ok(Some(frame::Decoded { frame: Frame::Refused { why }, .. })) => format!("refuses us: {why}"),
+                    _ => error.to_string(),
+                };
+                return Err(talk.refused(said));
+            }
+        }
+    };
+    talk.bytes.drain(..GREETING_BYTES);
+    let nonces = Nonces { child, parent };
+    let mut proof = Vec::new();
+    let own = token.proof(Role::Child, &nonces, name);
+    Frame::Prove { proof: own, name: name.into(), about: about.into() }.encode(0, &mut proof);
+    talk.stream.write_all(&proof).map_err(|error| talk.lost(error))?;
+    let settings = match talk.frame()? {
+        Frame::Welcome { proof, settings } if token.accepts(Role::Parent, &nonces, name, &proof) => settings,
+        Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
+        Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
+        _ => return Err(talk.refused("said something else than it should")),
+    };
+    let admission: Admission = serde_json::from_slice(&settings).map_err(|error| talk.refused(error))?;
+    let mut code = Vec::new();
+    let mut last = !admission.code;
+    while !last {
+        let Frame::Code { last: end, piece } = talk.frame()? else { return Err(talk.refused("sent no code")) };
+        if code.len() + piece.len() > LARGEST_CODE {
+            return Err(talk.refused(format!("sent more than {LARGEST_CODE} bytes of code")));
+        }
+        code.extend(piece);
+        last = end;
+    }
+    talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
+    Ok(Welcome { stream: talk.stream, admission, code, rest: talk.bytes })
+}

@@ -1,0 +1,177 @@
+//! The listening end's door: who knocks is a stranger until it has shown the token.
+//!
+//! A stranger costs a descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE_NS`]; there are at most
+//! [`STRANGERS`] at a time. What one of them does wrong ends that connection and no other.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+
+use crate::error::LiveError;
+use crate::frame::{self, Frame, GREETING_BYTES, LARGEST_FROM_STRANGER};
+use crate::token::{self, Nonces, Role, Token};
+
+/// How long somebody may take to show the token, ns.
+pub const PATIENCE_NS: u64 = 5_000_000_000;
+/// Most strangers at a time.
+pub const STRANGERS: usize = 64;
+
+/// Somebody who knocked.
+struct Stranger {
+    stream: TcpStream,
+    peer: String,
+    since_ns: u64,
+    bytes: Vec<u8>,
+    /// Once it has greeted.
+    nonces: Option<Nonces>,
+}
+
+/// Somebody who has shown the token.
+pub(crate) struct Caller {
+    pub stream: TcpStream,
+    pub peer: String,
+    pub name: String,
+    pub about: String,
+    /// What it sent beyond.
+    pub rest: Vec<u8>,
+    /// Our own proof.
+    pub proof: [u8; 32],
+}
+
+/// The door.
+pub(crate) struct Door {
+    listener: TcpListener,
+    token: Token,
+    strangers: Vec<Stranger>,
+}
+
+enum Step {
+    Wait,
+    Enter { name: String, about: String, used: usize, proof: [u8; 32] },
+    Refuse(String),
+    Gone,
+}
+
+impl Door {
+    /// Opens the port.
+    pub fn open(address: &str, token: Token) -> Result<Self, LiveError> {
+        let listening = || LiveError::system(format!("listening on {address}"));
+        let listener = TcpListener::bind(address).map_err(listening())?;
+        listener.set_nonblocking(true).map_err(listening())?;
+        Ok(Self { listener, token, strangers: Vec::new() })
+    }
+
+    /// HOST:PORT in use.
+    pub fn address(&self) -> io::Result<String> {
+        self.listener.local_addr().map(|address| address.to_string())
+    }
+
+    /// The listener, then the strangers; the listener only while there is room.
+    pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
+        let listener = (self.strangers.len() < STRANGERS).then(|| self.listener.as_raw_fd());
+        listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.as_raw_fd()))
+    }
+
+    /// When the next stranger's time is over.
+    pub fn due(&self) -> Option<u64> {
+        self.strangers.iter().map(|stranger| stranger.since_ns + PATIENCE_NS).min()
+    }
+
+    /// Lets strangers take their next step; complaints are told, callers returned.
+    pub fn attend(&mut self, now_ns: u64, complain: &mut dyn FnMut(&str)) -> Vec<Caller> {
+        while self.strangers.len() < STRANGERS {
+            let Ok((stream, peer)) = self.listener.accept() else { break };
+            let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
+            if ready.is_ok() {
+                let peer = peer.ip().to_string();
+                self.strangers.push(Stranger { stream, peer, since_ns: now_ns, bytes: Vec::new(), nonces: None });
+            }
+        }
+        let mut callers = Vec::new();
+        let mut at = 0;
+        while at < self.strangers.len() {
+            let stranger = &mut self.strangers[at];
+            let mut step = stranger.step(&self.token);
+            if matches!(step, Step::Wait) && now_ns > stranger.since_ns + PATIENCE_NS {
+                step = Step::Refuse("took too long to show the token".into());
+            }
+            if matches!(step, Step::Wait) {
+                at += 1;
+                continue;
+            }
+            let mut stranger = self.strangers.swap_remove(at);
+            match step {
+                Step::Enter { name, about, used, proof } => {
+                    let rest = stranger.bytes.split_off(used);
+                    callers.push(Caller { stream: stranger.stream, peer: stranger.peer, name, about, rest, proof });
+                }
+                Step::Refuse(why) => {
+                    complain(&format!("refused somebody from {}: {why}", stranger.peer));
+                    refuse(&stranger.stream, &why);
+                }
+                Step::Wait | Step::Gone => {}
+            }
+        }
+        callers
+    }
+}
+
+/// Says why, if the other end takes it at once, and hangs up.
+pub(crate) fn refuse(mut stream: &TcpStream, why: &str) {
+    let mut frame = Vec::new();
+    Frame::Refused { why: why.into() }.encode(0, &mut frame);
+    // Whoever does not want to hear it need not.
+    let _ = stream.write_all(&frame);
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+}
+
+impl Stranger {
+    fn step(&mut self, token: &Token) -> Step {
+        let ended = match self.read() {
+            Ok(ended) => ended,
+            Err(_) => return Step::Gone,
+        };
+        let step = self.understand(token).unwrap_or_else(Step::Refuse);
+        if ended && matches!(step, Step::Wait) { Step::Gone } else { step }
+    }
+
+    /// Reads what is there, as much as a stranger may say; whether the connection has ended.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut buffer = [0; 1024];
+        while self.bytes.len() <= LARGEST_FROM_STRANGER + GREETING_BYTES {
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(true),
+                Ok(read) => self.bytes.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    fn understand(&mut self, token: &Token) -> Result<Step, String> {
+        if self.nonces.is_none() {
+            let Some(child) = frame::read_greeting(&self.bytes).map_err(|error| error.to_string())? else {
+                return Ok(Step::Wait);
+            };
+            let parent = token::random().map_err(|error| error.to_string())?;
+            if self.stream.write_all(&frame::greeting(&parent)).is_err() {
+                return Ok(Step::Gone);
+            }
+            self.nonces = Some(Nonces { child, parent });
+            self.bytes.drain(..GREETING_BYTES);
+        }
+        let Some(nonces) = self.nonces else { return Ok(Step::Wait) };
+        let decoded = frame::decode(&self.bytes, LARGEST_FROM_STRANGER).map_err(|error| error.to_string())?;
+        let Some(decoded) = decoded else { return Ok(Step::Wait) };
+        let Frame::Prove { proof, name, about } = decoded.frame else {
+            return Err("said something else before it showed the token".into());
+        };
+        if !token.accepts(Role::Child, &nonces, &name, &proof) {
+            return Err("does not know the token".into());
+        }
+        let proof = token.proof(Role::Parent, &nonces, &name);
+        Ok(Step::Enter { name, about, used: decoded.used, proof })
+    }
+}

@@ -1,0 +1,114 @@
+//! What can go wrong in a live run. Each variant is something the user can act on.
+
+use std::io;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// A setting is out of its range.
+    #[error("{field} is {value}; it must be {permitted}")]
+    Value {
+        /// Name of the setting.
+        field: String,
+        /// What was given.
+        value: String,
+        /// What is permitted.
+        permitted: String,
+    },
+    /// The other end answered, but not as an agent of this farm should.
+    #[error("{peer}: {why}")]
+    Refused {
+        /// Its address.
+        peer: String,
+        /// What it said, or what was wrong with it.
+        why: String,
+    },
+    /// Nobody could be reached there.
+    #[error("{peer}: cannot be reached: {source}")]
+    Unreachable {
+        /// Its address.
+        peer: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Nobody is left to work with.
+    #[error("{0}")]
+    Lost(String),
+    /// The work can't be done as described.
+    #[error("the work cannot be set up: {0}")]
+    Setup(String),
+    /// A journal that is none, or another run's.
+    #[error("{file}: {why}")]
+    Journal {
+        /// Its path.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Recorded events give other commands than those recorded.
+    #[error("line {line} of the log of {node}: {why}")]
+    Replay {
+        /// Whose log.
+        node: String,
+        /// Where.
+        line: usize,
+        /// What differs.
+        why: String,
+    },
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The caller asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl LiveError {
+    /// Wraps what the system said with what was tried.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+
+    /// Stable word for scripts.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Value { .. } => "value",
+            Self::Refused { .. } => "refused",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Lost(_) => "agents-lost",
+            Self::Setup(_) => "setup",
+            Self::Journal { .. } => "journal",
+            Self::Replay { .. } => "replay",
+            Self::System { source, .. } if is_full(source) => "disk-full",
+            Self::System { .. } => "system",
+            Self::Interrupted => "interrupted",
+        }
+    }
+
+    /// What would mend it.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Refused { .. } => "both ends need the same version and the same token",
+            Self::Unreachable { .. } => "start the parent first, and check the address",
+            Self::Lost(_) => "look at the agents' logs",
+            Self::Journal { .. } => "name another file, or run without --resume",
+            Self::System { source, .. } if is_full(source) => {
+                "make room, then go on with --resume: what was delivered stands in the journal"
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// No space, no quota, or a file as large as it may be.
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}

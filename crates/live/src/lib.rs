@@ -1,0 +1,44 @@
+//! Runs farms in wall time: the agents of a tree of nodes, over TCP, with the very policy that the simulator drives.
+//!
+//! | question | module |
+//! |---|---|
+//! | what do agents say to each other, as bytes? | [`frame`] |
+//! | who is let in? | [`token`], `door`, `dial` |
+//! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
+//! | what does a node do with what the policy says? | `station` |
+//! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
+//! | what computes? | [`executor`], [`command`], `emulated` |
+//! | how is a root, how an agent started? | [`root`], [`agent`] |
+//! | who hands tasks over, from other threads? | [`desk`] |
+//! | what survives the root? | [`journal`] |
+//! | what is left of a run? | [`record`], [`replay`] |
+//!
+//! It decides nothing: who is served next is the policy's (`crosswind-policy`). It knows no Python.
+
+pub mod agent;
+mod clock;
+pub mod command;
+pub mod desk;
+mod dial;
+pub mod diary;
+mod door;
+mod emulated;
+pub mod error;
+pub mod executor;
+pub mod frame;
+pub mod journal;
+mod late;
+mod link;
+pub mod linux;
+pub mod payload;
+mod phases;
+pub mod record;
+pub mod replay;
+pub mod root;
+pub mod settings;
+mod station;
+pub mod token;
+mod transfer;
+mod turn;
+
+pub use error::LiveError;

@@ -1,0 +1,110 @@
+//! Whole farms on loopback: a root and agents, each on a thread of its own, over real connections.
+#![allow(clippy::unwrap_used)]
+
+mod tree;
+
+use std::collections::BTreeMap;
+
+use crosswind_live::payload::Payload;
+use crosswind_live::replay::replay;
+use crosswind_live::settings::Work;
+use tree::{Tree, platform, settings};
+
+fn emulated(time_scale: f64) -> Work {
+    Work::Emulated { time_scale, result_bytes: 0 }
+}
+
+#[test]
+fn every_task_comes_back_once_from_a_tree_of_three_levels() {
+    let platform = platform(&[("r", "", 10.0), ("a", "r", 20.0), ("b", "r", 20.0), ("c", "a", 30.0), ("d", "a", 30.0)]);
+    let mut run = settings(platform, emulated(50.0));
+    run.trace = true;
+    let done = Tree::new(run).run((0..200).map(|_| (Payload::Blank(100_000), 1.0)).collect());
+    let tasks: BTreeMap<u64, usize> = done.results.iter().fold(BTreeMap::new(), |mut count, result| {
+        *count.entry(result.task).or_default() += 1;
+        count
+    });
+    assert_eq!(tasks, (0..200).map(|task| (task, 1)).collect());
+    assert_eq!(done.summary.nodes.iter().map(|node| node.tasks).sum::<u64>(), 200);
+    assert!(done.summary.nodes.iter().all(|node| node.tasks > 0), "{:?}", done.summary.nodes);
+    assert!(done.summary.events.is_empty(), "{:?}", done.summary.events);
+    let computed = done.summary.rows.iter().filter(|row| row.work > 0.0).count();
+    assert_eq!(computed, 200);
+}
+
+#[test]
+fn a_live_log_replayed_through_a_fresh_policy_gives_the_recorded_commands() {
+    for (order, ports) in
+        [("interference", "single"), ("bandwidth", "multi"), ("arrival", "multi"), ("planned", "single")]
+    {
+        let platform =
+            platform(&[("r", "", 10.0), ("a", "r", 20.0), ("b", "r", 20.0), ("c", "a", 30.0), ("d", "a", 30.0)]);
+        let mut run = settings(platform, emulated(50.0));
+        run.policy =
+            serde_json::from_value(serde_json::json!({"order": order, "ports": ports, "chunk_kib": 16})).unwrap();
+        run.planned_tasks_per_s = Some(vec![10.0, 20.0, 20.0, 30.0, 30.0]);
+        run.log = true;
+        let done = Tree::new(run.clone()).run((0..100).map(|_| (Payload::Blank(100_000), 1.0)).collect());
+        assert_eq!(done.summary.nodes.len(), 5);
+        for node in &done.summary.nodes {
+            let events = replay(&run, &node.name, &node.log).unwrap();
+            assert!(events > 10, "{} has {events} events with {order}", node.name);
+        }
+        // The replay can fail: another order, other commands.
+        let mut other = run.clone();
+        other.policy.order = crosswind_schema::experiment::Order::RootOnly;
+        let root = &done.summary.nodes[0];
+        assert!(replay(&other, &root.name, &root.log).is_err());
+    }
+}
+
+#[test]
+fn bytes_arrive_as_they_were_sent_small_and_large_through_an_inner_node() {
+    let platform = platform(&[("r", "", 0.0), ("a", "r", 0.0), ("b", "a", 1.0)]);
+    let mut run = settings(platform, Work::Command { line: "cat {input} > {output}".into() });
+    run.spool_over_bytes = 1 << 20;
+    let sizes = [0usize, 1, 1_000, 40_000, 600_000, 5_000_000];
+    let content = |size: usize| (0..size).map(|i| (i * 31 + size) as u8).collect::<Vec<u8>>();
+    let file = std::env::temp_dir().join(format!("crosswind-farm-{}", std::process::id()));
+    std::fs::write(&file, content(3_000_000)).unwrap();
+    let mut inputs: Vec<(Payload, f64)> = sizes.iter().map(|&size| (Payload::bytes(content(size)), 0.0)).collect();
+    inputs.push((Payload::file(&file).unwrap(), 0.0));
+    let done = Tree::new(run).run(inputs);
+    let all: Vec<usize> = sizes.iter().copied().chain([3_000_000]).collect();
+    assert_eq!(done.results.len(), all.len());
+    for result in &done.results {
+        assert!(result.ok);
+        assert_eq!(result.payload.read().unwrap().as_slice(), content(all[result.task as usize]), "{}", result.task);
+    }
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[test]
+fn a_task_that_fails_is_an_answer_and_the_others_go_on() {
+    let platform = platform(&[("r", "", 1.0), ("a", "r", 1.0)]);
+    let run = settings(platform, Work::Command { line: "test $(cat {input}) != 3".into() });
+    let inputs = (0..8).map(|i: u32| (Payload::bytes(i.to_string().into_bytes()), 0.0)).collect();
+    let done = Tree::new(run).run(inputs);
+    let failed: Vec<u64> = done.results.iter().filter(|result| !result.ok).map(|result| result.task).collect();
+    assert_eq!((failed.as_slice(), done.results.len()), ([3].as_slice(), 8));
+}
+
+#[test]
+fn a_task_that_failed_is_tried_again_as_often_as_was_asked() {
+    let platform = platform(&[("r", "", 0.0), ("a", "r", 1.0)]);
+    let mark = std::env::temp_dir().join(format!("crosswind-again-{}", std::process::id()));
+    let line = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3 || exit 1; cat {{input}}", mark.display());
+    let mut run = settings(platform, Work::Command { line });
+    run.retries = 2;
+    let done = Tree::new(run).run(vec![(Payload::bytes(b"word".to_vec()), 0.0)]);
+    assert!(done.results[0].ok);
+    assert_eq!(done.summary.events[0].1.code, "task-tried-again");
+    std::fs::remove_file(&mark).unwrap();
+}
+
+#[test]
+fn the_root_alone_computes_everything() {
+    let run = settings(platform(&[("r", "", 10.0)]), Work::Noop);
+    let done = Tree::new(run).run((0..50).map(|_| (Payload::bytes(vec![1; 100]), 0.0)).collect());
+    assert_eq!(done.results.len(), 50);
+}

@@ -1,0 +1,112 @@
+//! The way down: what each node gets, computes and is limited by, the root first, and the bound that proves it.
+
+use crosswind_schema::plan::{LimitedBy, Method, Ports};
+
+use super::Rates;
+use super::serve::serve_to;
+use super::station::{Best, Offer, Prices, Stop};
+use super::tree::Walk;
+use super::up::Up;
+
+/// Working memory, kept from node to node.
+#[derive(Default)]
+struct Bench {
+    offers: Vec<Offer>,
+    flows: Vec<f64>,
+}
+
+impl Walk {
+    /// The plan, in the order of the input.
+    pub fn rates(&self, method: Method) -> Rates {
+        let count = self.stations.len();
+        let mut up = self.up(method);
+        let throughput = up.best[0].rate;
+        let mut rates = Rates {
+            throughput_tasks_per_s: throughput,
+            bound_tasks_per_s: 0.0,
+            root_only_tasks_per_s: self.stations[0].compute,
+            computed_tasks_per_s: vec![0.0; count],
+            received_tasks_per_s: vec![0.0; count],
+            rank: vec![0; count],
+            never_send: vec![false; count],
+            limited_by: vec![LimitedBy::Compute; count],
+            gain_per_receive_mb_per_s: vec![0.0; count],
+            gain_per_send_mb_per_s: vec![0.0; count],
+            gain_per_work_per_s: vec![0.0; count],
+        };
+        let mut worth = vec![0.0; count];
+        let mut bench = Bench::default();
+        (worth[0], up.flow[0]) = (1.0, throughput);
+        for (place, &node) in self.order.iter().enumerate() {
+            let n = node as usize;
+            let (best, received) = (up.best[place], up.flow[place]);
+            if worth[place] != 0.0 {
+                let prices = Prices::of(&self.stations[place], &best);
+                rates.bound_tasks_per_s += worth[place] * prices.own_bound(&self.stations[place]);
+                self.hand_down(place, method, &prices, &up, &mut worth);
+                if received >= best.rate {
+                    self.gains(place, worth[place], &prices, &up.flow, &mut rates);
+                }
+            }
+            if received < best.rate {
+                self.lessen(place, &mut up, &mut bench);
+            }
+            let range = self.children(place);
+            for (rank, &child) in (1..).zip(&up.order[range.start..range.start + up.served[place] as usize]) {
+                rates.rank[self.order[child as usize] as usize] = rank;
+            }
+            let sent: f64 = up.flow[range].iter().sum();
+            rates.received_tasks_per_s[n] = received;
+            rates.computed_tasks_per_s[n] = (received - sent).max(0.0);
+            rates.never_send[n] = self.never_send(place);
+            rates.limited_by[n] = self.limited_by(place, received, &best);
+        }
+        if method == Method::Greedy && self.ports == Ports::Single {
+            rates.bound_tasks_per_s = self.rates(Method::Exact).bound_tasks_per_s; // the rule's own prices prove nothing
+        }
+        rates.bound_tasks_per_s = rates.bound_tasks_per_s.max(throughput);
+        rates
+    }
+
+    /// What the children get where their parent gets less than its best.
+    fn lessen(&self, place: usize, up: &mut Up, bench: &mut Bench) {
+        let (range, station) = (self.children(place), &self.stations[place]);
+        let Bench { offers, flows } = bench;
+        let wanted = station.per_task() * up.flow[place] - station.compute;
+        if wanted <= 0.0 {
+            up.flow[range].fill(0.0);
+            return;
+        }
+        let served = &up.order[range.start..range.start + up.served[place] as usize];
+        offers.clear();
+        offers.extend(served.iter().map(|&c| self.offer(c as usize, up.best[c as usize].rate)));
+        flows.clear();
+        flows.resize(offers.len(), 0.0);
+        if serve_to(station, offers, up.flow[place], flows) {
+            for (offer, &amount) in offers.iter().zip(flows.iter()) {
+                up.flow[offer.child as usize] = amount;
+            }
+        } else {
+            // In proportion to the best flows: always possible, as all constraints allow scaling down.
+            let most = station.per_task() * up.best[place].rate - station.compute;
+            let share = (wanted / most).clamp(0.0, 1.0);
+            up.flow[range].iter_mut().for_each(|flow| *flow *= share);
+        }
+    }
+
+    fn limited_by(&self, place: usize, received: f64, best: &Best) -> LimitedBy {
+        if self.never_send(place) {
+            return LimitedBy::NeverSend;
+        }
+        if received < best.rate {
+            return LimitedBy::Parent;
+        }
+        match (best.stop, self.ports) {
+            (Stop::Filled, _) => LimitedBy::Compute,
+            (Stop::Receive, _) => LimitedBy::ReceiveLimit,
+            (Stop::Local, _) => LimitedBy::LocalCompute,
+            (Stop::Port, Ports::Single) => LimitedBy::Port,
+            (Stop::Port, Ports::Multi) => LimitedBy::SendLimit,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The way up: the best rate of every subtree, leaves first.
+
+use crosswind_schema::plan::{Method, Ports};
+
+use super::balance::Balance;
+use super::ranking::highest_first;
+use super::serve::serve;
+use super::single;
+use super::station::{Best, Station};
+use super::tree::Walk;
+
+/// What the way up finds, breadth first.
+pub(crate) struct Up {
+    /// Best rate of each subtree, and why it is not better.
+    pub best: Vec<Best>,
+    /// What each node gets when its parent does its best.
+    pub flow: Vec<f64>,
+    /// Children in the order of service, in the parent's range; the first `served[p]` of them are worth it.
+    pub order: Vec<u32>,
+    pub served: Vec<u32>,
+}
+
+impl Walk {
+    /// Best rate of every subtree.
+    pub fn up(&self, method: Method) -> Up {
+        let count = self.stations.len();
+        let mut up = Up {
+            best: vec![Best::default(); count],
+            flow: vec![0.0; count],
+            order: vec![0; count],
+            served: vec![0; count],
+        };
+        let exact_single = method == Method::Exact && self.ports == Ports::Single;
+        let (mut keyed, mut offers, mut flows, mut balance) = (Vec::new(), Vec::new(), Vec::new(), Balance::default());
+        for place in (0..count).rev() {
+            let station = &self.stations[place];
+            let range = self.children(place);
+            if range.is_empty() {
+                up.best[place] = leaf(station);
+                continue;
+            }
+            keyed.clear();
+            for child in range.clone() {
+                if !self.never_send(child) {
+                    keyed.push((self.priority(child), child as u32));
+                }
+            }
+            highest_first(&mut keyed);
+            offers.clear();
+            offers.extend(keyed.iter().map(|&(_, child)| self.offer(child as usize, up.best[child as usize].rate)));
+            flows.clear();
+            flows.resize(offers.len(), 0.0);
+            let best = match exact_single {
+                true => single::best(station, &offers, &mut balance, &mut flows),
+                false => serve(station, &offers, &mut flows),
+            };
+            for (offer, &flow) in offers.iter().zip(&flows) {
+                up.flow[offer.child as usize] = flow;
+            }
+            if exact_single && best.side_price > 0.0 {
+                for (entry, offer) in keyed.iter_mut().zip(&offers) {
+                    entry.0 = single::priority(station, offer, best.side, best.side_price);
+                }
+                highest_first(&mut keyed);
+            }
+            for (place, &(_, child)) in up.order[range].iter_mut().zip(&keyed) {
+                *place = child;
+            }
+            up.served[place] = offers.len() as u32;
+            up.best[place] = best;
+        }
+        up
+    }
+}
+
+fn leaf(station: &Station) -> Best {
+    if station.alone() >= station.receive {
+        return Best::of_link(station);
+    }
+    Best { rate: station.alone(), ..Best::default() }
+}

@@ -1,0 +1,442 @@
+//! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on this one.
+
+use std::fs::OpenOptions;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crosswind_live::LiveError;
+use crosswind_live::agent::{AgentConfig, Workshop, maker, run_agent as run};
+use crosswind_live::desk::{Counter, Keeping, desk};
+use crosswind_live::diary::Diary;
+use crosswind_live::executor::{Answer, Executor, Job, Maker};
+use crosswind_live::journal::Journal;
+use crosswind_live::payload::Payload;
+use crosswind_live::record::{NOBODY, Row};
+use crosswind_live::replay::replay;
+use crosswind_live::root::{NewTask, Root, RootConfig, RunSummary};
+use crosswind_live::settings::{GUESTS, RunSettings, Work};
+use crosswind_live::token::Token;
+use crosswind_measure::kernel::Kernel;
+use crosswind_measure::kernel::burn::Burn;
+use crosswind_measure::kernel::diagonals::Diagonals;
+use crosswind_measure::kernel::triad::Triad;
+use crosswind_schema::Experiment;
+use crosswind_schema::experiment::Tasks;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::Deserialize;
+
+use crate::errors;
+
+/// Task, whether it succeeded, bytes or path, node.
+type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
+
+/// How often signals are looked for while somebody waits.
+const LOOK: Duration = Duration::from_millis(100);
+/// Side of the matrix of the measurements: one work unit is one of its diagonals.
+const MATRIX: usize = 1024;
+
+fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
+    let class = match error {
+        LiveError::Value { .. } | LiveError::Setup(_) | LiveError::Journal { .. } => "DescriptionError",
+        LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
+        LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
+        LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
+    };
+    errors::raise(py, class, &error.to_string(), error.code(), error.hint())
+}
+
+fn wrong(what: &str, error: impl ToString) -> LiveError {
+    LiveError::Setup(format!("{what}: {}", error.to_string()))
+}
+
+/// A kernel of the probe as the work of tasks.
+struct KernelWork(Box<dyn Kernel + Send>);
+
+impl Executor for KernelWork {
+    fn run(&mut self, job: &Job) -> Answer {
+        let steps = (job.work * self.0.steps_per_unit()).ceil() as u64;
+        for _ in 0..steps {
+            if let Err(error) = self.0.step() {
+                return Answer::failed(error.to_string());
+            }
+        }
+        Answer::of(Payload::bytes(Vec::new()))
+    }
+}
+
+fn kernel(name: String) -> Maker {
+    Box::new(move || {
+        let kernel: Box<dyn Kernel + Send> = match name.as_str() {
+            "diagonals" => Box::new(Diagonals::new(MATRIX, 1)),
+            "burn" => Box::new(Burn::new()),
+            "triad" => Box::new(Triad::beyond_the_cache().map_err(|error| error.to_string())?),
+            other => return Err(format!("kernel is {other:?}; it must be diagonals, burn or triad")),
+        };
+        Ok(Box::new(KernelWork(kernel)))
+    })
+}
+
+/// A Python callable as the work of tasks: `call(bytes or path) -> (ok, bytes)`. Python is held only while it runs.
+struct Callable(Py<PyAny>);
+
+impl Executor for Callable {
+    fn run(&mut self, job: &Job) -> Answer {
+        Python::attach(|py| {
+            let input = match &job.input {
+                Payload::File(file) => file.path.as_os_str().into_pyobject(py)?.into_any(),
+                other => PyBytes::new(py, &other.read()?).into_any(),
+            };
+            let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input,))?.extract()?;
+            Ok::<_, PyErr>(Answer { ok, output: Payload::bytes(output.as_bytes().to_vec()) })
+        })
+        .unwrap_or_else(|error| Answer::failed(error.to_string()))
+    }
+}
+
+/// Kernels, and callables where Python says how to load them: `load(code) -> call`.
+struct Python3(Option<Py<PyAny>>);
+
+impl Workshop for Python3 {
+    fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError> {
+        match work {
+            Work::Kernel { name } => Ok(kernel(name.clone())),
+            _ => {
+                let load = Python::attach(|py| self.0.as_ref().map(|load| load.clone_ref(py)))
+                    .ok_or_else(|| LiveError::Setup("nobody here loads callables".into()))?;
+                Ok(Box::new(move || {
+                    let call = Python::attach(|py| load.call1(py, (PyBytes::new(py, &code),)));
+                    let call = call.map_err(|error| format!("the callable cannot be loaded: {error}"))?;
+                    Ok(Box::new(Callable(call)) as Box<dyn Executor>)
+                }))
+            }
+        }
+    }
+}
+
+fn diary(name: &str, path: Option<&PathBuf>) -> Result<Diary, LiveError> {
+    let Some(path) = path else { return Ok(Diary::on_stderr(name)) };
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let file = file.map_err(LiveError::system(path.display().to_string()))?;
+    Ok(Diary::new(name, Box::new(file)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FarmConfig {
+    run: RunSettings,
+    listen: String,
+    spool_directory: PathBuf,
+    log: Option<PathBuf>,
+    out: Option<PathBuf>,
+    journal: Option<PathBuf>,
+    resume: bool,
+    digest: String,
+    /// An experiment's point whose own tasks are run.
+    drawn: Option<String>,
+    discard: bool,
+}
+
+/// The root of a farm.
+#[pyclass(frozen, name = "FarmRoot", module = "crosswind._core")]
+pub struct PyFarmRoot {
+    root: Mutex<Option<Begin>>,
+    counter: Counter,
+    address: String,
+    done: Vec<u64>,
+    next: Mutex<u64>,
+    tasks: Option<u64>,
+    summary: Mutex<Option<RunSummary>>,
+}
+
+type Begin = Box<dyn FnOnce() + Send>;
+
+fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn open(
+    config: &str,
+    token: &str,
+    code: Vec<u8>,
+    tasks_csv: Option<&[u8]>,
+    load: Option<Py<PyAny>>,
+) -> Result<PyFarmRoot, LiveError> {
+    let config: FarmConfig = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
+    let token = Token::new(token).map_err(|why| wrong("the token", why))?;
+    let tasks = match &config.drawn {
+        Some(point) => {
+            let point = Experiment::from_json(point.as_bytes(), "experiment").map_err(|e| wrong("experiment", e))?;
+            let file = tasks_csv;
+            Some(Tasks::draw(&point.workload, point.seed, file).map_err(|error| wrong("tasks", error))?)
+        }
+        None => None,
+    };
+    let mut keeping = Keeping { directory: config.out, discard: config.discard, ..Keeping::default() };
+    if let Some(path) = &config.journal {
+        keeping.journal = Some(if config.resume && path.exists() {
+            let (journal, delivered) = Journal::resume(path, &config.digest)?;
+            // A task that failed is given another chance; what succeeded is done.
+            keeping.done = delivered.iter().filter(|entry| entry.ok).map(|entry| entry.task).collect();
+            journal
+        } else {
+            Journal::create(path, &config.digest)?
+        });
+    }
+    let mut done: Vec<u64> = keeping.done.iter().copied().collect();
+    done.sort_unstable();
+    let own = maker(&config.run.work, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
+    let computes = config.run.platform.nodes.iter().any(|node| {
+        use crosswind_schema::units::Quantity as _;
+        node.parent.is_none() && node.compute_per_s.get() > 0.0
+    });
+    let blank = matches!(config.run.work, Work::Emulated { .. });
+    // A root that computes nothing loads nothing.
+    let own: Option<Maker> = if computes { own } else { own.map(|_| kernel("burn".into())) };
+    let root = Root::open(RootConfig {
+        run: config.run,
+        listen: config.listen,
+        token,
+        code,
+        spool_directory: config.spool_directory,
+        diary: diary("root", config.log.as_ref())?,
+    })?;
+    let address = root.address()?;
+    let count = tasks.as_ref().map(|tasks| tasks.count);
+    let (counter, mut desk) = desk(root.bell(), keeping, tasks.map(|tasks| (tasks, blank)));
+    let own_counter = counter.clone();
+    let begin: Begin = Box::new(move || own_counter.end(root.run(&mut desk, own)));
+    Ok(PyFarmRoot {
+        root: Mutex::new(Some(begin)),
+        counter,
+        address,
+        done,
+        next: Mutex::new(0),
+        tasks: count,
+        summary: Mutex::new(None),
+    })
+}
+
+#[pymethods]
+impl PyFarmRoot {
+    #[new]
+    #[pyo3(signature = (config, token, code = None, tasks_csv = None, load = None))]
+    fn new(
+        py: Python<'_>,
+        config: &str,
+        token: &str,
+        code: Option<Vec<u8>>,
+        tasks_csv: Option<&[u8]>,
+        load: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        py.detach(|| open(config, token, code.unwrap_or_default(), tasks_csv, load))
+            .map_err(|error| exception(py, &error))
+    }
+
+    /// HOST:PORT at which children knock.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// How many tasks the workload itself has; None where they are handed over.
+    #[getter]
+    fn tasks(&self) -> Option<u64> {
+        self.tasks
+    }
+
+    /// Results delivered so far.
+    #[getter]
+    fn delivered(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.counter.delivered())
+    }
+
+    /// Tasks that the journal has already.
+    fn done_before(&self) -> Vec<u64> {
+        self.done.clone()
+    }
+
+    /// Starts the root's thread.
+    fn start(&self) -> PyResult<()> {
+        if let Some(begin) = locked(&self.root).take() {
+            std::thread::Builder::new().name("cw-farm".into()).spawn(begin)?;
+        }
+        Ok(())
+    }
+
+    /// Hands a task over; waits while there is no room. Its number.
+    #[pyo3(signature = (data, work = 0.0, name = String::new()))]
+    fn submit(&self, py: Python<'_>, data: &Bound<'_, PyAny>, work: f64, name: String) -> PyResult<u64> {
+        let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
+            Payload::bytes(bytes.as_bytes().to_vec())
+        } else {
+            let path: PathBuf = data.extract()?;
+            let reading = LiveError::system(format!("reading {}", path.display()));
+            Payload::file(&path).map_err(reading).map_err(|error| exception(py, &error))?
+        };
+        let task = {
+            let mut next = locked(&self.next);
+            while self.done.binary_search(&next).is_ok() {
+                *next += 1;
+            }
+            *next += 1;
+            *next - 1
+        };
+        let mut waiting = Some((NewTask { task, payload, work }, name));
+        loop {
+            let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
+            match handed {
+                Ok(true) => return Ok(task),
+                Ok(false) => py.check_signals()?,
+                Err(error) => return Err(exception(py, &error)),
+            }
+        }
+    }
+
+    /// No more tasks.
+    fn end_of_tasks(&self) {
+        self.counter.end_of_tasks();
+    }
+
+    /// `(task, ok, bytes or path, node)` of what has come; waits for at least one, or until the time is over. None: the
+    /// run has ended and all are taken.
+    fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Vec<Taken<'py>>>> {
+        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
+        loop {
+            let left = until.saturating_duration_since(std::time::Instant::now()).min(LOOK);
+            let Some(results) = py.detach(|| self.counter.results(left)) else { return Ok(None) };
+            if results.is_empty() && std::time::Instant::now() < until {
+                py.check_signals()?;
+                continue;
+            }
+            let mut taken = Vec::with_capacity(results.len());
+            for result in results {
+                let data = match &result.payload {
+                    // A result that lies in a file of the root's own goes away with it: it is read.
+                    Payload::File(file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
+                    payload => PyBytes::new(py, &payload.read()?).into_any(),
+                };
+                taken.push((result.task, result.ok, data, result.node.to_string()));
+            }
+            return Ok(Some(taken));
+        }
+    }
+
+    /// Ends the run as soon as possible.
+    fn interrupt(&self) {
+        self.counter.interrupt();
+    }
+
+    /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
+        while !py.detach(|| self.counter.has_ended(LOOK)) {
+            py.check_signals()?;
+            if std::time::Instant::now() >= until {
+                return Ok(false);
+            }
+        }
+        match self.counter.outcome() {
+            Some(Ok(summary)) => *locked(&self.summary) = Some(summary),
+            Some(Err(error)) => return Err(exception(py, &error)),
+            None => {}
+        }
+        Ok(true)
+    }
+
+    /// What the run came to, as JSON: `{makespan_s, tasks, nodes, events}`; after `wait`.
+    fn summary(&self) -> PyResult<String> {
+        let guard = locked(&self.summary);
+        let Some(summary) = guard.as_ref() else { return Ok("null".into()) };
+        let nodes: Vec<_> = summary.nodes.iter().map(|node| {
+            serde_json::json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6})
+        }).collect();
+        let events: Vec<_> = summary.events.iter().map(|(t_s, event)| {
+            serde_json::json!({"t_s": t_s, "code": event.code, "node": event.node, "tasks": event.tasks, "message": event.message})
+        }).collect();
+        let whole = serde_json::json!({"makespan_s": summary.makespan_s, "tasks": summary.tasks, "nodes": nodes, "events": events});
+        Ok(whole.to_string())
+    }
+
+    /// Each node's log of events and commands, where they were kept; after `wait`.
+    fn logs(&self) -> Vec<(String, String)> {
+        let guard = locked(&self.summary);
+        guard.iter().flat_map(|summary| &summary.nodes).map(|node| (node.name.clone(), node.log.clone())).collect()
+    }
+
+    /// Activities as columns of bytes, as `crosswind.run.columns` takes them; after `wait`. Those of nodes that the
+    /// platform does not know are left out.
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let guard = locked(&self.summary);
+        let known = |number: u32| number < GUESTS || number == NOBODY;
+        let rows: Vec<&Row> =
+            guard.iter().flat_map(|summary| &summary.rows).filter(|row| known(row.node) && known(row.child)).collect();
+        let table = PyDict::new(py);
+        let put = |name: &str, bytes: Vec<u8>| table.set_item(name, PyBytes::new(py, &bytes));
+        put("kind", rows.iter().map(|row| row.activity as u8).collect())?;
+        put("node", rows.iter().flat_map(|row| row.node.to_ne_bytes()).collect())?;
+        put("child", rows.iter().flat_map(|row| row.child.to_ne_bytes()).collect())?;
+        put("task", rows.iter().flat_map(|row| row.task.to_ne_bytes()).collect())?;
+        put("start_s", rows.iter().flat_map(|row| (row.start_ns as f64 * 1e-9).to_ne_bytes()).collect())?;
+        put("end_s", rows.iter().flat_map(|row| (row.end_ns as f64 * 1e-9).to_ne_bytes()).collect())?;
+        put("mb", rows.iter().flat_map(|row| (row.bytes as f64 * 1e-6).to_ne_bytes()).collect())?;
+        put("work", rows.iter().flat_map(|row| row.work.to_ne_bytes()).collect())?;
+        Ok(table)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OwnConfig {
+    parent: String,
+    name: String,
+    listen: Option<String>,
+    about: String,
+    spool_directory: PathBuf,
+    patience_s: f64,
+    watch_input: bool,
+    log: Option<PathBuf>,
+}
+
+/// Is an agent until its run ends. `load(code)` gives `call(bytes or path) -> (ok, bytes)`.
+#[pyfunction]
+fn run_agent(py: Python<'_>, config: &str, token: &str, on_listening: Py<PyAny>, load: Py<PyAny>) -> PyResult<()> {
+    let result = py.detach(|| {
+        let config: OwnConfig = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
+        let own = AgentConfig {
+            diary: diary(&config.name, config.log.as_ref())?,
+            parent: config.parent,
+            name: config.name,
+            listen: config.listen,
+            token: Token::new(token).map_err(|why| wrong("the token", why))?,
+            about: config.about,
+            spool_directory: config.spool_directory,
+            patience_s: config.patience_s,
+            watch_input: config.watch_input,
+        };
+        let mut raised = None;
+        let mut listening = |address: &str| {
+            raised = Python::attach(|py| on_listening.call1(py, (address,)).err());
+        };
+        let result = run(own, &mut Python3(Some(load)), &mut listening);
+        Ok::<_, LiveError>((result, raised))
+    });
+    let (result, raised) = result.map_err(|error| exception(py, &error))?;
+    raised.map_or(Ok(()), Err)?;
+    result.map_err(|error| exception(py, &error))
+}
+
+/// A live node's log through a fresh policy; how many events it had. Raises where commands differ.
+#[pyfunction]
+fn replay_log(py: Python<'_>, run: &str, node: &str, log: &str) -> PyResult<usize> {
+    let settings: Result<RunSettings, _> = serde_json::from_str(run);
+    let settings = settings.map_err(|error| exception(py, &wrong("run", error)))?;
+    py.detach(|| replay(&settings, node, log)).map_err(|error| exception(py, &error))
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyFarmRoot>()?;
+    module.add_function(wrap_pyfunction!(run_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(replay_log, module)?)
+}

@@ -1,0 +1,179 @@
+"""What is to be measured: the arguments checked, as the probe takes them and as the file tells of them."""
+
+from __future__ import annotations
+
+import math
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosswind.errors import DescriptionError
+from crosswind.host import describe
+from crosswind.host.route import interface_to, split_address
+from crosswind.placement import place
+
+KERNELS = ("diagonals", "burn", "triad")
+DIRECTIONS = ("receive", "send", "each", "both")
+UNITS = {
+    "diagonals": "diagonals of the matrix's square",
+    "burn": "million additions of a sine",
+    "triad": "million elements of a triad",
+    "command": "run of the command",
+    "callable": "call",
+}
+
+SOCKET_BUFFER_BYTES = 1 << 20
+"""Default of each socket buffer: under autotuning it grows while one measures, which moves IR two-fold."""
+CONGESTION_CONTROL = "cubic"
+"""Default where it may be set: BBR paces by timers of its own, which moves IR and halves the reach."""
+CHOICES = {
+    "kernel": KERNELS,
+    "direction": DIRECTIONS,
+    "wait": ("event", "poll"),
+    "paced_by": ("peer", "sender", "receiver"),
+    "variation": ("paced", "contention"),
+}
+
+
+class Asked:
+    """The arguments of `measure`, and where they put the threads.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument is out of its range.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any]) -> None:
+        _check(arguments)
+        self.arguments = arguments
+        self.placed = place(arguments["placement"], arguments["compute_cpus"], arguments["traffic_cpus"])
+
+    def __getitem__(self, name: str) -> Any:
+        return self.arguments[name]
+
+    @property
+    def peers(self) -> list[str] | None:
+        """The peers that were named; None where this machine is to be its own."""
+        peer = self["peer"]
+        return [peer] if isinstance(peer, str) else None if peer is None else list(peer)
+
+    @property
+    def directions(self) -> list[str]:
+        """Directions of the channels with each peer."""
+        return ["receive", "send"] if self["direction"] in ("each", "both") else [self["direction"]]
+
+    def _kernel_name(self) -> str:
+        task = self["task"]
+        if task is None:
+            return str(self["kernel"])
+        return "callable" if callable(task) else "command"
+
+    def _socket_buffer(self) -> int | None:
+        asked = self["socket_buffer_bytes"]
+        return (SOCKET_BUFFER_BYTES if asked is None else asked) or None
+
+    def configuration(self, peers: Sequence[str], channels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return what the probe is started with."""
+        taken = ("message_bytes", "streams", "wait", "paced_by", "pacing_chunk_bytes", "traffic_nice")
+        return {
+            "kernel": {
+                "name": self._kernel_name(),
+                "matrix": self["matrix"],
+                "diagonals": self["diagonals"],
+                "task": self["task"] if isinstance(self["task"], str) else None,
+            },
+            "peers": list(peers),
+            "channels": [{"peer": c["peer"], "direction": c["direction"]} for c in channels],
+            "loaders": list(self["loaders"]),
+            **{name: self[name] for name in taken},
+            "socket_buffer_bytes": self._socket_buffer(),
+            "congestion_control": self["congestion_control"] or _settable(CONGESTION_CONTROL),
+            "compute_cpus": self.placed.compute,
+            "traffic_cpus": self.placed.traffic,
+            "sampler_cpus": self.placed.others,
+            "compute_nice": self["nice"],
+        }
+
+    def described(self, peers: Sequence[str], congestion_in_force: str | None) -> dict[str, Any]:
+        """Return what the file's header says of it."""
+        return {
+            "name": self["name"] or self._default_name(peers),
+            "command": list(map(str, sys.argv)) or ["crosswind.measure"],
+            "seed": self["seed"],
+            "host": self._host(peers),
+            "kernel": self._kernel(),
+            "placement": {
+                "mode": self["placement"],
+                "compute_cpus": list(self.placed.compute),
+                "traffic_cpus": list(self.placed.traffic),
+                "sampler_cpus": list(self.placed.others),
+                "compute_nice": self["nice"],
+                "traffic_nice": self["traffic_nice"],
+            },
+            "traffic": {
+                "message_bytes": self["message_bytes"],
+                "streams": self["streams"],
+                "wait": self["wait"],
+                "paced_by": self["paced_by"],
+                "pacing_chunk_bytes": self["pacing_chunk_bytes"],
+                "congestion_control": congestion_in_force,
+                "socket_buffer_bytes": self._socket_buffer(),
+            },
+            "variation": self["variation"],
+        }
+
+    def _default_name(self, peers: Sequence[str]) -> str:
+        what = self["task"] if isinstance(self["task"], str) else self._kernel_name()
+        return f"{what} against traffic with {', '.join(peers)}"
+
+    def _kernel(self) -> dict[str, Any]:
+        name, task = self._kernel_name(), self["task"]
+        counted = name == "diagonals"
+        return {
+            "name": name,
+            "unit": UNITS[name],
+            "matrix": self["matrix"] if counted else None,
+            "diagonals": self["diagonals"] if counted else None,
+            "task": getattr(task, "__qualname__", repr(task)) if callable(task) else task,
+        }
+
+    def _host(self, peers: Sequence[str]) -> dict[str, Any]:
+        if not hasattr(self, "_described_host"):
+            interfaces = sorted({interface_to(peer) for peer in peers} - {"unknown"})
+            self._described_host = describe(self.placed.compute, interfaces or None)
+        return self._described_host
+
+
+def _check(asked: Mapping[str, Any]) -> None:
+    for field, permitted in CHOICES.items():
+        if asked[field] not in permitted:
+            raise DescriptionError(f"{field} is {asked[field]!r}; it must be one of {', '.join(permitted)}", field)
+    for field in ("target", "loss_target"):
+        if not (math.isfinite(asked[field]) and asked[field] > 0):
+            raise DescriptionError(f"{field} is {asked[field]}; it must be greater than 0", field)
+    seconds, top, peer = asked["max_seconds"], asked["top_mb_per_s"], asked["peer"]
+    if not (math.isfinite(seconds) and seconds >= 1):
+        raise DescriptionError(f"max_seconds is {seconds} s; it must be at least 1 s", "max_seconds")
+    if top is not None and not (math.isfinite(top) and top > 0):
+        raise DescriptionError(f"top_mb_per_s is {top} MB/s; it must be greater than 0 MB/s", "top_mb_per_s")
+    if asked["direction"] == "both" and asked["variation"] == "contention":
+        raise DescriptionError(
+            "direction is 'both' with variation 'contention'", "direction", "contention studies one direction at a time"
+        )
+    if peer is not None and not peer:
+        raise DescriptionError(f"peer is {peer!r}; it must be HOST:PORT, or several", "peer")
+    for address in [peer] if isinstance(peer, str) else [*(peer or ()), *asked["loaders"]]:
+        if split_address(address)[1] is None:
+            raise DescriptionError(f"peer is {address!r}; it must be HOST:PORT", "peer", f"such as {address}:7117")
+
+
+def _settable(congestion: str) -> str | None:
+    """Return the congestion control if this process may set it, else None."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        try:
+            probe.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
+        except OSError:
+            return None
+    return congestion

@@ -1,0 +1,57 @@
+"""Farms for the live tests: small trees, what a task does there, and how to wait for something."""
+
+import pickle
+import time
+
+from crosswind.platform import Platform
+from crosswind.run.here import point_of
+
+PATIENCE_S = 60.0
+
+
+def tree(*nodes, rate=1.0):
+    """A platform from "name" (the root) and "name<parent"; the root computes nothing."""
+    described = []
+    for node in nodes:
+        name, _, parent = node.partition("<")
+        row = {"name": name, "compute_per_s": rate if parent else 0.0}
+        if parent:
+            row |= {"parent": parent, "receive_limit_mb_per_s": 1000.0}
+        described.append(row)
+    return Platform.from_dict({"schema_version": 1, "name": "test", "node": described})
+
+
+def point(**policy):
+    described = point_of("test", 100, 0.01, "arrival", policy.pop("buffer_tasks", 2))
+    described["policy"] |= policy
+    return described
+
+
+def wait_until(condition, what="it"):
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, f"{what} did not happen in {PATIENCE_S} s"
+        time.sleep(0.005)
+
+
+def value(result):
+    assert result.ok, result.data.decode()
+    return pickle.loads(result.data)
+
+
+def take(farm, count):
+    """So many results, by task; a second one of a task fails."""
+    taken = {}
+    until = time.monotonic() + PATIENCE_S
+    while len(taken) < count:
+        assert time.monotonic() < until, f"{len(taken)} of {count} results in {PATIENCE_S} s"
+        for result in farm.results(1.0):
+            assert result.task not in taken, f"task {result.task} was delivered twice"
+            taken[result.task] = result
+    return taken
+
+
+def slowly(number):
+    """A task that takes a while, so that a fault finds it under way."""
+    time.sleep(0.01)
+    return number * number

@@ -1,0 +1,59 @@
+"""The doctor's handshake with a real peer, and with one of another version."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+import pytest
+
+from crosswind import examine
+from crosswind.errors import MeasurementError
+from crosswind.serve import greet
+
+pytestmark = pytest.mark.live
+
+
+def by_code(findings):
+    return {finding.code: finding for finding in findings}
+
+
+def test_a_peer_that_serves_is_greeted_by_name_and_keeps_serving(peer):
+    for _ in range(2):
+        found = by_code(examine(peer.address, seconds=0.0))
+        assert found["peer-handshake"].level == "ok"
+        assert socket.gethostname() in found["peer-handshake"].message
+    assert greet(peer.address)["loopback"] is True
+
+
+def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
+    def answer(server):
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(5)
+                if len(connection.recv(8, socket.MSG_WAITALL)) == 8:  # else it only tried whether the port is open
+                    connection.sendall(struct.pack(">4sHH", b"XWND", 2, 0))
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,))
+        thread.start()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        found = by_code(examine(address, seconds=0.0))
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+    assert found["peer"].level == "ok", "it accepts connections"
+    assert found["peer-handshake"].level == "problem"
+    assert "speaks version 2 of the protocol; this build speaks 1" in found["peer-handshake"].message
+    assert found["peer-handshake"].hint
+
+
+def test_nobody_there_is_an_error_with_the_address():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with pytest.raises(MeasurementError, match=address):
+        greet(address)
