@@ -11,7 +11,7 @@ use farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use proptest::prelude::*;
 
 /// Trees of 1 to 12 nodes of any depth. No node's processor ever stands still: interference rates are such that full
-/// links in both directions leave it something (docs/decisions/0009).
+/// links in both directions leave it something (docs/decisions/0012).
 fn trees(with_drop: bool) -> impl Strategy<Value = Vec<Spot>> {
     let node = (
         any::<prop::sample::Index>(),
