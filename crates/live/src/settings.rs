@@ -50,6 +50,9 @@ pub struct RunSettings {
     pub mean_size_mb: f64,
     /// Work of a mean task.
     pub mean_work: f64,
+    /// How many tasks there are, where that is known before the run.
+    #[serde(default)]
+    pub tasks: Option<u64>,
     /// What the plan gives each node, tasks/s; for the order `planned`.
     #[serde(default)]
     pub planned_tasks_per_s: Option<Vec<f64>>,
@@ -157,7 +160,7 @@ impl RunSettings {
 
     fn wishes(&self) -> Wishes<'_> {
         let task = Mean { size_mb: self.mean_size_mb, work: self.mean_work };
-        let wishes = Wishes::of(&self.policy, task).with_recovery();
+        let wishes = Wishes { tasks: self.tasks, ..Wishes::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
             Some(rates) => wishes.with_plan(rates),
             None => wishes,

@@ -42,7 +42,7 @@ fn simulated(
         }
         _ => None,
     };
-    let mut wishes = Wishes::of(&point.policy, mean);
+    let mut wishes = Wishes::of(&point.policy, mean).with_tasks(tasks.count);
     if let Some(rates) = &rates {
         wishes = wishes.with_plan(rates);
     }

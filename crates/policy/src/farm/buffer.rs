@@ -1,10 +1,13 @@
 //! How many tasks a node asks for ahead, where the user does not say.
 //!
-//! Enough that nobody starves while the parent is busy with others. With `r` the tasks per second that a node's subtree uses
-//! while it receives nothing, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on the node's own link, `u` the
-//! part of its time that the port gives to those served before, and `l` the latency, it asks for
-//! `r ((t + s) / (1 - u) + 2 l)` and two more: one on its way and one that waits. An inner node asks for what its own port
-//! may hold while it sends, too.
+//! Enough that nobody starves while the parent is busy with others. With `r` the tasks per second that a node's subtree
+//! uses while it receives nothing, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on
+//! the node's own link, `u` the part of its time that the port gives to those served before, and `l` the latency, it asks
+//! for `r ((t + s) / (1 - u) + 2 l)` and two more: one on its way and one that waits. An inner node asks for what its own
+//! port may hold while it sends, too.
+//!
+//! Where the number of tasks is known, no more than 1 % of the node's part of them and two: at the end of a run everybody
+//! waits for what lies in the fullest buffer, and in a short run that costs more than a starved node.
 
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
@@ -16,6 +19,8 @@ use super::settings::Wishes;
 
 /// Ahead of a node's need there is no use in more: a run's end would only wait for them.
 const MOST: f64 = 1e6;
+/// What may wait in a buffer, of the tasks that a node uses in the whole run.
+const OF_ALL: f64 = 0.01;
 /// A port that is never free for long makes nobody ask for more than so many times as much.
 const BUSIEST: f64 = 0.9;
 
@@ -23,6 +28,7 @@ const BUSIEST: f64 = 0.9;
 pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand) -> Vec<u64> {
     let mut places = vec![0u64; platform.nodes.len()];
     let mut line: Vec<u32> = Vec::new();
+    let everybody = demand.uses[tree.root as usize];
     for &n in &tree.order {
         line.clear();
         line.extend(tree.children(n).iter().filter(|&&c| demand.served[c as usize]));
@@ -50,7 +56,8 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, dema
             let own_sends = longest_sends(tree.children(c), demand)[0].0;
             let latency = platform.nodes[child].latency_s.get();
             let wait = (other + send) / (1.0 - busy.min(BUSIEST)) + 2.0 * latency + own_sends;
-            places[child] = (demand.empties[child] * wait).min(MOST).ceil() as u64 + 2;
+            let of_all = wishes.tasks.map_or(MOST, |tasks| OF_ALL * tasks as f64 * demand.uses[child] / everybody);
+            places[child] = (demand.empties[child] * wait).min(MOST).min(of_all).ceil() as u64 + 2;
         }
     }
     places

@@ -29,6 +29,8 @@ pub struct Wishes<'a> {
     pub buffer_tasks: Option<u64>,
     /// A mean task.
     pub task: Mean,
+    /// How many tasks there are; none: not known, or no end.
+    pub tasks: Option<u64>,
     /// What the plan gives each node, tasks/s, in the platform's order; needed by the order `planned`.
     pub planned_tasks_per_s: Option<&'a [f64]>,
     /// Whether results go back up.
@@ -46,10 +48,17 @@ impl<'a> Wishes<'a> {
             ports: policy.ports,
             buffer_tasks: policy.buffer_tasks,
             task,
+            tasks: None,
             planned_tasks_per_s: None,
             returns: false,
             recovers: false,
         }
+    }
+
+    /// With an end.
+    #[must_use]
+    pub fn with_tasks(self, tasks: u64) -> Self {
+        Self { tasks: Some(tasks), ..self }
     }
 
     /// With the rates of a plan.
