@@ -109,7 +109,7 @@ class LiveFarm:
         self._nodes = platform.to_dict()["node"]
         self._processes: AgentProcesses | None = None
         self._root: Any = None
-        self._settings = settings(platform, self._point, work, limits or Limits(), trace, own_tasks)
+        self._settings = settings(platform, self._point, work, limits or Limits(), trace)
         self._config = {
             "run": self._settings,
             "log": None,
@@ -263,9 +263,7 @@ class LiveFarm:
         self._abandon()
 
 
-def settings(
-    platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool, own_tasks: bool
-) -> dict[str, Any]:
+def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
     """Return what a run is about, as every agent must know it (`crates/live`, settings.rs)."""
     policy = dict(point.get("policy", {}))
     workload = point["workload"]
@@ -281,7 +279,7 @@ def settings(
         "policy": policy,
         "mean_size_mb": size_mb,
         "mean_work": work_units,
-        "tasks": count if own_tasks else None,
+        "tasks": count,
         "planned_tasks_per_s": planned,
         "work": _work(work, point, round(float(workload.get("result_size_mb", 0.0)) * 1e6)),
         "silence_s": limits.silence_s,
