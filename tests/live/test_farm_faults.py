@@ -174,7 +174,9 @@ def test_an_agent_joins_during_the_run_and_gets_tasks():
             farm.submit(Task(pickle.dumps(number)))
         first = take(farm, 10)
         about = '{"name": "guest", "compute_per_s": 5.0, "receive_limit_mb_per_s": 1000.0}'
-        start = f"from crosswind.run.agent import be_agent; be_agent({farm.address!r}, 'guest', 't' * 20, about={about!r})"
+        start = (
+            f"from crosswind.run.agent import be_agent; be_agent({farm.address!r}, 'guest', 't' * 20, about={about!r})"
+        )
         guest = subprocess.Popen([sys.executable, "-c", start])
         farm.end_of_tasks()
         rest = take(farm, COUNT - len(first))
