@@ -58,6 +58,8 @@ pub(crate) struct Slot {
     sends: f64,
     /// What the policy allows, MB/s.
     limit: Option<f64>,
+    /// Tasks sent to it and not returned, in the order of sending, which is the order in which it computes them.
+    sent: VecDeque<u64>,
 }
 
 /// A task that is here, or out under a child.
@@ -114,7 +116,7 @@ pub(crate) struct Station {
     pub late: Late<(Event, Option<Finished>)>,
     own_latency_ns: u64,
     result_limit: f64,
-    /// How often a task's child was lost with it.
+    /// How often a child was lost while a task was the one that it computed.
     lost_with: HashMap<u64, u32>,
 }
 
@@ -275,6 +277,7 @@ impl Station {
             } else {
                 Self::real_pace(limit, at_ns)
             };
+            slot.sent.push_back(task);
             link.send(task, Kind::Task { work }, payload, pace, at_ns);
         }
         if emulated {
@@ -359,9 +362,9 @@ impl Station {
         self.lost_with.get(&task).is_some_and(|lost| *lost >= MOST_LOST)
     }
 
-    /// A task that was on each of several agents when it was lost has perhaps ended them, and is tried no more.
+    /// A task that each of several agents computed when it was lost has perhaps ended them, and is tried no more.
     fn give_up(&mut self, task: u64) {
-        let why = format!("task {task} was under way on {MOST_LOST} agents when they were lost, and is given up");
+        let why = format!("task {task} was being computed on {MOST_LOST} agents when they were lost, and is given up");
         self.happen("task-given-up", Some(1), why.clone());
         let payload = Payload::bytes(why.into_bytes());
         self.finished.insert(task, Finished { task, node: self.number, ok: false, payload });
@@ -527,6 +530,10 @@ impl Station {
                 self.share(at_ns);
             }
             Heard::Result { task, node, ok, payload } => {
+                let sent = &mut self.slots[child as usize].sent;
+                if let Some(at) = sent.iter().position(|sent| *sent == task) {
+                    sent.remove(at);
+                }
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.result_from(child as usize, 0.0, at_ns);
                 }
@@ -592,10 +599,12 @@ impl Station {
             return;
         }
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
+        let oldest = slot.sent.front().copied();
         let name = slot.name.clone();
         let lost = self.policy.ledger().map_or_else(Vec::new, |ledger| ledger.clone().recall(child));
         let out = lost.len();
-        for task in lost {
+        // Only the task that it was computing, its oldest, may have ended it; those that waited behind are innocent.
+        if let Some(task) = oldest {
             *self.lost_with.entry(task).or_default() += 1;
         }
         if let Processor::Emulated(processor) = &mut self.processor {
@@ -652,5 +661,6 @@ fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
         latency_ns: latency(run, place),
         sends: 0.0,
         limit: None,
+        sent: VecDeque::new(),
     }
 }

@@ -44,7 +44,9 @@ def serve(
     ] = None,
     about: Annotated[
         Path | None,
-        typer.Option(help="File with the rates of a node that the platform does not know: a node of a platform in JSON."),
+        typer.Option(
+            help="File with the rates of a node that the platform does not know: a node of a platform in JSON."
+        ),
     ] = None,
 ) -> None:
     """Be the other end of a measurement, or a node of a farm."""
