@@ -1,6 +1,6 @@
 """How fast a live farm hands out tasks and moves bytes, through one root and one child, beside its peers.
 
-- Zero-work tasks of 100 bytes on loopback: at least 50,000 a second with a Rust executor, 10,000 with a Python callable;
+- Zero-work tasks of 100 bytes on loopback: at least 50,000 a second with a Rust executor, 10,000 with a callable;
   Dask distributed (one scheduler, one worker process, its defaults) beside it.
 - One link: tasks of 10 MB whose bytes the child stores, in MB/s, beside iperf3 over the same link: at least 98 %. On
   loopback, and (as root) over a link limited to 11 MB/s between two network namespaces.
@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import record
+
 from crosswind.platform import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
@@ -83,7 +84,7 @@ def callable_() -> float:
 
 
 def dask() -> float:
-    """Calls per second of Dask distributed with one worker process of one thread."""
+    """Return calls per second of Dask distributed with one worker process of one thread."""
     script = f"""
 import time
 from distributed import Client, LocalCluster, as_completed
@@ -129,10 +130,12 @@ class Link:
         self.run("up", "-", stdin=json.dumps(spec))
 
     def run(self, *words: str, stdin: str | None = None) -> str:
+        """Return what the testbed prints."""
         command = [sys.executable, TESTBED, "--prefix", "thru", *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
     def on(self, node: str) -> list[str]:
+        """Return the words before a command that is to run on a node."""
         return [sys.executable, TESTBED, "--prefix", "thru", "exec", node, "--"]
 
 

@@ -13,10 +13,11 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
+from farms import point, slowly, take, tree, value, wait_until
+
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.run.agent import be_agent
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work, run_farm
-from farms import point, slowly, take, tree, value, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -99,7 +100,7 @@ def _is_of(pid, inode):
     links = []
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            links.append(os.readlink(entry))
+            links.append(str(entry.readlink()))
         except OSError:
             continue
     return f"socket:[{inode}]" in links

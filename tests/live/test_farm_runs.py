@@ -10,11 +10,12 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
+from farms import point, take, tree, value
+
 from crosswind.experiment import Experiment
 from crosswind.platform import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work, run_farm
 from crosswind.run.simulated import simulate
-from farms import point, take, tree, value
 
 pytestmark = pytest.mark.live
 
