@@ -8,7 +8,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 DEMO := demo
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
-FUZZ_SECONDS ?= 5
+FUZZ_SECONDS ?= 4
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -85,6 +85,7 @@ schemas:
 	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test json_schema_files
 
 bench: build
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:

@@ -1,0 +1,36 @@
+"""Dask distributed: a scheduler on the root, a worker on every node, its defaults.
+
+    python on_dask.py SCHEDULER WORKERS TASKS BYTES arguments|scattered
+
+`arguments`: each task's data is an argument of its call. `scattered`: data are scattered first, as Dask's
+documentation asks for large ones.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+import kernel
+from distributed import Client
+
+
+def main(scheduler: str, workers: int, count: int, size_bytes: int, how: str) -> None:
+    with Client(scheduler, timeout=60) as client:
+        client.wait_for_workers(workers, timeout=90)
+        workers_there = client.scheduler_info(n_workers=-1)["workers"]
+        client.gather([client.submit(kernel.work, b"", workers=[one], pure=False) for one in workers_there])  # imports
+        data = list(kernel.tasks(count, size_bytes))
+        begun = time.perf_counter()
+        if how == "scattered":
+            calls = client.map(kernel.work, client.scatter(data), pure=False)
+        else:
+            calls = client.map(kernel.work, data, pure=False)
+        results = client.gather(calls)
+        makespan_s = time.perf_counter() - begun
+    print(json.dumps({"makespan_s": makespan_s, "results": results}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5])
