@@ -55,7 +55,8 @@ def main() -> None:
     except TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "crosswind"
-        tell_error(error.format_message(), f"`{path} --help` shows what it takes")
+        # typer wraps what a list of words refuses in the words of its validator.
+        tell_error(error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes")
         code = 2
     except (KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
