@@ -121,7 +121,7 @@ class FarmRoot:
         token: str,
         code: bytes | None = None,
         tasks_csv: bytes | None = None,
-        load: Callable[[bytes], Callable[[bytes | str], tuple[bool, bytes]]] | None = None,
+        load: Callable[[bytes], Callable[[memoryview | str], tuple[bool, bytes]]] | None = None,
     ) -> None: ...
     @property
     def address(self) -> str: ...
@@ -144,6 +144,6 @@ def run_agent(
     config: str,
     token: str,
     on_listening: Callable[[str], None],
-    load: Callable[[bytes], Callable[[bytes | str], tuple[bool, bytes]]],
+    load: Callable[[bytes], Callable[[memoryview | str], tuple[bool, bytes]]],
 ) -> None: ...
 def replay_log(run: str, node: str, log: str) -> int: ...

@@ -1,8 +1,9 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on this one.
 
+use std::ffi::c_int;
 use std::fs::OpenOptions;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crosswind_live::LiveError;
@@ -23,8 +24,9 @@ use crosswind_measure::kernel::diagonals::Diagonals;
 use crosswind_measure::kernel::triad::Triad;
 use crosswind_schema::Experiment;
 use crosswind_schema::experiment::Tasks;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 use serde::Deserialize;
 
 use crate::errors;
@@ -78,7 +80,26 @@ fn kernel(name: String) -> Maker {
     })
 }
 
-/// A Python callable as the work of tasks: `call(bytes or path) -> (ok, bytes)`. Python is held only while it runs.
+/// A task's input as Python sees it, without a copy: a read-only buffer.
+#[pyclass(frozen, module = "crosswind._core")]
+struct Input(Arc<Vec<u8>>);
+
+#[pymethods]
+impl Input {
+    /// # Safety
+    /// As the buffer protocol asks: `view` is valid or null.
+    unsafe fn __getbuffer__(slf: Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let bytes = &slf.get().0;
+        let (start, length) = (bytes.as_ptr().cast_mut().cast(), bytes.len() as ffi::Py_ssize_t);
+        // SAFETY: the bytes live as long as this object, which the view holds, and are never written: it is read-only.
+        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
+    }
+}
+
+/// A Python callable as the work of tasks: `call(memoryview or path) -> (ok, bytes)`. Python is held only while it runs.
 struct Callable(Py<PyAny>);
 
 impl Executor for Callable {
@@ -86,7 +107,7 @@ impl Executor for Callable {
         Python::attach(|py| {
             let input = match &job.input {
                 Payload::File(file) => file.path.as_os_str().into_pyobject(py)?.into_any(),
-                other => PyBytes::new(py, &other.read()?).into_any(),
+                other => PyMemoryView::from(&Bound::new(py, Input(other.read()?))?.into_any())?.into_any(),
             };
             let (ok, output): (bool, Bound<'_, PyBytes>) = self.0.bind(py).call1((input,))?.extract()?;
             Ok::<_, PyErr>(Answer { ok, output: Payload::bytes(output.as_bytes().to_vec()) })

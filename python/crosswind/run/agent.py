@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from crosswind import _core
 
-Call = Callable[["bytes | str"], "tuple[bool, bytes]"]
+Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 
 
 def load(code: bytes) -> Call:
@@ -28,11 +28,11 @@ def load(code: bytes) -> Call:
 
     function = pickle.loads(code)
 
-    def call(data: bytes | str) -> tuple[bool, bytes]:
+    def call(data: memoryview | str) -> tuple[bool, bytes]:
         try:
             if isinstance(data, str):
                 with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
-                    data = file.read()
+                    data = memoryview(file.read())
             return True, pickle.dumps(function(pickle.loads(data)), protocol=pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
             return False, "".join(traceback.format_exception(error)).encode(errors="replace")
