@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import kernel
-from crosswind.run.local import Launch, LiveFarm, Task, Work
 
 from crosswind import Platform
+from crosswind.run.local import Launch, LiveFarm, Task, Work
 
 
 def main(setup: Path) -> None:
