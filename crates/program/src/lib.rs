@@ -1,0 +1,16 @@
+//! What the ranks of a parallel program do: streams of operations, produced as they are needed, with real data.
+//!
+//! No I/O, no clock, no thread, so the simulator and the agents drive the very same ranks: the one in virtual time, the
+//! other over TCP. It moves no bytes and knows no time but that of undisturbed computation.
+//!
+//! | question | module |
+//! |---|---|
+//! | what can a rank do? | [`op`] |
+//! | what is a rank, and what a program? | [`rank`] |
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod op;
+pub mod rank;
+
+pub use op::{Body, Kind, Op};
+pub use rank::{Program, Rank, Reply};

@@ -1,0 +1,55 @@
+//! A rank and a program: what drivers (the simulator, agents) call.
+
+use crate::op::{Body, Kind, Op};
+
+/// What the handler of a message leaves behind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reply {
+    /// Nanoseconds that the handler computes on an undisturbed processor, beyond the network's overhead.
+    pub ns: u64,
+    /// Bytes of the answer on the wire, where there is one.
+    pub bytes: u32,
+    /// The answer.
+    pub body: Body,
+}
+
+/// One rank: its memory, and where in the program it is.
+///
+/// Everything it does follows from the calls made: no clock, no randomness that is not seeded. Handlers run between two
+/// operations or while one waits, never inside [`Rank::next`].
+pub trait Rank {
+    /// The next operation; called when the last one is over. After [`Op::Done`] it is not called again.
+    fn next(&mut self) -> Op;
+
+    /// Handles a message from another rank (or itself).
+    fn handle(&mut self, from: u32, kind: Kind, body: Body) -> Reply {
+        let _ = (from, kind, body);
+        Reply::default()
+    }
+
+    /// Takes the answer to an own get, put or request. What was asked of one rank is answered in the order of asking.
+    fn answered(&mut self, from: u32, body: Body) {
+        let _ = (from, body);
+    }
+}
+
+/// A parallel program.
+pub trait Program {
+    /// Its ranks.
+    type Rank: Rank;
+
+    /// How many ranks, at least 1.
+    fn ranks(&self) -> u32;
+
+    /// A rank at its start.
+    fn rank(&self, rank: u32) -> Self::Rank;
+
+    /// Whether what the ranks hold at the end is right, against a plain computation.
+    ///
+    /// # Errors
+    /// What differs, for a person.
+    fn check(&self, ranks: &[Self::Rank]) -> Result<(), String> {
+        let _ = ranks;
+        Ok(())
+    }
+}
