@@ -154,6 +154,8 @@ class Session:
         loopback = self.probe.header()["peers"][found["peer"]]["loopback"]
         by_cpu = loopback or calibration.limited_by_cpu(rows, self.asked["streams"])
         top = self.asked["top_mb_per_s"] or design.top_of_ladder(unpaced, by_cpu)
+        if loopback and not self.asked["top_mb_per_s"]:
+            top = min(top, design.TOP_ON_LOOPBACK_MB_PER_S)
         found["unpaced_mb_per_s"], found["top_mb_per_s"] = unpaced, top
         if self.asked["variation"] == "contention":
             return  # nothing is paced there
