@@ -1,7 +1,7 @@
 //! `crosswind-schema` for Python.
 
 use crosswind_schema::experiment::Tasks;
-use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
+use crosswind_schema::{Experiment, Measurement, Plan, Platform, ProgramRuns, Runs, Trace, json_schema};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -106,9 +106,13 @@ fn mean_task(py: Python<'_>, point: &str, tasks_csv: Option<&[u8]>) -> PyResult<
     py.detach(read).map_err(|e| errors::description(py, &e))
 }
 
-/// Checks a file of runs; its canonical form as JSON.
+/// Checks a file of runs, of a farm or of a program; its canonical form as JSON.
 #[pyfunction]
 fn read_runs(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    if ProgramRuns::is_one(text) {
+        let runs = ProgramRuns::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+        return json(&runs);
+    }
     let runs = Runs::from_json(text, file).map_err(|e| errors::description(py, &e))?;
     json(&runs)
 }

@@ -9,7 +9,7 @@
 //! | Experiment | `experiment.toml` | [`experiment`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
-//! | Runs | `runs.json` | [`run`] |
+//! | Runs | `runs.json` | [`run`], [`program_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 
@@ -22,6 +22,7 @@ mod pieces;
 mod place;
 pub mod plan;
 pub mod platform;
+pub mod program_run;
 mod read;
 pub mod run;
 pub mod tasks_file;
@@ -33,6 +34,7 @@ pub use experiment::Experiment;
 pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
+pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
 pub use trace::Trace;
