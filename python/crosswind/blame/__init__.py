@@ -1,0 +1,1 @@
+"""Blame: which cause of a disturbance costs a parallel program how much."""

@@ -6,18 +6,18 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.plan import Plan
 from crosswind.platform import Platform, read_bytes
-from crosswind.run.results import Runs
+from crosswind.run.results import ProgramRun, Run, Runs
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
-Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs | Trace | str | Path
+Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | str | Path
 HINT = (
     "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run --out), *.toml (platform), "
     "or a sweep's directory"
@@ -40,11 +40,12 @@ class Contents:
     platforms: list[Platform] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
-    runs: list[Runs] = field(default_factory=list)
+    runs: list[Runs[Run]] = field(default_factory=list)
+    programs: list[Runs[ProgramRun]] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return any((self.measured, self.platforms, self.plans, self.sweeps, self.runs, self.traces))
+        return any((self.measured, self.platforms, self.plans, self.sweeps, self.runs, self.programs, self.traces))
 
 
 def gather(items: Item | Sequence[Item]) -> Contents:
@@ -65,7 +66,7 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs | Trace:
+def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -107,6 +108,8 @@ def _add(contents: Contents, item: object) -> None:
             contents.platforms.append(item)
         case Sweep():
             contents.sweeps.append(item)
+        case Runs() if item.kind == "program":
+            contents.programs.append(item)
         case Runs():
             contents.runs.append(item)
             contents.traces += [run.trace for run in item if run.trace is not None]

@@ -26,7 +26,7 @@ from crosswind.report.planned import plan_section, platform_section
 from crosswind.report.ran import runs_section, trace_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
-from crosswind.run.results import Runs
+from crosswind.run.results import Run, Runs
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -158,9 +158,9 @@ def _concerns(sections: Sequence[Section]) -> list[Concern]:
     return found
 
 
-def _by_experiment(contents: Contents) -> list[list[Runs]]:
+def _by_experiment(contents: Contents) -> list[list[Runs[Run]]]:
     """Return the runs by experiment, so that what was predicted stands beside what was run."""
-    gathered: dict[str, list[Runs]] = {}
+    gathered: dict[str, list[Runs[Run]]] = {}
     for runs in contents.runs:
         if len(runs):
             gathered.setdefault(runs.experiment, []).append(runs)
