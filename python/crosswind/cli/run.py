@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 from crosswind.run import On
@@ -117,18 +117,8 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
 
 
 def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for one in given:
-        path, equals, value = one.partition("=")
-        if not equals:
-            raise DescriptionError(f"--set is {one!r}; it must be PATH=VALUE", "argument", "--set policy.order=arrival")
-        try:
-            settings[path.strip()] = json_.loads(value)
-        except ValueError:
-            settings[path.strip()] = value.strip()
-    if time_scale is not None:
-        settings["execution.time_scale"] = time_scale
-    return settings
+    settings = settings_of(given)
+    return settings if time_scale is None else settings | {"execution.time_scale": time_scale}
 
 
 def _experiment(

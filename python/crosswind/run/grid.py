@@ -35,6 +35,23 @@ class Grid(Protocol):
 _WRITING_SHARE = 0.05  # most of the time that goes into writing the file of runs
 
 
+class Store(Protocol):
+    """How the runs so far are kept in a file."""
+
+    def load(self, path: Path) -> Runs[Any]: ...  # noqa: D102
+    def save(self, runs: Runs[Any], path: Path) -> None: ...  # noqa: D102
+
+
+class _RunsFile:
+    """A `runs.json`."""
+
+    def load(self, path: Path) -> Runs[Any]:
+        return Runs.load(path)
+
+    def save(self, runs: Runs[Any], path: Path) -> None:
+        runs.save(path)
+
+
 def run(
     experiment: Experiment | str | Path,
     on: On = "sim",
@@ -102,12 +119,13 @@ def run_grid(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    store: Store | None = None,
 ) -> Runs[Any]:
-    """Run every point of a grid; parameters, result and errors as for `run`."""
+    """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
     if workers is not None and workers < 1:
         raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
     perform, side_by_side = _performer(grid.kind, on, trace)
-    ledger = _Ledger(grid, on, Path(out) if out is not None else None, resume)
+    ledger = _Ledger(grid, on, Path(out) if out is not None else None, resume, store or _RunsFile())
     meter = _Meter(len(grid), progress)
     missing = (point for point in grid.points() if not ledger.has(point))
     try:
@@ -186,7 +204,8 @@ def _performed(points: Iterator[Point], perform: Perform, workers: int) -> Itera
 class _Ledger:
     """The runs that are done, and their file."""
 
-    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool) -> None:
+    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool, store: Store) -> None:
+        self._store = store
         self._grid, self._on, self._out = grid, on, out
         self._digest = grid.digest(on)
         self._done: dict[int, AnyRun] = {}
@@ -200,7 +219,7 @@ class _Ledger:
             raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
 
     def _taken_up(self, out: Path) -> Runs[Any]:
-        there = Runs.load(out)
+        there = self._store.load(out)
         if there.digest != self._digest:
             message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
             raise DescriptionError(message, "runs-differ", "name another file, or run without --resume")
@@ -232,7 +251,7 @@ class _Ledger:
         if self._out is None:
             return
         begun = time.monotonic()
-        self.runs().save(self._out)
+        self._store.save(self.runs(), self._out)
         self._written_at = time.monotonic()
         self._write_s = self._written_at - begun
 
