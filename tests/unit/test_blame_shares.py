@@ -17,7 +17,7 @@ costs_of = st.integers(1, 5).flatmap(
 
 
 def by_coalition(table):
-    return {coalition: row for coalition, row in enumerate(table)}
+    return dict(enumerate(table))
 
 
 @given(costs_of)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 EXAMPLES = """
 Which cause of a disturbance costs a parallel program how much.
 
-The program is run again with each cause removed, with each alone, with every combination of them where there are few (up
-to 6), and with all causes aligned over the ranks; each for several seeds. What causes do together is shared out by
+The program is run again with each cause removed, with each alone, with every combination of them where there are few
+(up to 6), and with all causes aligned over the ranks; each for several seeds. What causes do together is shared out by
 Shapley's value.
 
 Examples:

@@ -19,8 +19,9 @@ Form = Literal["quick", "full"]
 EXAMPLES = """
 Run the figures of a paper again, grade its claims, and write tables, figures and runs into one directory.
 
-scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node (5),
-table 1; what the text leaves open is calibrated, and the calibration is shown. The same command goes on where it was stopped.
+scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
+(5), table 1; what the text leaves open is calibrated, and the calibration is shown. The same command goes on where it
+was stopped.
 
 Examples:
 
