@@ -32,7 +32,7 @@ pub mod units;
 
 pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
-pub use experiment::Experiment;
+pub use experiment::{AnyExperiment, Experiment, ProgramExperiment};
 pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};

@@ -45,6 +45,13 @@ macro_rules! quantity {
                     Err(format!("is {value}{space}{}; it {}", $unit, permitted::<Self>()))
                 }
             }
+
+            /// One that stands in the code.
+            #[must_use]
+            pub const fn fixed(value: f64) -> Self {
+                assert!(value > $minimum || (value == $minimum && !$exclusive));
+                Self(value)
+            }
         }
 
         impl Quantity for $name {

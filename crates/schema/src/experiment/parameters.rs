@@ -4,11 +4,13 @@
 //! In all of them `operation_s` is the time that one elementary operation takes on an undisturbed processor of a CM-5 node; which
 //! operation that is, each says. Data are drawn from the experiment's seed.
 
+mod bsp;
 mod limits;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use self::bsp::{Allreduce, BspParameters, GoalParameters};
 pub use self::limits::{Cost, Part, Whole};
 
 use crate::error::{DescriptionError, Problem};
