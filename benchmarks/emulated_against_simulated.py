@@ -3,11 +3,11 @@
 The fork graph of table 4 (`examples/fork_graph_emulated.toml`) on both ports: agents in seven processes, their
 computation slept, their links paced, in wall time divided by the time scale. Quiet host; orders in the file's order.
 
-A request between two agents of this machine takes about 0.1 ms, 6 ms of the platform at the example's time scale. So both
-kinds of run are told a latency of 10 ms. Without one (`latency_s` 0, also in the record) a simulated request takes no
-time at all, and where a child receives exactly as fast as it computes the next request always comes at the very moment
-when its port falls idle: nobody else is ever served between. Any latency ends that (simulated, several ports, order
-`compute`: 30.9 s at 0, 33.8 s from 1 to 20 ms), and real requests have one.
+A request between two agents of this machine takes about 0.1 ms, 6 ms of the platform at the example's time scale. So
+both kinds of run are told a latency of 10 ms. Without one (`latency_s` 0, also in the record) a simulated request takes
+no time at all, and where a child receives exactly as fast as it computes the next request always comes at the very
+moment when its port falls idle: nobody else is ever served between. Any latency ends that (simulated, several ports,
+order `compute`: 30.9 s at 0, 33.8 s from 1 to 20 ms), and real requests have one.
 
     python benchmarks/emulated_against_simulated.py [rounds]
 """
@@ -18,6 +18,7 @@ import itertools
 import sys
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 import record
 
@@ -30,7 +31,7 @@ WITHIN = 0.05
 
 
 def experiment(latency_s: float, ports: str, directory: Path) -> crosswind.Experiment:
-    """The example on a platform whose requests take so long."""
+    """Return the example on a platform whose requests take so long."""
     below = 'parent = "Lab0"\n'
     platform = (EXAMPLE.parent / PLATFORM).read_text().replace(below, f"{below}latency_s = {latency_s}\n")
     (directory / PLATFORM).write_text(platform)
@@ -38,7 +39,7 @@ def experiment(latency_s: float, ports: str, directory: Path) -> crosswind.Exper
     return crosswind.Experiment.load(directory / EXAMPLE.name).fixed({"policy.ports": ports})
 
 
-def makespans(given: crosswind.Experiment, on: str) -> dict[str, float]:
+def makespans(given: crosswind.Experiment, on: Literal["sim", "local"]) -> dict[str, float]:
     return {run.params["policy.order"]: run.makespan_s for run in crosswind.run(given, on=on)}
 
 

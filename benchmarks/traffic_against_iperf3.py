@@ -83,9 +83,8 @@ def iperf3(direction: str, buffer_bytes: int | None) -> float:
     while "listening" not in server.stdout.readline():
         pass
     command = ["iperf3", "-c", "127.0.0.1", "-p", port, "-A", f"{HERE},{THERE}", "-l", str(MESSAGE_BYTES)]
-    command += ["-t", str(int(SECONDS)), "-O", str(int(WARM_UP_SECONDS)), "-C", "cubic", "-J"] + (
-        ["-R"] if direction == "receive" else []
-    )
+    command += ["-t", str(int(SECONDS)), "-O", str(int(WARM_UP_SECONDS)), "-C", "cubic", "-J"]
+    command += ["-R"] if direction == "receive" else []
     command += ["-w", str(buffer_bytes)] if buffer_bytes else []
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     server.wait(10)
