@@ -2,6 +2,7 @@
 #![no_main]
 
 use crosswind_schema::Experiment;
+use crosswind_schema::experiment::Grid;
 use libfuzzer_sys::fuzz_target;
 
 const MOST_POINTS: usize = 20;

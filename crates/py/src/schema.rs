@@ -1,7 +1,8 @@
 //! `crosswind-schema` for Python.
 
+use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Tasks;
-use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
+use crosswind_schema::{AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -50,22 +51,101 @@ pub fn json<T: serde::Serialize>(value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
 }
 
-/// A checked experiment; `crosswind.Experiment` wraps it.
+/// A checked disturbance; `crosswind.Disturbance` wraps it.
+#[pyclass(frozen, name = "Disturbance", module = "crosswind._core")]
+pub struct PyDisturbance(pub Disturbance);
+
+impl PyDisturbance {
+    /// A cause that exists, or the refusal.
+    fn known<'a>(&self, py: Python<'_>, cause: &'a str) -> PyResult<&'a str> {
+        let causes = self.0.causes();
+        if causes.contains(&cause) {
+            return Ok(cause);
+        }
+        let message = format!("there is no cause {cause:?} in {:?}", self.0.name);
+        let hint = format!("its causes are: {}", causes.join(", "));
+        Err(errors::raise(py, "DescriptionError", &message, "argument", Some(&hint)))
+    }
+}
+
+#[pymethods]
+impl PyDisturbance {
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "disturbance.toml"))]
+    fn from_toml(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Disturbance::from_toml(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "disturbance"))]
+    fn from_json(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        py.detach(|| Disturbance::from_json(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    fn to_toml(&self) -> PyResult<String> {
+        self.0.to_toml().map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        json(&self.0)
+    }
+
+    fn causes(&self) -> Vec<String> {
+        self.0.causes().into_iter().map(str::to_owned).collect()
+    }
+
+    fn without(&self, py: Python<'_>, cause: &str) -> PyResult<Self> {
+        Ok(Self(self.0.without(self.known(py, cause)?)))
+    }
+
+    fn only(&self, py: Python<'_>, cause: &str) -> PyResult<Self> {
+        Ok(Self(self.0.only(self.known(py, cause)?)))
+    }
+
+    fn aligned(&self) -> Self {
+        Self(self.0.aligned())
+    }
+
+    /// A rank's intervals that begin before `until_s`: `(start s, end s, place of the cause)`.
+    fn intervals(
+        &self,
+        py: Python<'_>,
+        ranks: u32,
+        rank: u32,
+        seed: u64,
+        until_s: f64,
+    ) -> PyResult<Vec<(f64, f64, u16)>> {
+        let timelines = Timelines::new(&self.0, ranks, seed).map_err(|e| errors::description(py, &e))?;
+        if rank >= ranks {
+            let message = format!("rank is {rank}; it must be 0 to {}", ranks.saturating_sub(1));
+            return Err(errors::raise(py, "DescriptionError", &message, "argument", None));
+        }
+        let mut timeline = timelines.rank(rank);
+        let intervals = std::iter::from_fn(|| timeline.interval());
+        let in_seconds = |ns: u64| ns as f64 / 1e9;
+        Ok(intervals
+            .map(|interval| (in_seconds(interval.start), in_seconds(interval.end), interval.cause))
+            .take_while(|(start, ..)| *start < until_s)
+            .collect())
+    }
+}
+
+/// A checked experiment of either kind; `crosswind.Experiment` wraps it.
 #[pyclass(frozen, name = "Experiment", module = "crosswind._core")]
-pub struct PyExperiment(pub Experiment);
+pub struct PyExperiment(pub AnyExperiment);
 
 #[pymethods]
 impl PyExperiment {
     #[staticmethod]
     #[pyo3(signature = (text, file = "experiment.toml"))]
     fn from_toml(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
-        py.detach(|| Experiment::from_toml(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+        py.detach(|| AnyExperiment::from_toml(text, file)).map(Self).map_err(|e| errors::description(py, &e))
     }
 
     #[staticmethod]
     #[pyo3(signature = (text, file = "experiment"))]
     fn from_json(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
-        py.detach(|| Experiment::from_json(text, file)).map(Self).map_err(|e| errors::description(py, &e))
+        py.detach(|| AnyExperiment::from_json(text, file)).map(Self).map_err(|e| errors::description(py, &e))
     }
 
     fn to_json(&self) -> PyResult<String> {
@@ -88,8 +168,8 @@ impl PyExperiment {
         if self.0.runs().is_none_or(|runs| number >= runs) {
             return Err(pyo3::exceptions::PyIndexError::new_err(number));
         }
-        let point = self.0.point(number).map_err(|e| errors::description(py, &e))?;
-        Ok((json(&point.params)?, json(&point.experiment)?))
+        let (params, experiment) = self.0.point(number).map_err(|e| errors::description(py, &e))?;
+        Ok((json(&params)?, json(&experiment)?))
     }
 }
 
@@ -143,6 +223,7 @@ fn schema_of(kind: &str) -> PyResult<String> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlatform>()?;
+    module.add_class::<PyDisturbance>()?;
     module.add_class::<PyExperiment>()?;
     module.add("LARGEST_DESCRIPTION_BYTES", crosswind_schema::LARGEST_BYTES)?;
     for function in [

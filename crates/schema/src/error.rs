@@ -137,6 +137,15 @@ impl DescriptionError {
         self
     }
 
+    /// The error of a part, as one of the whole that has it as its field `section`.
+    pub(crate) fn below(mut self, section: &str) -> Self {
+        self.field = Some(match self.field {
+            Some(field) => format!("{section}.{field}"),
+            None => section.into(),
+        });
+        self
+    }
+
     /// Adds the place of the error's field in `text`.
     pub(crate) fn located(mut self, text: &str) -> Self {
         if let (None, Some(field)) = (self.line, &self.field) {

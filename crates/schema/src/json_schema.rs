@@ -3,17 +3,18 @@
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::{Experiment, Measurement, Plan, Platform, Runs, Trace};
+use crate::{AnyExperiment, Disturbance, Measurement, Plan, Platform, Runs, Trace};
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 6] = ["platform", "experiment", "measurement", "plan", "runs", "trace"];
+pub const KINDS: [&str; 7] = ["platform", "experiment", "disturbance", "measurement", "plan", "runs", "trace"];
 
 /// The JSON Schema of a file kind, or `None` for a kind that does not exist.
 #[must_use]
 pub fn of(kind: &str) -> Option<Value> {
     Some(match kind {
         "platform" => schema_for!(Platform).to_value(),
-        "experiment" => schema_for!(Experiment).to_value(),
+        "experiment" => schema_for!(AnyExperiment).to_value(),
+        "disturbance" => schema_for!(Disturbance).to_value(),
         "measurement" => schema_for!(Measurement).to_value(),
         "plan" => schema_for!(Plan).to_value(),
         "runs" => schema_for!(Runs).to_value(),

@@ -113,6 +113,11 @@ pub fn json<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, Descript
     })
 }
 
+/// A part that was read before it was known what it is.
+pub fn value<T: DeserializeOwned>(value: &serde_json::Value) -> Result<T, DescriptionError> {
+    serde_path_to_error::deserialize(value).map_err(|e| explain(&e.inner().to_string(), Some(&e.path().to_string())))
+}
+
 /// The check that every file starts with.
 pub fn version(found: u64) -> Result<(), DescriptionError> {
     if found == SCHEMA_VERSION {

@@ -1,6 +1,6 @@
 //! Whatever the bytes: an answer, never a panic; and an error always says where in a file it is about.
 
-use crosswind_schema::experiment::Tasks;
+use crosswind_schema::experiment::{Grid, Tasks};
 use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, tasks_file};
 use proptest::prelude::*;
 

@@ -1,6 +1,6 @@
 //! Experiments: what is refused and what it is told, the grid that a sweep makes, the tasks that are drawn.
 
-use crosswind_schema::experiment::{Amount, Order, Policy, Tasks};
+use crosswind_schema::experiment::{Amount, Grid, Order, Policy, Tasks};
 use crosswind_schema::{Experiment, tasks_file};
 
 const BASE: &str = "schema_version = 1\nname = \"e\"\nplatform = \"p.toml\"\n";

@@ -1,9 +1,17 @@
 //! Experiment: a platform, a workload, a policy, and the values to sweep.
+//!
+//! Two kinds, told apart by `workload.kind`: [`Experiment`], a farm of tasks over a platform, and [`ProgramExperiment`], a
+//! parallel program under disturbances. [`AnyExperiment`] reads either; [`Grid`] is what they have in common.
 
 pub mod draw;
 pub mod execution;
+mod kind;
+pub mod network;
+pub mod parameters;
 pub mod policy;
+pub mod program;
 pub mod sweep;
+pub mod window;
 pub mod workload;
 
 use std::fmt;
@@ -15,15 +23,19 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::draw::Tasks;
 pub use self::execution::{Compute, Execution};
+pub use self::kind::AnyExperiment;
+pub use self::network::{KnownNetwork, Network, NetworkSource};
 pub use self::policy::{Order, Policy};
-pub use self::sweep::{Params, Paths, Point, Sweep};
+pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
+pub use self::sweep::{Grid, Params, Paths, Point, Sweep};
+pub use self::window::{AwayRule, Credit, WindowPolicy, WindowRule};
 pub use self::workload::{Amount, Distribution, Source, Workload, WorkloadKind};
 
-use crate::error::{DescriptionError, Problem};
+use crate::error::DescriptionError;
 use crate::platform::Platform;
 use crate::read;
 
-/// What to run, on what, decided by whom.
+/// A farm of tasks: what to run, on what, decided by whom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -108,27 +120,5 @@ impl Experiment {
         let experiment: Self = read::json(text, file)?;
         experiment.check().map_err(|error| error.in_file(file))?;
         Ok(experiment)
-    }
-
-    fn check(&self) -> Result<(), DescriptionError> {
-        read::version(self.schema_version)?;
-        if self.repetitions == 0 {
-            return Err(Problem::Value("is 0; it must be at least 1".into()).at("repetitions".into()));
-        }
-        if self.sweep.is_empty() { self.check_point() } else { self.check_sweep() }
-    }
-
-    /// Checks what a single field cannot tell, the sweep aside: a swept field may be missing until it is set.
-    fn check_point(&self) -> Result<(), DescriptionError> {
-        self.workload.source()?;
-        self.policy.check()?;
-        self.execution.check()?;
-        if let PlatformSource::Inline(platform) = &self.platform {
-            platform.check().map_err(|mut e| {
-                e.field = e.field.map(|f| format!("platform.{f}"));
-                e
-            })?;
-        }
-        Ok(())
     }
 }

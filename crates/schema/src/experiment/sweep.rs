@@ -8,11 +8,11 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{Execution, Experiment, Policy, Workload};
+use super::{Execution, Experiment, PlatformSource, Policy, Workload};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
-/// The dotted paths that a sweep may vary; below a distribution's table its own fields too.
+/// The dotted paths that a farm's sweep may vary; below a distribution's table its own fields too.
 pub const SWEPT: [&str; 13] = [
     "execution.compute",
     "execution.time_scale",
@@ -101,38 +101,73 @@ impl<V: JsonSchema> JsonSchema for Paths<V> {
 
 /// One run of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Point {
+pub struct Point<E = Experiment> {
     /// What the sweep set, in the order of the file.
     pub params: Vec<(String, Value)>,
     /// Which repetition, from 0.
     pub repetition: u64,
     /// The experiment without a sweep; its `seed` is this run's.
-    pub experiment: Experiment,
+    pub experiment: E,
 }
 
-impl Experiment {
+/// An experiment's grid of runs, whatever its kind.
+pub trait Grid: Clone {
+    /// The dotted paths that a sweep may vary.
+    const SWEPT: &'static [&'static str];
+    /// Prefixes below which it may vary any path.
+    const SWEPT_BELOW: &'static [&'static str];
+
+    /// What varies.
+    fn sweep(&self) -> &Sweep;
+    /// What varies.
+    fn sweep_mut(&mut self) -> &mut Sweep;
+    /// Runs of each point.
+    fn repetitions(&self) -> u64;
+    /// Runs of each point.
+    fn repetitions_mut(&mut self) -> &mut u64;
+    /// Seed of everything drawn at random.
+    fn seed_mut(&mut self) -> &mut u64;
+
+    /// Sets one swept field.
+    ///
+    /// # Errors
+    /// When there is no such field, or the value cannot be one of its.
+    fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError>;
+
+    /// Checks what does not vary.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn check_head(&self) -> Result<(), DescriptionError>;
+
+    /// Checks what a single field cannot tell, the sweep aside: a swept field may be missing until it is set.
+    ///
+    /// # Errors
+    /// What is wrong.
+    fn check_point(&self) -> Result<(), DescriptionError>;
+
     /// How many runs the sweep and the repetitions make; `None` beyond 2^64.
     #[must_use]
-    pub fn runs(&self) -> Option<u64> {
-        self.sweep.0.iter().try_fold(self.repetitions, |runs, (_, values)| runs.checked_mul(values.len() as u64))
+    fn runs(&self) -> Option<u64> {
+        self.sweep().0.iter().try_fold(self.repetitions(), |runs, (_, values)| runs.checked_mul(values.len() as u64))
     }
 
     /// Every run, one after the other: the product of the swept values in the order of the file, the last path fastest,
     /// and within each its repetitions. Repetition r has the seed `seed + r`, the same at every point, so that points
     /// differ in nothing but what the sweep says.
-    pub fn points(&self) -> impl Iterator<Item = Result<Point, DescriptionError>> + '_ {
+    fn points(&self) -> impl Iterator<Item = Result<Point<Self>, DescriptionError>> {
         (0..self.runs().unwrap_or(0)).map(move |number| self.point(number))
     }
 
-    /// The run of a number below [`Experiment::runs`], as [`Experiment::points`] yields it.
+    /// The run of a number below [`Grid::runs`], as [`Grid::points`] yields it.
     ///
     /// # Errors
     /// When values that are right alone are wrong together.
-    pub fn point(&self, number: u64) -> Result<Point, DescriptionError> {
-        let repetition = number % self.repetitions;
-        let mut rest = number / self.repetitions;
-        let mut params = Vec::with_capacity(self.sweep.0.len());
-        for (path, values) in self.sweep.0.iter().rev() {
+    fn point(&self, number: u64) -> Result<Point<Self>, DescriptionError> {
+        let repetition = number % self.repetitions();
+        let mut rest = number / self.repetitions();
+        let mut params = Vec::with_capacity(self.sweep().0.len());
+        for (path, values) in self.sweep().0.iter().rev() {
             let count = values.len() as u64;
             params.push((path.clone(), values[(rest % count) as usize].clone()));
             rest /= count;
@@ -143,61 +178,56 @@ impl Experiment {
             experiment.set(path, value)?;
         }
         experiment.check_point()?;
-        experiment.seed = experiment.seed.wrapping_add(repetition);
+        *experiment.seed_mut() = experiment.seed_mut().wrapping_add(repetition);
         Ok(Point { params, repetition, experiment })
     }
 
     /// A copy without the sweep and the repetitions.
+    #[must_use]
     fn alone(&self) -> Self {
-        Self {
-            schema_version: self.schema_version,
-            name: self.name.clone(),
-            platform: self.platform.clone(),
-            seed: self.seed,
-            repetitions: 1,
-            workload: self.workload.clone(),
-            policy: self.policy.clone(),
-            execution: self.execution.clone(),
-            sweep: Sweep::default(),
-        }
+        let mut alone = self.clone();
+        *alone.sweep_mut() = Sweep::default();
+        *alone.repetitions_mut() = 1;
+        alone
     }
 
     /// The experiment with a field set for every run: what the sweep says about it, or about a part of it, is dropped.
     ///
     /// # Errors
     /// When there is no such field, or the value is not permitted.
-    pub fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
-        if !is_swept(path) {
-            return Err(as_set(unknown(path), path));
+    fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
+        if !Self::is_swept(path) {
+            return Err(as_set(Self::unknown(path), path));
         }
         let mut fixed = self.clone();
         let below = format!("{path}.");
-        fixed.sweep.0.retain(|(swept, _)| swept != path && !swept.starts_with(&below));
+        fixed.sweep_mut().0.retain(|(swept, _)| swept != path && !swept.starts_with(&below));
         fixed.set(path, value).and_then(|()| fixed.check()).map_err(|error| as_set(error, path))?;
         Ok(fixed)
     }
 
-    /// Sets one swept field.
-    fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
-        let (section, rest) = path.split_once('.').unwrap_or((path, ""));
-        match section {
-            "seed" => self.seed = parsed(value, path)?,
-            "platform" => self.platform = parsed(value, path)?,
-            "policy" => self.policy = with::<Policy>(&self.policy, rest, value, path)?,
-            "workload" => self.workload = with::<Workload>(&self.workload, rest, value, path)?,
-            "execution" => self.execution = with::<Execution>(&self.execution, rest, value, path)?,
-            _ => return Err(unknown(path)),
+    /// Checks the experiment and its sweep.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    fn check(&self) -> Result<(), DescriptionError> {
+        self.check_head()?;
+        if self.repetitions() == 0 {
+            return Err(Problem::Value("is 0; it must be at least 1".into()).at("repetitions".into()));
         }
-        Ok(())
+        if self.sweep().is_empty() { self.check_point() } else { self.check_sweep() }
     }
 
     /// Checks the sweep: each value by itself, beside the first value of every other path, so that a bad one is found
     /// before anything runs.
-    pub(super) fn check_sweep(&self) -> Result<(), DescriptionError> {
+    ///
+    /// # Errors
+    /// The first value or path that is not permitted.
+    fn check_sweep(&self) -> Result<(), DescriptionError> {
         let mut first = self.alone();
-        for (path, values) in &self.sweep.0 {
-            if !is_swept(path) {
-                return Err(unknown(path));
+        for (path, values) in &self.sweep().0 {
+            if !Self::is_swept(path) {
+                return Err(Self::unknown(path));
             }
             let Some(value) = values.first() else {
                 let problem = Problem::Value("is empty; a sweep needs at least one value".into());
@@ -205,7 +235,7 @@ impl Experiment {
             };
             first.set(path, value)?;
         }
-        for (path, values) in &self.sweep.0 {
+        for (path, values) in &self.sweep().0 {
             for value in values {
                 let mut point = first.clone();
                 point.set(path, value)?;
@@ -220,15 +250,74 @@ impl Experiment {
             }
         }
     }
+
+    /// Whether a sweep may vary a path.
+    #[must_use]
+    fn is_swept(path: &str) -> bool {
+        Self::SWEPT.contains(&path) || Self::SWEPT_BELOW.iter().any(|prefix| path.starts_with(prefix))
+    }
+
+    /// The refusal of a path that it may not.
+    #[must_use]
+    fn unknown(path: &str) -> DescriptionError {
+        let known = Self::SWEPT.iter().map(|&known| known.to_owned()).collect();
+        Problem::Unknown { nearest: nearest(path, Self::SWEPT.iter().copied()), known }.at(format!("sweep.{path}"))
+    }
 }
 
-fn is_swept(path: &str) -> bool {
-    SWEPT.contains(&path) || ["workload.task_size_mb.", "workload.task_work."].iter().any(|t| path.starts_with(t))
-}
+impl Grid for Experiment {
+    const SWEPT: &'static [&'static str] = &SWEPT;
+    const SWEPT_BELOW: &'static [&'static str] = &["workload.task_size_mb.", "workload.task_work."];
 
-fn unknown(path: &str) -> DescriptionError {
-    let known = SWEPT.map(str::to_owned).to_vec();
-    Problem::Unknown { nearest: nearest(path, SWEPT.into_iter()), known }.at(format!("sweep.{path}"))
+    fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    fn sweep_mut(&mut self) -> &mut Sweep {
+        &mut self.sweep
+    }
+
+    fn repetitions(&self) -> u64 {
+        self.repetitions
+    }
+
+    fn repetitions_mut(&mut self) -> &mut u64 {
+        &mut self.repetitions
+    }
+
+    fn seed_mut(&mut self) -> &mut u64 {
+        &mut self.seed
+    }
+
+    fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
+        let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+        match section {
+            "seed" => self.seed = parsed(value, path)?,
+            "platform" => self.platform = parsed(value, path)?,
+            "policy" => self.policy = with::<Policy>(&self.policy, rest, value, path)?,
+            "workload" => self.workload = with::<Workload>(&self.workload, rest, value, path)?,
+            "execution" => self.execution = with::<Execution>(&self.execution, rest, value, path)?,
+            _ => return Err(Self::unknown(path)),
+        }
+        Ok(())
+    }
+
+    fn check_head(&self) -> Result<(), DescriptionError> {
+        read::version(self.schema_version)
+    }
+
+    fn check_point(&self) -> Result<(), DescriptionError> {
+        self.workload.source()?;
+        self.policy.check()?;
+        self.execution.check()?;
+        if let PlatformSource::Inline(platform) = &self.platform {
+            platform.check().map_err(|mut e| {
+                e.field = e.field.map(|f| format!("platform.{f}"));
+                e
+            })?;
+        }
+        Ok(())
+    }
 }
 
 fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {
@@ -244,12 +333,13 @@ fn as_set(mut error: DescriptionError, path: &str) -> DescriptionError {
     error
 }
 
-fn parsed<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, DescriptionError> {
+/// A value of a sweep, read.
+pub(super) fn parsed<T: serde::de::DeserializeOwned>(value: &Value, path: &str) -> Result<T, DescriptionError> {
     read::json(value.to_string().as_bytes(), "").map_err(|error| of_sweep(error, path))
 }
 
-/// A section with one of its fields set.
-fn with<T: Serialize + serde::de::DeserializeOwned>(
+/// A section with one of its fields set; places in a list as `[2]`.
+pub(super) fn with<T: Serialize + serde::de::DeserializeOwned>(
     section: &T,
     path: &str,
     value: &Value,
@@ -258,12 +348,25 @@ fn with<T: Serialize + serde::de::DeserializeOwned>(
     let mut whole =
         serde_json::to_value(section).map_err(|e| Problem::Syntax(e.to_string()).at(format!("sweep.{whole_path}")))?;
     let mut place = &mut whole;
-    for step in path.split('.') {
-        let Value::Object(table) = place else {
-            let problem = "is inside a distribution's table, but the experiment gives a number there";
-            return Err(Problem::Value(problem.into()).at(format!("sweep.{whole_path}")));
+    let refused = |sentence: String| Err(Problem::Value(sentence).at(format!("sweep.{whole_path}")));
+    for step in path.split(['.', '[']) {
+        place = match (place, step.strip_suffix(']').map(str::parse::<usize>)) {
+            (Value::Object(table), None) => table.entry(step).or_insert(Value::Null),
+            (Value::Array(list), Some(Ok(at))) => {
+                let length = list.len();
+                match list.get_mut(at) {
+                    Some(place) => place,
+                    None => return refused(format!("is place {at} of a list that has {length}, counted from 0")),
+                }
+            }
+            (Value::Array(_), _) => {
+                return refused("is inside a list; its places are counted from 0, as in [0]".into());
+            }
+            (_, Some(_)) => return refused("counts places where there is no list".into()),
+            _ => {
+                return refused("is inside a distribution's table, but the experiment gives a number there".into());
+            }
         };
-        place = table.entry(step).or_insert(Value::Null);
     }
     *place = value.clone();
     parsed(&whole, whole_path)

@@ -1,0 +1,155 @@
+//! Network: what a message costs a parallel program, in the terms of LogGP, packet by packet.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::parameters::Whole;
+use crate::error::{DescriptionError, Problem, nearest};
+use crate::units::{PositiveSeconds, Quantity, Seconds};
+
+/// Costs of messages. A packet takes `overhead_s` of the sender's processor, then `gap_s` and `gap_per_byte_s` for each byte
+/// after its first of the interface, then `latency_s`; at the receiver the interface and the processor as much again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// L: from the sender's interface to the receiver's, s.
+    pub latency_s: PositiveSeconds,
+    /// o: of the processor, for each packet, at both ends, s.
+    pub overhead_s: Seconds,
+    /// g: between two packets at an interface, s.
+    pub gap_s: Seconds,
+    /// G: between two bytes of a packet, s.
+    #[serde(default)]
+    pub gap_per_byte_s: Seconds,
+    /// Most bytes in a packet.
+    pub packet_bytes: Whole<1, 1_000_000_000>,
+    /// Of the processor, for each acknowledgement that brings credits back, at both ends, s; absent: `overhead_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub acknowledgement_s: Option<Seconds>,
+    /// Of a barrier, from the arrival of the last rank until all go on, s; absent: `latency_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_s: Option<PositiveSeconds>,
+}
+
+/// A network that is known by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KnownNetwork {
+    /// The Thinking Machines CM-5 of scheduling-and-communication, which gives no figures of it: L 6 us, o 2.2 us, g 4 us, 16
+    /// bytes of data in a packet (Culler and others, "LogP", 1993), and a control network of 5 us. Bytes cost nothing
+    /// beside their packet: 4 us each 16 bytes.
+    #[default]
+    Cm5,
+    /// A cluster with 200 Gb/s InfiniBand: adapters of the ConnectX-6 generation give 0.6 us, 215 million packets/s and 25 GB/s
+    /// on paper (docs.nvidia.com, ConnectX-6 manual); with a switch or two L 1 us; o 0.27 us as Netgauge prints it for
+    /// small MPI messages (htor.inf.ethz.ch, LogGPS pattern); g 0.1 us, what one process reaches; G 0.04 ns; packets of
+    /// 4096 bytes; a barrier in software among some hundred ranks, 10 us.
+    Cluster,
+}
+
+const NAMES: [&str; 2] = ["cm5", "cluster"];
+
+impl KnownNetwork {
+    /// Its costs.
+    #[must_use]
+    pub fn network(self) -> Network {
+        let (latency, overhead, gap, gap_per_byte, packet_bytes, control) = match self {
+            Self::Cm5 => (6e-6, 2.2e-6, 4e-6, 0.0, Whole::fixed(16), 5e-6),
+            Self::Cluster => (1e-6, 0.27e-6, 0.1e-6, 0.04e-9, Whole::fixed(4096), 10e-6),
+        };
+        Network {
+            latency_s: PositiveSeconds::fixed(latency),
+            overhead_s: Seconds::fixed(overhead),
+            gap_s: Seconds::fixed(gap),
+            gap_per_byte_s: Seconds::fixed(gap_per_byte),
+            packet_bytes,
+            acknowledgement_s: None,
+            control_s: Some(PositiveSeconds::fixed(control)),
+        }
+    }
+}
+
+/// A name, or the costs themselves.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum NetworkSource {
+    /// A network that is known by name.
+    Known(KnownNetwork),
+    /// Its costs.
+    Inline(Network),
+}
+
+impl Default for NetworkSource {
+    fn default() -> Self {
+        Self::Known(KnownNetwork::default())
+    }
+}
+
+impl NetworkSource {
+    /// The costs.
+    #[must_use]
+    pub fn network(&self) -> Network {
+        match self {
+            Self::Known(known) => known.network(),
+            Self::Inline(network) => network.clone(),
+        }
+    }
+}
+
+// By hand, since serde's untagged enums forget which field of the table was wrong.
+impl<'de> Deserialize<'de> for NetworkSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = NetworkSource;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a network (cm5, cluster) or a table of its costs")
+            }
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+                match name {
+                    "cm5" => Ok(NetworkSource::Known(KnownNetwork::Cm5)),
+                    "cluster" => Ok(NetworkSource::Known(KnownNetwork::Cluster)),
+                    other => {
+                        let near = nearest(other, NAMES.into_iter());
+                        let near = near.map(|name| format!("; the nearest is {name:?}")).unwrap_or_default();
+                        Err(E::custom(format!(
+                            "is {other:?}; it must be one of {}, or a table{near}",
+                            NAMES.join(", ")
+                        )))
+                    }
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+                Network::deserialize(MapAccessDeserializer::new(table)).map(NetworkSource::Inline)
+            }
+        }
+        deserializer.deserialize_any(NameOrTable)
+    }
+}
+
+/// A day: far beyond every network, and far below what overflows.
+const SLOWEST_S: f64 = 86_400.0;
+/// The resolution of time.
+const FASTEST_S: f64 = 1e-9;
+
+impl Network {
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let within = |field: &str, value: f64, low: f64| {
+            if (low..=SLOWEST_S).contains(&value) {
+                return Ok(());
+            }
+            let sentence = format!("is {value} s; it must be {low} to {SLOWEST_S} s");
+            Err(Problem::Value(sentence).at(format!("network.{field}")))
+        };
+        within("latency_s", self.latency_s.get(), FASTEST_S)?;
+        within("overhead_s", self.overhead_s.get(), 0.0)?;
+        within("gap_s", self.gap_s.get(), 0.0)?;
+        within("gap_per_byte_s", self.gap_per_byte_s.get(), 0.0)?;
+        within("acknowledgement_s", self.acknowledgement_s.unwrap_or_default().get(), 0.0)?;
+        self.control_s.map_or(Ok(()), |control| within("control_s", control.get(), FASTEST_S))
+    }
+}

@@ -1,0 +1,358 @@
+//! Experiments of kind program: a parallel program, its network, what disturbs it, its window.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::network::NetworkSource;
+use super::parameters::{
+    BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, GoalParameters,
+    SampleParameters,
+};
+use super::sweep::{Grid, Sweep};
+use super::window::WindowPolicy;
+use crate::disturbance::Disturbance;
+use crate::error::{DescriptionError, Problem};
+use crate::read;
+
+/// A parallel program, and what it runs on, under, and with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramExperiment {
+    /// Version of this file's schema; this build reads 1.
+    pub schema_version: u64,
+    /// What people call it.
+    pub name: String,
+    /// Seed of everything drawn at random.
+    #[serde(default = "super::one")]
+    pub seed: u64,
+    /// Runs of each point, each with its own seed.
+    #[serde(default = "super::one")]
+    #[schemars(range(min = 1))]
+    pub repetitions: u64,
+    /// What messages cost.
+    #[serde(default)]
+    pub network: NetworkSource,
+    /// Path of a disturbance file, relative to this file, or the disturbance itself; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbance: Option<DisturbanceSource>,
+    /// What there is to do.
+    pub workload: ProgramWorkload,
+    /// Packets that may be under way.
+    #[serde(default)]
+    pub policy: WindowPolicy,
+    /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
+    #[serde(default, skip_serializing_if = "Sweep::is_empty")]
+    pub sweep: Sweep,
+}
+
+/// A path, or the disturbance itself.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DisturbanceSource {
+    /// Path of a disturbance file, relative to the experiment's file.
+    Path(String),
+    /// An inline `[disturbance]` table.
+    Inline(Disturbance),
+}
+
+// By hand, since serde's untagged enums forget which field of the inline disturbance was wrong.
+impl<'de> Deserialize<'de> for DisturbanceSource {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PathOrTable;
+        impl<'de> Visitor<'de> for PathOrTable {
+            type Value = DisturbanceSource;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the path of a disturbance file or a disturbance table")
+            }
+            fn visit_str<E>(self, path: &str) -> Result<Self::Value, E> {
+                Ok(DisturbanceSource::Path(path.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
+                Disturbance::deserialize(MapAccessDeserializer::new(table)).map(DisturbanceSource::Inline)
+            }
+        }
+        deserializer.deserialize_any(PathOrTable)
+    }
+}
+
+/// The kind of workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramWorkloadKind {
+    /// Ranks that compute and communicate.
+    Program,
+}
+
+/// The programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProgramName {
+    /// Sparse Cholesky factorisation.
+    Cholesky,
+    /// Connected components of a random graph.
+    Connect,
+    /// Column sort.
+    Column,
+    /// Electromagnetic waves on an irregular graph.
+    Em3d,
+    /// Sample sort.
+    Sample,
+    /// Supersteps of any shape.
+    Bsp,
+    /// A schedule in LogGOPSim's format.
+    Goal,
+}
+
+impl ProgramName {
+    /// Every program, in the order of the documentation.
+    pub const ALL: [Self; 7] =
+        [Self::Cholesky, Self::Connect, Self::Column, Self::Em3d, Self::Sample, Self::Bsp, Self::Goal];
+
+    /// As it stands in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cholesky => "cholesky",
+            Self::Connect => "connect",
+            Self::Column => "column",
+            Self::Em3d => "em3d",
+            Self::Sample => "sample",
+            Self::Bsp => "bsp",
+            Self::Goal => "goal",
+        }
+    }
+}
+
+/// The parameters of a program.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)] // the programs' names
+pub enum Parameters {
+    Cholesky(CholeskyParameters),
+    Connect(ConnectParameters),
+    Column(ColumnParameters),
+    Em3d(Em3dParameters),
+    Sample(SampleParameters),
+    Bsp(BspParameters),
+    Goal(GoalParameters),
+}
+
+/// What there is to do: a parallel program.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProgramWorkload {
+    /// The kind of workload.
+    pub kind: ProgramWorkloadKind,
+    /// Which program.
+    pub program: ProgramName,
+    /// How many ranks; of a GOAL file: absent, for it says so itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranks: Option<u64>,
+    /// As written; [`ProgramWorkload::parameters`] reads them.
+    #[serde(default)]
+    pub parameters: Map<String, Value>,
+}
+
+/// More ranks than this do not fit into the memory of anything that runs them.
+const MOST_RANKS: u64 = 10_000_000;
+
+impl ProgramWorkload {
+    /// The program's parameters, defaults filled in.
+    ///
+    /// # Errors
+    /// The first field that is unknown, missing or out of range.
+    pub fn parameters(&self) -> Result<Parameters, DescriptionError> {
+        Ok(match self.program {
+            ProgramName::Cholesky => Parameters::Cholesky(self.read()?),
+            ProgramName::Connect => Parameters::Connect(self.read()?),
+            ProgramName::Column => Parameters::Column(self.read()?),
+            ProgramName::Em3d => Parameters::Em3d(self.read()?),
+            ProgramName::Sample => Parameters::Sample(self.read()?),
+            ProgramName::Bsp => Parameters::Bsp(self.read()?),
+            ProgramName::Goal => Parameters::Goal(self.read()?),
+        })
+    }
+
+    fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, DescriptionError> {
+        read::value(&Value::Object(self.parameters.clone())).map_err(|error| error.below("workload.parameters"))
+    }
+
+    fn check(&self) -> Result<(), DescriptionError> {
+        let parameters = self.parameters()?;
+        let field = || "workload.ranks".to_owned();
+        match (self.ranks, &parameters) {
+            (Some(ranks), Parameters::Goal(_)) => {
+                return Err(Problem::Value(format!("is {ranks}; a GOAL file says so itself")).at(field()));
+            }
+            (None, Parameters::Goal(goal)) if goal.file.is_empty() => {
+                return Err(Problem::Empty.at("workload.parameters.file".into()));
+            }
+            (None, Parameters::Goal(_)) => {}
+            (None, _) => return Err(Problem::Missing.at(field())),
+            (Some(ranks), _) if !(1..=MOST_RANKS).contains(&ranks) => {
+                return Err(Problem::Value(format!("is {ranks}; it must be 1 to {MOST_RANKS}")).at(field()));
+            }
+            (Some(ranks), Parameters::Column(column)) => column.check(ranks as u32)?,
+            (Some(_), _) => {}
+        }
+        Ok(())
+    }
+}
+
+impl JsonSchema for ProgramWorkload {
+    fn schema_name() -> Cow<'static, str> {
+        "ProgramWorkload".into()
+    }
+
+    // By hand: which parameters there are depends on the program.
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let kind = generator.subschema_for::<ProgramWorkloadKind>();
+        let programs: Vec<Value> = ProgramName::ALL
+            .into_iter()
+            .map(|program| {
+                let parameters = match program {
+                    ProgramName::Cholesky => generator.subschema_for::<CholeskyParameters>(),
+                    ProgramName::Connect => generator.subschema_for::<ConnectParameters>(),
+                    ProgramName::Column => generator.subschema_for::<ColumnParameters>(),
+                    ProgramName::Em3d => generator.subschema_for::<Em3dParameters>(),
+                    ProgramName::Sample => generator.subschema_for::<SampleParameters>(),
+                    ProgramName::Bsp => generator.subschema_for::<BspParameters>(),
+                    ProgramName::Goal => generator.subschema_for::<GoalParameters>(),
+                };
+                let ranks = json_schema!({ "type": "integer", "minimum": 1, "maximum": MOST_RANKS });
+                let name = json_schema!({ "const": program.name() });
+                let (properties, required) = if program == ProgramName::Goal {
+                    (
+                        serde_json::json!({ "kind": kind, "program": name, "parameters": parameters }),
+                        ["kind", "program", "parameters"],
+                    )
+                } else {
+                    (
+                        serde_json::json!({ "kind": kind, "program": name, "ranks": ranks, "parameters": parameters }),
+                        ["kind", "program", "ranks"],
+                    )
+                };
+                serde_json::json!({
+                    "type": "object", "properties": properties, "required": required, "additionalProperties": false
+                })
+            })
+            .collect();
+        json_schema!({ "description": "What there is to do: a parallel program.", "oneOf": programs })
+    }
+}
+
+impl ProgramExperiment {
+    /// Parses and checks an `experiment.toml` of kind program. Files that it names are not read here.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with file, line, column, field, value and range.
+    pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let experiment: Self = read::toml(text, file)?;
+        experiment
+            .check()
+            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
+        Ok(experiment)
+    }
+
+    /// Parses and checks the same description as JSON.
+    ///
+    /// # Errors
+    /// As [`ProgramExperiment::from_toml`].
+    pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
+        let experiment: Self = read::json(text, file)?;
+        experiment.check().map_err(|error| error.in_file(file))?;
+        Ok(experiment)
+    }
+}
+
+/// What a sweep may vary; where a star stands, any field.
+const SWEPT: [&str; 15] = [
+    "disturbance",
+    "disturbance.*",
+    "network",
+    "network.*",
+    "policy.away",
+    "policy.away_packets",
+    "policy.credit",
+    "policy.resend_s",
+    "policy.window",
+    "policy.window_packets",
+    "seed",
+    "workload.program",
+    "workload.ranks",
+    "workload.parameters",
+    "workload.parameters.*",
+];
+const SWEPT_BELOW: [&str; 3] = ["disturbance.", "network.", "workload.parameters."];
+
+impl Grid for ProgramExperiment {
+    const SWEPT: &'static [&'static str] = &SWEPT;
+    const SWEPT_BELOW: &'static [&'static str] = &SWEPT_BELOW;
+
+    fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    fn sweep_mut(&mut self) -> &mut Sweep {
+        &mut self.sweep
+    }
+
+    fn repetitions_mut(&mut self) -> &mut u64 {
+        &mut self.repetitions
+    }
+
+    fn repetitions(&self) -> u64 {
+        self.repetitions
+    }
+
+    fn seed_mut(&mut self) -> &mut u64 {
+        &mut self.seed
+    }
+
+    fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
+        use super::sweep::{parsed, with};
+        let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+        match (section, rest) {
+            ("seed", _) => self.seed = parsed(value, path)?,
+            ("network", "") => self.network = parsed(value, path)?,
+            ("network", field) => {
+                self.network = NetworkSource::Inline(with(&self.network.network(), field, value, path)?);
+            }
+            ("disturbance", "") => self.disturbance = parsed(value, path)?,
+            ("disturbance", field) => match &mut self.disturbance {
+                Some(DisturbanceSource::Inline(inline)) => *inline = with(inline, field, value, path)?,
+                _ => {
+                    let sentence = "is inside an inline [disturbance] table, which this experiment does not have";
+                    return Err(Problem::Value(sentence.into()).at(format!("sweep.{path}")));
+                }
+            },
+            ("policy", field) => self.policy = with(&self.policy, field, value, path)?,
+            ("workload", field) => self.workload = with(&self.workload, field, value, path)?,
+            _ => return Err(Self::unknown(path)),
+        }
+        Ok(())
+    }
+
+    fn check_head(&self) -> Result<(), DescriptionError> {
+        read::version(self.schema_version)
+    }
+
+    fn check_point(&self) -> Result<(), DescriptionError> {
+        self.workload.check()?;
+        self.policy.check()?;
+        self.network.network().check()?;
+        match &self.disturbance {
+            Some(DisturbanceSource::Path(path)) if path.is_empty() => Err(Problem::Empty.at("disturbance".into())),
+            Some(DisturbanceSource::Inline(inline)) => inline
+                .check()
+                .and_then(|()| self.workload.ranks.map_or(Ok(()), |ranks| inline.check_ranks(ranks as u32)))
+                .map_err(|error| error.below("disturbance")),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Window: flow control of a parallel program, `[policy]` of experiments of kind program.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::parameters::Whole;
+use crate::error::{DescriptionError, Problem};
+use crate::units::{PositiveSeconds, Quantity};
+
+/// When the credit of a packet goes back to its sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Credit {
+    /// When the receiving program has handled the packet.
+    #[default]
+    Handled,
+    /// When the packet has left the network for a buffer.
+    Extracted,
+}
+
+/// How large the window is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowRule {
+    /// Always the same.
+    #[default]
+    Fixed,
+    /// `window_packets` to a destination that runs, `away_packets` to one that is away.
+    Follow,
+}
+
+/// What happens to a packet whose receiver is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AwayRule {
+    /// It waits.
+    #[default]
+    Buffer,
+    /// It is thrown away; the sender sends it again after `resend_s`.
+    Discard,
+}
+
+/// Packets that may be under way, the same for all ranks.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct WindowPolicy {
+    /// Packets under way to one destination; absent: no limit, and credits cost nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window_packets: Option<Whole<1, 1_000_000_000>>,
+    /// When the credit of a packet goes back.
+    pub credit: Credit,
+    /// How large the window is.
+    pub window: WindowRule,
+    /// With `window = "follow"`: packets under way to a destination that is away; absent: 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub away_packets: Option<Whole<1, 1_000_000_000>>,
+    /// What happens to a packet whose receiver is away.
+    pub away: AwayRule,
+    /// With `away = "discard"`: from one sending of a packet to the next, s; absent: 1 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resend_s: Option<PositiveSeconds>,
+}
+
+/// An hour between two sendings, or less than a microsecond, is a slip.
+const RESEND_S: (f64, f64) = (1e-6, 3600.0);
+
+impl WindowPolicy {
+    /// The window for destinations that are away, where there is one of its own.
+    #[must_use]
+    pub fn packets_away(&self) -> Option<u64> {
+        (self.window == WindowRule::Follow).then(|| self.away_packets.map_or(1, Whole::get))
+    }
+
+    /// Seconds after which a packet is sent again, where packets are thrown away.
+    #[must_use]
+    pub fn resent_after_s(&self) -> Option<f64> {
+        (self.away == AwayRule::Discard).then(|| self.resend_s.map_or(1e-3, Quantity::get))
+    }
+
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let refused = |field: &str, sentence: String| Err(Problem::Value(sentence).at(format!("policy.{field}")));
+        match (self.window, self.window_packets, self.away_packets) {
+            (WindowRule::Fixed, _, Some(packets)) => {
+                return refused("away_packets", format!("is {}, but policy.window is not \"follow\"", packets.get()));
+            }
+            (WindowRule::Follow, None, _) => {
+                return refused("window", "is \"follow\", but there is no policy.window_packets to follow".into());
+            }
+            (WindowRule::Follow, Some(packets), Some(away)) if away.get() > packets.get() => {
+                let sentence = format!("is {}; it must be 1 to window_packets, {}", away.get(), packets.get());
+                return refused("away_packets", sentence);
+            }
+            _ => {}
+        }
+        match self.resend_s.map(Quantity::get) {
+            Some(after) if self.away != AwayRule::Discard => {
+                refused("resend_s", format!("is {after} s, but policy.away is not \"discard\""))
+            }
+            Some(after) if !(RESEND_S.0..=RESEND_S.1).contains(&after) => {
+                refused("resend_s", format!("is {after} s; it must be {:e} to {} s", RESEND_S.0, RESEND_S.1))
+            }
+            _ => Ok(()),
+        }
+    }
+}
