@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use crosswind_program::plain::{self, Tally};
-use crosswind_program::{Em3d, Program, Sample};
+use crosswind_program::{Column, Em3d, Program, Sample};
 
 fn row<P: Program>(name: &str, program: &P) -> Result<(), String> {
     let outcome = plain::run(program, 1).map_err(|stuck| stuck.to_string())?;
@@ -35,6 +35,7 @@ fn main() -> Result<(), String> {
     let ranks = std::env::args().nth(1).and_then(|ranks| ranks.parse().ok()).unwrap_or(64);
     println!("per rank: messages, computation between them (us), bytes of a message, largest, barriers, other waits,");
     println!("computation (s): mean, most, most/mean; messages of all ranks: store, post, put, get, request");
+    row("column", &Column::new(&Default::default(), ranks, 1))?;
     row("em3d", &Em3d::new(&Default::default(), ranks, 1))?;
     row("sample", &Sample::new(&Default::default(), ranks, 1))?;
     Ok(())

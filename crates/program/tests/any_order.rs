@@ -1,8 +1,8 @@
 //! The result of every program is right in whatever order its ranks and messages happen to go.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_program::{Em3d, Program, Sample, plain};
-use crosswind_schema::experiment::parameters::{Cost, Em3dParameters, Part, SampleParameters, Whole};
+use crosswind_program::{Column, Em3d, Program, Sample, plain};
+use crosswind_schema::experiment::parameters::{ColumnParameters, Cost, Em3dParameters, Part, SampleParameters, Whole};
 use proptest::prelude::*;
 
 fn is_right<P: Program>(program: &P, order: u64) -> Result<plain::Outcome, TestCaseError> {
@@ -29,6 +29,17 @@ proptest! {
         // What is computed and sent is the program's, not the order's.
         prop_assert_eq!(&outcome.tallies, &is_right(&program, order ^ 1)?.tallies);
         prop_assert!(outcome.tallies.iter().all(|tally| tally.barriers == 1 + 2 * steps));
+    }
+
+    #[test]
+    fn column_sort_sorts((ranks, seed, order, more) in (1u32..10, any::<u64>(), any::<u64>(), 1u64..50)) {
+        let least = 2 * u64::from(ranks - 1).pow(2);
+        let parameters = ColumnParameters { keys_per_rank: Whole::new(least + more).unwrap(), ..Default::default() };
+        prop_assert!(parameters.check(ranks).is_ok());
+        let program = Column::new(&parameters, ranks, seed);
+        let outcome = is_right(&program, order)?;
+        prop_assert!(outcome.tallies.iter().all(|tally| tally.barriers == 8));
+        prop_assert_eq!(outcome.tallies, is_right(&program, order ^ 1)?.tallies);
     }
 
     #[test]

@@ -122,9 +122,9 @@ pub struct Em3dParameters {
 impl Default for Em3dParameters {
     fn default() -> Self {
         Self {
-            nodes_per_rank: Whole::fixed(180),
+            nodes_per_rank: Whole::fixed(160),
             edges_per_node: Whole::fixed(20),
-            remote: Part::fixed(0.05),
+            remote: Part::fixed(0.06),
             steps: Whole::fixed(250),
             operation_s: Cost::fixed(2e-6),
         }
