@@ -1,9 +1,9 @@
-//! Prints what each program computes and sends on 64 ranks (or as many as the first argument says) with its default parameters: the
-//! table of docs/concepts/programs.md. Run it with `cargo run --release -p crosswind-program --example granularity`.
+//! Prints what each program (or the one that the second argument names) computes and sends on 64 ranks (or as many as the first
+//! says) with its default parameters: the table of docs/concepts/programs.md. Run it with `cargo run --release -p crosswind-program --example granularity`.
 #![allow(clippy::print_stdout)]
 
 use crosswind_program::plain::{self, Tally};
-use crosswind_program::{Column, Em3d, Program, Sample};
+use crosswind_program::{Column, Connect, Em3d, Program, Sample};
 
 fn row<P: Program>(name: &str, program: &P) -> Result<(), String> {
     let outcome = plain::run(program, 1).map_err(|stuck| stuck.to_string())?;
@@ -32,11 +32,23 @@ fn row<P: Program>(name: &str, program: &P) -> Result<(), String> {
 }
 
 fn main() -> Result<(), String> {
-    let ranks = std::env::args().nth(1).and_then(|ranks| ranks.parse().ok()).unwrap_or(64);
+    let mut arguments = std::env::args().skip(1);
+    let ranks = arguments.next().and_then(|ranks| ranks.parse().ok()).unwrap_or(64);
+    let only = arguments.next();
+    let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     println!("per rank: messages, computation between them (us), bytes of a message, largest, barriers, other waits,");
     println!("computation (s): mean, most, most/mean; messages of all ranks: store, post, put, get, request");
-    row("column", &Column::new(&Default::default(), ranks, 1))?;
-    row("em3d", &Em3d::new(&Default::default(), ranks, 1))?;
-    row("sample", &Sample::new(&Default::default(), ranks, 1))?;
+    if wanted("column") {
+        row("column", &Column::new(&Default::default(), ranks, 1))?;
+    }
+    if wanted("connect") {
+        row("connect", &Connect::new(&Default::default(), ranks, 1))?;
+    }
+    if wanted("em3d") {
+        row("em3d", &Em3d::new(&Default::default(), ranks, 1))?;
+    }
+    if wanted("sample") {
+        row("sample", &Sample::new(&Default::default(), ranks, 1))?;
+    }
     Ok(())
 }

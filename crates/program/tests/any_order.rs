@@ -1,8 +1,10 @@
 //! The result of every program is right in whatever order its ranks and messages happen to go.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_program::{Column, Em3d, Program, Sample, plain};
-use crosswind_schema::experiment::parameters::{ColumnParameters, Cost, Em3dParameters, Part, SampleParameters, Whole};
+use crosswind_program::{Column, Connect, Em3d, Program, Sample, plain};
+use crosswind_schema::experiment::parameters::{
+    ColumnParameters, ConnectParameters, Cost, Em3dParameters, Part, SampleParameters, Whole,
+};
 use proptest::prelude::*;
 
 fn is_right<P: Program>(program: &P, order: u64) -> Result<plain::Outcome, TestCaseError> {
@@ -12,6 +14,8 @@ fn is_right<P: Program>(program: &P, order: u64) -> Result<plain::Outcome, TestC
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn em3d_computes_the_fields_of_the_plain_loop_to_the_last_bit(
         (ranks, seed, order) in (1u32..12, any::<u64>(), any::<u64>()),
@@ -40,6 +44,27 @@ proptest! {
         let outcome = is_right(&program, order)?;
         prop_assert!(outcome.tallies.iter().all(|tally| tally.barriers == 8));
         prop_assert_eq!(outcome.tallies, is_right(&program, order ^ 1)?.tallies);
+    }
+
+    #[test]
+    fn connected_components_are_those_of_a_plain_search(
+        (ranks, seed, order) in (1u32..12, any::<u64>(), any::<u64>()),
+        (vertices, edges, tilt, batch, left) in (1u64..60, 0u64..4, 0.0..=1.0, 1u64..40, 0u64..60),
+    ) {
+        let parameters = ConnectParameters {
+            vertices_per_rank: Whole::new(vertices).unwrap(),
+            edges_per_vertex: Whole::new(edges).unwrap(),
+            tilt: Part::new(tilt).unwrap(),
+            gets_per_sync: Whole::new(batch).unwrap(),
+            edges_left_to_one: Whole::new(left).unwrap(),
+            ..Default::default()
+        };
+        let program = Connect::new(&parameters, ranks, seed);
+        let outcome = is_right(&program, order)?;
+        let again = is_right(&program, order ^ 1)?;
+        let sent = |outcome: &plain::Outcome| outcome.tallies.iter().map(|t| t.messages).collect::<Vec<_>>();
+        prop_assert_eq!(sent(&outcome), sent(&again));
+        prop_assert_eq!(outcome.results, again.results);
     }
 
     #[test]

@@ -87,6 +87,8 @@ pub struct ConnectParameters {
     pub tilt: Part,
     /// Gets between two syncs.
     pub gets_per_sync: Whole<1, 1_000_000_000>,
+    /// When no more edges than this are left on all ranks together, rank 0 finishes alone; 0: never before the end.
+    pub edges_left_to_one: Whole<0, 1_000_000_000>,
     /// Seconds to look at an edge or a vertex, 0 to 1 s.
     pub operation_s: Cost,
 }
@@ -98,6 +100,7 @@ impl Default for ConnectParameters {
             edges_per_vertex: Whole::fixed(2),
             tilt: Part::fixed(0.5),
             gets_per_sync: Whole::fixed(2_048),
+            edges_left_to_one: Whole::fixed(4_096),
             operation_s: Cost::fixed(10e-6),
         }
     }
