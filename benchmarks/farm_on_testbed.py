@@ -135,6 +135,7 @@ def one(environment: str, tasks: int, spec: Path) -> dict[str, Any]:
     return {
         "environment": environment,
         "version": importlib.metadata.version(package) if package else __version__,
+        **record.state_of_the_code(),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "tasks": tasks,
         "makespan_s": found["makespan_s"],

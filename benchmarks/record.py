@@ -34,18 +34,24 @@ def machine() -> dict[str, Any]:
     return {"cpu": cpu, "cores": os.cpu_count(), "kernel": platform.release(), "load_1_min": os.getloadavg()[0]}
 
 
+def state_of_the_code() -> dict[str, Any]:
+    """Say which commit runs, and whether files that it knows have been changed since."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", *arguments]
+        done = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+        return done.stdout.strip()
+
+    changed = [line for line in git("status", "--porcelain", "-uno").splitlines() if "benchmarks/records/" not in line]
+    return {"commit": git("rev-parse", "HEAD"), "uncommitted_changes": bool(changed)}
+
+
 def write(name: str, packages: list[str], **content: Any) -> Path:
     """Write `records/NAME.json`: machine, versions and the content."""
-    here = Path(__file__).parent
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
-    changes = subprocess.run(
-        ["git", "status", "--porcelain", "-uno"], cwd=here, capture_output=True, text=True, check=False
-    )
     record = {
         "benchmark": name,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "commit": commit.stdout.strip(),
-        "uncommitted_changes": bool(changes.stdout.strip()),
+        **state_of_the_code(),
         "machine": machine(),
         "versions": {"python": platform.python_version(), **{p: importlib.metadata.version(p) for p in packages}},
         **content,

@@ -31,6 +31,7 @@ from crosswind.peer_process import peer_process
 
 MESSAGE_BYTES = 1_000_000
 SECONDS = 1.0
+WARM_UP_SECONDS = 1.0
 PACED_SECONDS = 1.5
 RATES = [1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 600.0, 1000.0]
 HERE, THERE = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
@@ -58,9 +59,9 @@ def probe(address: str, direction: str) -> _core.Probe:
 
 
 def ours(address: str, direction: str, level: float | None, seconds: float) -> float:
-    """Rate at the receiving end, MB/s; the first 0.3 s are left out."""
+    """Rate at the receiving end, MB/s; the first second is left out, as iperf3 does."""
     end = probe(address, direction)
-    end.run_block([level], 0.3, 0.0, 0.3, "calibrate")
+    end.run_block([level], WARM_UP_SECONDS, 0.0, WARM_UP_SECONDS, "calibrate")
     end.take()
     there, start = end.moved_there_mb()[0], time.monotonic()
     end.run_block([level], seconds, 0.0, seconds, "calibrate")
@@ -82,7 +83,8 @@ def iperf3(direction: str, buffer_bytes: int | None) -> float:
     while "listening" not in server.stdout.readline():
         pass
     command = ["iperf3", "-c", "127.0.0.1", "-p", port, "-A", f"{HERE},{THERE}", "-l", str(MESSAGE_BYTES)]
-    command += ["-t", str(int(SECONDS)), "-O", "1", "-C", "cubic", "-J"] + (["-R"] if direction == "receive" else [])
+    command += ["-t", str(int(SECONDS)), "-O", str(int(WARM_UP_SECONDS)), "-C", "cubic", "-J"]
+    command += ["-R"] if direction == "receive" else []
     command += ["-w", str(buffer_bytes)] if buffer_bytes else []
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     server.wait(10)

@@ -227,7 +227,7 @@ impl Station {
             Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
             Command::Hold { child } => {
                 if let Some(transfer) = self.link(child).and_then(Link::current) {
-                    transfer.hold();
+                    transfer.hold(at_ns);
                 }
             }
             Command::Limit { child, limit_mb_per_s } => {

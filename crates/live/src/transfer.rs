@@ -12,6 +12,8 @@ use crate::payload::Payload;
 /// Nanoseconds of a paced transfer in one frame, where chunks need not stay whole: what the receiver sees as a burst.
 const QUANTUM_NS: f64 = 2e6;
 const LEAST_QUANTUM: f64 = 16_384.0;
+/// Part of a chunk that counts as none: a position is a sum.
+const ROUNDING: f64 = 1e-9;
 
 /// Whose bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,7 +85,8 @@ pub(crate) struct Transfer {
     pub written: u64,
     /// Whether the first frame has begun.
     pub begun: bool,
-    pub hold: bool,
+    /// It is held where so many bytes are framed.
+    stop: Option<u64>,
     pub paused: bool,
     pub pace: Option<Pace>,
     chunk: u64,
@@ -104,7 +107,7 @@ impl Transfer {
             framed: 0,
             written: 0,
             begun: false,
-            hold: false,
+            stop: None,
             paused: false,
             pace,
             chunk: chunk.max(1),
@@ -139,6 +142,10 @@ impl Transfer {
 
     /// What comes after the bytes that are framed already.
     pub fn next(&self, now_ns: u64) -> Next {
+        if self.stop.is_some_and(|stop| self.framed >= stop) && self.framed < self.total {
+            let over = self.pace.filter(|_| self.begun).and_then(|pace| pace.when(self.framed));
+            return Next::Held(over.unwrap_or(self.began_ns.max(now_ns)));
+        }
         // An emulated link tells its receiver at once that something is on its way.
         if !self.begun && self.pace.is_some() {
             return Next::Frame(0, self.began_ns);
@@ -148,9 +155,6 @@ impl Transfer {
             return if due <= now_ns { Next::Over(due) } else { Next::Wait(due) };
         }
         let boundary = (self.framed / self.chunk + 1) * self.chunk;
-        if self.hold && self.begun && self.framed % self.chunk == 0 && self.framed > self.began_at {
-            return Next::Held(self.pace.and_then(|pace| pace.when(self.framed)).unwrap_or(now_ns));
-        }
         let mut end = boundary.min(self.total).min(self.framed + crate::frame::LARGEST_BODY as u64);
         let Some(pace) = self.pace else { return Next::Frame((end - self.framed) as usize, 0) };
         if self.payload.form() == Form::Bytes {
@@ -164,9 +168,11 @@ impl Transfer {
         }
     }
 
-    /// Holds the transfer at the end of its chunk.
-    pub fn hold(&mut self) {
-        self.hold = true;
+    /// Holds the transfer at the end of the chunk that is on the link then; at once where none is.
+    pub fn hold(&mut self, at_ns: u64) {
+        let on_the_link = self.pace.map_or(0.0, |pace| pace.position(at_ns)).max(self.framed as f64);
+        let chunks = (on_the_link / self.chunk as f64 - ROUNDING).ceil().max(0.0);
+        self.stop = Some(chunks as u64 * self.chunk);
     }
 
     /// It stands still from then on.
@@ -180,7 +186,7 @@ impl Transfer {
 
     /// Goes on where it stopped.
     pub fn go_on(&mut self, bytes_per_ns: Option<(f64, f64)>, now_ns: u64) {
-        (self.hold, self.paused) = (false, false);
+        (self.stop, self.paused) = (None, false);
         (self.began_ns, self.began_at) = (now_ns, self.framed);
         self.turn(bytes_per_ns, now_ns);
     }
@@ -272,11 +278,31 @@ mod tests {
         let mut transfer = Transfer::new(0, Kind::Task { work: 1.0 }, Payload::bytes(vec![1; 1000]), 300, None, 0);
         assert_eq!(transfer.next(0), Next::Frame(300, 0));
         transfer.head(&mut Vec::new(), 300);
-        transfer.hold();
+        transfer.hold(5);
         assert_eq!(transfer.next(5), Next::Held(5));
         transfer.pause(5);
         transfer.go_on(None, 9);
         assert_eq!(transfer.next(9), Next::Frame(300, 0));
+    }
+
+    #[test]
+    fn a_hold_before_the_first_byte_of_a_chunk_stops_there() {
+        let pace = |at| Some(Pace::new(0.01, 10.0, at));
+        let mut transfer = Transfer::new(0, Kind::Task { work: 1.0 }, Payload::Blank(1000), 300, pace(7), 7);
+        transfer.hold(7); // nothing has been said of it
+        assert!(matches!(transfer.next(7), Next::Held(7)));
+        transfer.pause(7);
+        transfer.go_on(Some((0.01, 10.0)), 100);
+        assert_eq!(transfer.next(100), Next::Frame(0, 100));
+        transfer.head(&mut Vec::new(), 0);
+        transfer.hold(100 + 30_000); // at the very end of its first chunk
+        transfer.head(&mut Vec::new(), 300);
+        assert_eq!(transfer.next(30_100), Next::Held(30_100));
+        transfer.pause(30_100);
+        transfer.go_on(Some((0.01, 10.0)), 40_000);
+        transfer.hold(40_001); // a byte is on the link
+        transfer.head(&mut Vec::new(), 300);
+        assert_eq!(transfer.next(70_000), Next::Held(70_000));
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //! | question | module |
 //! |---|---|
 //! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
+//! | who comes first, of many whose keys change? | [`heap`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod farm;
+pub mod heap;

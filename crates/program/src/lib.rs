@@ -7,10 +7,24 @@
 //! |---|---|
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
+//! | the programs of scheduling-and-communication | [`column`], [`connect`], [`em3d`], [`sample`] |
+//! | how do I run one without time, in any order? | [`plain`] |
+//! | where do random data come from? | [`random`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod column;
+pub mod connect;
+pub mod em3d;
 pub mod op;
+pub mod plain;
+pub mod random;
 pub mod rank;
+pub mod sample;
+mod sorting;
 
+pub use column::Column;
+pub use connect::Connect;
+pub use em3d::Em3d;
 pub use op::{Body, Kind, Op};
 pub use rank::{Program, Rank, Reply};
+pub use sample::Sample;

@@ -1,7 +1,8 @@
 //! What a rank can do: the operations of Split-C (scheduling-and-communication, section 2.1) and of message passing.
 //!
 //! In the order of how much they bind ranks together: computing; one-way messages (store, active message); messages that are
-//! answered (get, put, request) up to the next sync; barriers. A blocking read or write is a get or put and a sync.
+//! answered (get, put, request) up to the next sync; barriers. A blocking read or write is a get or put and a sync; a loop that
+//! polls until something is so is [`Op::Wait`].
 
 /// Data on its way: what the receiver gets, whatever number of bytes it counts for on the wire.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,7 +21,7 @@ pub enum Body {
 pub enum Kind {
     /// One way: data for the receiver's memory; counts for [`Op::WaitStored`] and [`Op::StoreSync`].
     Store,
-    /// One way: an active message, whose handler may change the receiver.
+    /// One way: an active message, whose handler may change the receiver; counts for [`Op::StoreSync`] only.
     Post,
     /// Answered: data for the receiver's memory; the answer is empty.
     Put,
@@ -31,6 +32,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Store, Self::Post, Self::Put, Self::Get, Self::Request];
+
     /// Whether the sender waits for an answer at its next sync.
     #[must_use]
     pub const fn is_answered(self) -> bool {
@@ -64,7 +68,10 @@ pub enum Op {
         /// Bytes.
         bytes: u64,
     },
-    /// Waits until all ranks are here and all stores of all ranks have been handled.
+    /// Waits until a message or an answer has been handled here after this operation was given: [`crate::Rank::next`] knows all that
+    /// came before, so nothing is missed. What looks again whether what it waits for is so.
+    Wait,
+    /// Waits until all ranks are here and all one-way messages of all ranks (stores and posts) have been handled.
     StoreSync,
     /// Waits until all ranks are here.
     Barrier,

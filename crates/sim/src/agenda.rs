@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crosswind_policy::farm::Event;
+use crosswind_policy::heap::Heap;
 
-use crate::heap::Heap;
 use crate::time::Nanos;
 
 /// What is next.

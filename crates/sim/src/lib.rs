@@ -5,7 +5,7 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | what happens next? | `agenda`, `heap` |
+//! | what happens next? | `agenda` |
 //! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
 //! | who does what when? | `farm`, `transfers`, `results`, `faults` |
@@ -19,7 +19,6 @@ mod agenda;
 mod error;
 mod farm;
 mod faults;
-mod heap;
 mod outcome;
 mod port;
 mod processor;

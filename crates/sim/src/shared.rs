@@ -7,7 +7,8 @@
 //! The share of thousands changes with each of them, a little. Who only needs bounds of it looks at the *band*: it holds
 //! until the share leaves it.
 
-use crate::heap::Heap;
+use crosswind_policy::heap::Heap;
+
 use crate::time::Nanos;
 
 /// Up to so many fair sends, those who receive them are told of every change.
@@ -88,10 +89,10 @@ impl Shared {
             share: f64::INFINITY,
             progress: 0.0,
             last: 0,
-            fair_ends: Heap::new(0),
-            fair_caps: Heap::new(0),
-            capped_ends: Heap::new(0),
-            capped_caps: Heap::new(0),
+            fair_ends: Heap::default(),
+            fair_caps: Heap::default(),
+            capped_ends: Heap::default(),
+            capped_caps: Heap::default(),
             fair: 0,
             capped: 0,
             capped_rate: 0.0,
@@ -126,10 +127,6 @@ impl Shared {
             began_left: 0.0,
             freed: (Nanos::MAX, 0.0),
         });
-        let count = self.sends.len();
-        for heap in [&mut self.fair_ends, &mut self.fair_caps, &mut self.capped_ends, &mut self.capped_caps] {
-            heap.grow(count);
-        }
     }
 
     pub fn send(&self, child: u32) -> &Send {

@@ -10,7 +10,7 @@
 //! | `node` | what does it do then? |
 //! | `single`, `multi` | which send begins, with one port and with many? |
 //! | `order/` | who is served next? |
-//! | `waiting`, `ranking`, `queue` | who and what is waiting? |
+//! | `waiting`, `queue` | who and what is waiting? |
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
@@ -24,7 +24,6 @@ mod multi;
 mod node;
 pub mod order;
 mod queue;
-mod ranking;
 mod settings;
 mod single;
 mod waiting;

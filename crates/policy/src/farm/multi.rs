@@ -10,8 +10,8 @@
 use super::event::{Child, Command};
 use super::node::Node;
 use super::order::Rule;
-use super::ranking::Ranking;
 use super::waiting::Transfer;
+use crate::heap::{First, Heap, Last};
 
 /// Shares of the send limit below this part of it are none: sums of shares are rounded.
 const NOTHING: f64 = 1e-9;
@@ -23,9 +23,9 @@ pub(crate) struct MultiPort {
     /// What of the send limit is free.
     room: f64,
     /// Those with a share, least preferred first.
-    running: Ranking<true>,
+    running: Heap<f64, Last>,
     /// Those held in the middle of a task.
-    paused: Ranking<false>,
+    paused: Heap<f64, First>,
 }
 
 impl MultiPort {

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use super::event::{Child, TaskId};
 use super::order::Rule;
-use super::ranking::Ranking;
 use super::settings::ChildSettings;
+use crate::heap::{First, Heap};
 
 /// What a send to a child does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl ChildState {
 pub(crate) struct Waiting {
     pub rule: Rule,
     /// By key; with arrival, unused.
-    ranking: Ranking<false>,
+    ranking: Heap<f64, First>,
     /// With arrival: one entry per task asked for.
     line: VecDeque<Child>,
 }

@@ -89,6 +89,8 @@ pub struct ConnectParameters {
     pub tilt: Part,
     /// Gets between two syncs.
     pub gets_per_sync: Whole<1, 1_000_000_000>,
+    /// When no more edges than this are left on all ranks together, rank 0 finishes alone; 0: never before the end.
+    pub edges_left_to_one: Whole<0, 1_000_000_000>,
     /// Seconds to look at an edge or a vertex, 0 to 1 s.
     pub operation_s: Cost,
 }
@@ -100,6 +102,7 @@ impl Default for ConnectParameters {
             edges_per_vertex: Whole::fixed(2),
             tilt: Part::fixed(0.5),
             gets_per_sync: Whole::fixed(2_048),
+            edges_left_to_one: Whole::fixed(4_096),
             operation_s: Cost::fixed(10e-6),
         }
     }
@@ -124,9 +127,9 @@ pub struct Em3dParameters {
 impl Default for Em3dParameters {
     fn default() -> Self {
         Self {
-            nodes_per_rank: Whole::fixed(180),
+            nodes_per_rank: Whole::fixed(160),
             edges_per_node: Whole::fixed(20),
-            remote: Part::fixed(0.05),
+            remote: Part::fixed(0.06),
             steps: Whole::fixed(250),
             operation_s: Cost::fixed(2e-6),
         }

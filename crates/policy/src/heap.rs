@@ -1,0 +1,210 @@
+//! A heap of four branches that knows where everybody stands: one entry per number, moved rather than pushed again.
+//!
+//! What comes first is an [`Order`]: the smallest key, with ties as they fall, or by number where decisions hang on them.
+
+use std::marker::PhantomData;
+
+const ABSENT: u32 = u32::MAX;
+
+/// Which of two entries comes out first.
+pub trait Order<K> {
+    /// Whether `a` must come before `b`.
+    fn before(a: (K, u32), b: (K, u32)) -> bool;
+}
+
+/// Smallest key first; equal ones in an order that depends on what was put in, and on nothing else.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Smallest;
+
+impl<K: PartialOrd> Order<K> for Smallest {
+    #[inline]
+    fn before(a: (K, u32), b: (K, u32)) -> bool {
+        a.0 < b.0
+    }
+}
+
+/// Smallest key first; of equal ones the smallest number.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct First;
+
+impl<K: PartialOrd> Order<K> for First {
+    #[inline]
+    fn before(a: (K, u32), b: (K, u32)) -> bool {
+        a.0 < b.0 || (a.0 == b.0 && a.1 < b.1)
+    }
+}
+
+/// [`First`] turned round.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Last;
+
+impl<K: PartialOrd> Order<K> for Last {
+    #[inline]
+    fn before(a: (K, u32), b: (K, u32)) -> bool {
+        First::before(b, a)
+    }
+}
+
+/// Entries of a key and a number each.
+#[derive(Clone, Debug)]
+pub struct Heap<K, O = Smallest> {
+    items: Vec<(K, u32)>,
+    place: Vec<u32>,
+    order: PhantomData<O>,
+}
+
+impl<K, O> Default for Heap<K, O> {
+    fn default() -> Self {
+        Self { items: Vec::new(), place: Vec::new(), order: PhantomData }
+    }
+}
+
+impl<K: Copy, O: Order<K>> Heap<K, O> {
+    /// With room for the numbers below `count`; it grows when others come.
+    #[must_use]
+    pub fn new(count: usize) -> Self {
+        Self { place: vec![ABSENT; count], ..Self::default() }
+    }
+
+    /// What comes out first.
+    #[inline]
+    #[must_use]
+    pub fn first(&self) -> Option<(K, u32)> {
+        self.items.first().copied()
+    }
+
+    /// All numbers in the heap, in no order that means something.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.items.iter().map(|item| item.1)
+    }
+
+    /// Takes out what comes first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(K, u32)> {
+        let first = self.first()?;
+        self.place[first.1 as usize] = ABSENT;
+        if let Some(moved) = self.items.pop()
+            && !self.items.is_empty()
+        {
+            self.sink(0, moved);
+        }
+        Some(first)
+    }
+
+    /// Puts an entry in, or moves it.
+    #[inline]
+    pub fn put(&mut self, key: K, number: u32) {
+        let (entry, n) = ((key, number), number as usize);
+        if n >= self.place.len() {
+            self.place.resize(n + 1, ABSENT);
+        }
+        let at = self.place[n];
+        if at == ABSENT {
+            self.items.push(entry);
+            self.rise(self.items.len() - 1, entry);
+        } else if O::before(entry, self.items[at as usize]) {
+            self.rise(at as usize, entry);
+        } else {
+            self.sink(at as usize, entry);
+        }
+    }
+
+    /// Takes an entry out, if it is in.
+    #[inline]
+    pub fn remove(&mut self, number: u32) {
+        let Some(&at) = self.place.get(number as usize) else { return };
+        if at == ABSENT {
+            return;
+        }
+        self.place[number as usize] = ABSENT;
+        if let Some(moved) = self.items.pop()
+            && (at as usize) < self.items.len()
+        {
+            if O::before(moved, self.items[at as usize]) {
+                self.rise(at as usize, moved);
+            } else {
+                self.sink(at as usize, moved);
+            }
+        }
+    }
+
+    #[inline]
+    fn rise(&mut self, mut at: usize, entry: (K, u32)) {
+        while at > 0 {
+            let up = (at - 1) / 4;
+            if !O::before(entry, self.items[up]) {
+                break;
+            }
+            self.items[at] = self.items[up];
+            self.place[self.items[at].1 as usize] = at as u32;
+            at = up;
+        }
+        self.items[at] = entry;
+        self.place[entry.1 as usize] = at as u32;
+    }
+
+    #[inline]
+    fn sink(&mut self, mut at: usize, entry: (K, u32)) {
+        let count = self.items.len();
+        loop {
+            let first = 4 * at + 1;
+            if first >= count {
+                break;
+            }
+            let mut least = first;
+            for other in first + 1..(first + 4).min(count) {
+                if O::before(self.items[other], self.items[least]) {
+                    least = other;
+                }
+            }
+            if !O::before(self.items[least], entry) {
+                break;
+            }
+            self.items[at] = self.items[least];
+            self.place[self.items[at].1 as usize] = at as u32;
+            at = least;
+        }
+        self.items[at] = entry;
+        self.place[entry.1 as usize] = at as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    type Moves = Vec<(u32, Option<u8>)>;
+
+    /// All entries in the order in which they come out, and all that must be there, sorted by key and number.
+    fn drained<O: Order<u8>>(moves: &Moves) -> (Vec<(u8, u32)>, Vec<(u8, u32)>) {
+        let (mut heap, mut keys) = (Heap::<u8, O>::new(10), [None; 30]);
+        for &(number, key) in moves {
+            keys[number as usize] = key;
+            match key {
+                Some(key) => heap.put(key, number),
+                None => heap.remove(number),
+            }
+        }
+        let mut expected: Vec<(u8, u32)> =
+            keys.iter().enumerate().filter_map(|(n, key)| key.map(|key| (key, n as u32))).collect();
+        expected.sort_unstable();
+        (std::iter::from_fn(|| heap.pop()).collect(), expected)
+    }
+
+    proptest! {
+        #[test]
+        fn entries_come_out_in_order_whatever_was_moved_and_removed(
+            moves in prop::collection::vec((0u32..30, prop::option::of(0u8..9)), 0..200)
+        ) {
+            let (mut order, mut expected) = drained::<Smallest>(&moves);
+            prop_assert!(order.is_sorted_by_key(|entry| entry.0));
+            order.sort_unstable();
+            prop_assert_eq!(&order, &expected);
+            prop_assert_eq!(&drained::<First>(&moves).0, &expected);
+            expected.reverse();
+            prop_assert_eq!(&drained::<Last>(&moves).0, &expected);
+        }
+    }
+}

@@ -1,0 +1,464 @@
+//! One rank of CONNECT.
+
+use crosswind_schema::experiment::parameters::ConnectParameters;
+
+use super::graph::Graph;
+use super::table::Table;
+use crate::op::{Body, Kind, Op};
+use crate::random::Stream;
+use crate::rank::{Rank, Reply};
+
+/// Two integers, or an address and an integer.
+const BYTES: u32 = 8;
+const COINS: u64 = 9;
+
+/// What an active message is for; the lowest bits of its first word, above which stands a vertex.
+mod tag {
+    pub const BITS: u32 = 3;
+    pub const HOOK: u64 = 0;
+    pub const COUNT: u64 = 1;
+    pub const TOTAL: u64 = 2;
+    pub const EDGE: u64 = 3;
+    pub const ROOT: u64 = 4;
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    Joins,
+    /// Asks for the root of name `at`, where it may have changed.
+    Renames {
+        at: usize,
+    },
+    /// All answers are there.
+    Contracts,
+    /// Waits for the counts of the children in the tree, then for the total of all.
+    Counts {
+        said: bool,
+        child: u32,
+    },
+    /// Tosses for edge `at`.
+    Hooks {
+        at: usize,
+    },
+    /// Sends edge `at` to rank 0.
+    Gathers {
+        at: usize,
+    },
+    Gathered,
+    /// Tells owners their roots.
+    Spreads {
+        at: usize,
+    },
+    /// Says whose parents must be known.
+    LooksUp,
+    /// Asks for the parent of `asked[at]`.
+    Jumps {
+        at: usize,
+    },
+    /// All have asked.
+    Meets,
+    Lands,
+    Over,
+}
+
+/// One rank of [`super::Connect`].
+#[derive(Debug)]
+pub struct ConnectRank {
+    parameters: ConnectParameters,
+    ranks: u32,
+    me: u32,
+    first: u64,
+    seed: u64,
+    round: u64,
+    /// Of own vertices: which own vertex stands for it.
+    local: Vec<u32>,
+    /// Of own vertices: a vertex of the same component, itself at a root. Those that do not stand for others keep who stands for them.
+    parent: Vec<u64>,
+    table: Table,
+    /// Of names: whether a hook has been sent in this round.
+    hooked: Vec<bool>,
+    /// At rank 0, at the end: edges of all, then vertices and their roots.
+    gathered: Vec<(u64, u64)>,
+    /// Own vertices whose parent may not be a root yet, and the parents of those parents.
+    open: Vec<u32>,
+    asked: Vec<(u64, u64)>,
+    jumping: bool,
+    counted: u64,
+    counts_left: u32,
+    total: Option<u64>,
+    gets: u64,
+    owed: u64,
+    phase: Phase,
+    then: Option<Op>,
+}
+
+impl ConnectRank {
+    pub(super) fn new(graph: &Graph, parameters: &ConnectParameters, me: u32) -> Self {
+        let own = graph.vertices_per_rank;
+        let first = u64::from(me) * own;
+        let edges: Vec<(u64, u64)> = graph.edges(me).collect();
+        let mut rank = Self {
+            parameters: parameters.clone(),
+            ranks: graph.ranks,
+            me,
+            first,
+            seed: graph.seed,
+            round: 0,
+            local: (0..own as u32).collect(),
+            parent: (first..first + own).collect(),
+            table: Table { names: Vec::new(), edges: Vec::new() },
+            hooked: Vec::new(),
+            gathered: edges,
+            open: Vec::new(),
+            asked: Vec::new(),
+            jumping: false,
+            counted: 0,
+            counts_left: 0,
+            total: None,
+            gets: 0,
+            owed: 0,
+            phase: Phase::Joins,
+            then: None,
+        };
+        rank.counts_left = rank.children();
+        rank
+    }
+
+    fn children(&self) -> u32 {
+        (1..3).filter(|child| 2 * u64::from(self.me) + child < u64::from(self.ranks)).count() as u32
+    }
+
+    fn owner(&self, vertex: u64) -> u32 {
+        (vertex / self.local.len() as u64) as u32
+    }
+
+    fn own(&self, vertex: u64) -> Option<usize> {
+        (self.owner(vertex) == self.me).then(|| (vertex - self.first) as usize)
+    }
+
+    /// What a component tosses in a round: the same whoever asks.
+    fn heads(&self, root: u64, round: u64) -> bool {
+        Stream::new(self.seed, round, COINS).bits(root) & 1 == 0
+    }
+
+    /// The operation, after the work that is owed.
+    fn after_work(&mut self, op: Op) -> Op {
+        if self.owed == 0 {
+            return op;
+        }
+        self.then = Some(op);
+        Op::Compute { ns: self.parameters.operation_s.ns(std::mem::take(&mut self.owed)) }
+    }
+
+    /// Does the work that is owed, then waits: what comes during the work is looked at before.
+    fn wait(&mut self) -> Op {
+        let op = self.after_work(Op::Wait);
+        self.then = None;
+        op
+    }
+
+    fn post(&mut self, to: u32, tag: u64, vertex: u64, value: u64) -> Op {
+        let body = Body::Pair([vertex << tag::BITS | tag, value]);
+        self.after_work(Op::Message { to, kind: Kind::Post, bytes: BYTES, body })
+    }
+
+    fn get(&mut self, vertex: u64, place: usize) -> Op {
+        self.gets += 1;
+        let body = Body::Pair([vertex, place as u64]);
+        self.after_work(Op::Message { to: self.owner(vertex), kind: Kind::Get, bytes: BYTES, body })
+    }
+
+    /// Whether so many gets are out that a sync is due.
+    fn sync_is_due(&mut self) -> bool {
+        let due = self.gets >= self.parameters.gets_per_sync.get();
+        if due {
+            self.gets = 0;
+        }
+        due
+    }
+
+    /// Joins what own edges join, and keeps the edges that lead elsewhere.
+    fn join(&mut self) {
+        let edges = std::mem::take(&mut self.gathered);
+        let mut sets = Sets::new(self.local.len());
+        for (a, b) in &edges {
+            if let (Some(a), Some(b)) = (self.own(*a), self.own(*b)) {
+                sets.join(a, b);
+            }
+        }
+        for vertex in 0..self.local.len() {
+            self.local[vertex] = sets.find(vertex) as u32;
+            self.parent[vertex] = self.first + u64::from(self.local[vertex]);
+        }
+        self.open = (0..self.local.len() as u32).filter(|v| self.local[*v as usize] == *v).collect();
+        let stands = |v: u64| self.own(v).map_or(v, |own| self.first + u64::from(self.local[own]));
+        let renamed: Vec<(u64, u64)> =
+            edges.iter().map(|(a, b)| (stands(*a), stands(*b))).filter(|(a, b)| a != b).collect();
+        self.table = Table::new(&renamed);
+        self.owed += (edges.len() + self.local.len()) as u64;
+    }
+
+    /// Whose root may have changed: at first nobody's is known, then those with tails may have hooked.
+    fn may_have_changed(&self, name: u64) -> bool {
+        if self.round == 0 { self.own(name).is_none() } else { !self.heads(name, self.round - 1) }
+    }
+
+    /// Adds to the count of all ranks, over a tree.
+    fn count(&mut self, here: u64) {
+        self.counted += here;
+        self.phase = Phase::Counts { said: false, child: 1 };
+    }
+
+    /// Rank 0 alone joins what is left.
+    fn finish(&mut self) {
+        let table = Table::new(&std::mem::take(&mut self.gathered));
+        let mut sets = Sets::new(table.names.len());
+        table.edges.iter().for_each(|(a, b)| sets.join(*a as usize, *b as usize));
+        self.owed += (table.edges.len() + table.names.len()) as u64;
+        self.gathered = (0..table.names.len())
+            .map(|at| (table.names[at], table.names[sets.find(at)]))
+            .filter(|(vertex, root)| vertex != root)
+            .collect();
+    }
+
+    /// The distinct parents whose parents must be known.
+    fn look_up(&mut self) {
+        let parents = self.open.iter().map(|v| self.parent[*v as usize]);
+        self.asked = parents.map(|parent| (parent, parent)).collect();
+        self.asked.sort_unstable();
+        self.asked.dedup();
+        self.owed += self.open.len() as u64;
+    }
+
+    /// Jumps over the parents; what is at a root stays.
+    fn land(&mut self) {
+        let (asked, parent) = (&self.asked, &mut self.parent);
+        self.open.retain(|vertex| {
+            let above = &mut parent[*vertex as usize];
+            let at = asked.partition_point(|(name, _)| name < above);
+            let further = asked.get(at).map_or(*above, |(_, further)| *further);
+            let at_root = further == *above;
+            *above = further;
+            !at_root
+        });
+    }
+}
+
+impl Rank for ConnectRank {
+    fn next(&mut self) -> Op {
+        if let Some(op) = self.then.take() {
+            return op;
+        }
+        loop {
+            match self.phase {
+                Phase::Joins => {
+                    self.join();
+                    self.phase = Phase::Renames { at: 0 };
+                    return self.after_work(Op::Barrier);
+                }
+                Phase::Renames { at } => {
+                    if self.sync_is_due() {
+                        return Op::Sync;
+                    }
+                    let Some(&name) = self.table.names.get(at) else {
+                        self.phase = Phase::Contracts;
+                        self.gets = 0;
+                        return self.after_work(Op::Sync);
+                    };
+                    self.phase = Phase::Renames { at: at + 1 };
+                    self.owed += 1;
+                    if self.may_have_changed(name) {
+                        match self.own(name) {
+                            Some(own) => self.table.names[at] = self.parent[own],
+                            None => return self.get(name, at),
+                        }
+                    }
+                }
+                Phase::Contracts => {
+                    self.owed += self.table.edges.len() as u64;
+                    self.table.contract();
+                    self.count(self.table.edges.len() as u64);
+                }
+                Phase::Counts { said: false, .. } => {
+                    if self.counts_left > 0 {
+                        return self.wait();
+                    }
+                    self.counts_left = self.children();
+                    self.phase = Phase::Counts { said: true, child: 1 };
+                    let counted = std::mem::take(&mut self.counted);
+                    if self.me > 0 {
+                        return self.post((self.me - 1) / 2, tag::COUNT, 0, counted);
+                    }
+                    self.total = Some(counted);
+                }
+                Phase::Counts { said: true, child } => {
+                    let Some(total) = self.total else { return self.wait() };
+                    if child < 3 {
+                        self.phase = Phase::Counts { said: true, child: child + 1 };
+                        let to = 2 * u64::from(self.me) + u64::from(child);
+                        if to < u64::from(self.ranks) {
+                            return self.post(to as u32, tag::TOTAL, 0, total);
+                        }
+                        continue;
+                    }
+                    self.total = None;
+                    self.phase = match (self.jumping, total) {
+                        (true, 0) => Phase::Over,
+                        (true, _) | (false, 0) => Phase::LooksUp,
+                        (false, few) if few <= self.parameters.edges_left_to_one.get() => Phase::Gathers { at: 0 },
+                        _ => {
+                            self.hooked.clear();
+                            self.hooked.resize(self.table.names.len(), false);
+                            Phase::Hooks { at: 0 }
+                        }
+                    };
+                }
+                Phase::Hooks { at } => {
+                    let Some(&(a, b)) = self.table.edges.get(at) else {
+                        self.phase = Phase::Renames { at: 0 };
+                        self.round += 1;
+                        return self.after_work(Op::StoreSync);
+                    };
+                    self.phase = Phase::Hooks { at: at + 1 };
+                    self.owed += 1;
+                    let [a_heads, b_heads] = [a, b].map(|end| self.heads(self.table.names[end as usize], self.round));
+                    let (tail, head) = if a_heads { (b, a) } else { (a, b) };
+                    if a_heads != b_heads && !self.hooked[tail as usize] {
+                        self.hooked[tail as usize] = true;
+                        let (tail, head) = (self.table.names[tail as usize], self.table.names[head as usize]);
+                        if self.own(tail).is_some() {
+                            self.hook(tail, head);
+                        } else {
+                            return self.post(self.owner(tail), tag::HOOK, tail, head);
+                        }
+                    }
+                }
+                Phase::Gathers { at } => {
+                    let Some(&(a, b)) = self.table.edges.get(at) else {
+                        self.phase = Phase::Gathered;
+                        return self.after_work(Op::StoreSync);
+                    };
+                    self.phase = Phase::Gathers { at: at + 1 };
+                    self.owed += 1;
+                    let edge = (self.table.names[a as usize], self.table.names[b as usize]);
+                    if self.me > 0 {
+                        return self.post(0, tag::EDGE, edge.0, edge.1);
+                    }
+                    self.gathered.push(edge);
+                }
+                Phase::Gathered => {
+                    self.table = Table::default();
+                    self.finish();
+                    self.phase = Phase::Spreads { at: 0 };
+                }
+                Phase::Spreads { at } => {
+                    let Some(&(vertex, root)) = self.gathered.get(at) else {
+                        self.phase = Phase::LooksUp;
+                        return self.after_work(Op::StoreSync);
+                    };
+                    self.phase = Phase::Spreads { at: at + 1 };
+                    match self.own(vertex) {
+                        Some(own) => self.parent[own] = root,
+                        None => return self.post(self.owner(vertex), tag::ROOT, vertex, root),
+                    }
+                }
+                Phase::LooksUp => {
+                    self.jumping = true;
+                    self.look_up();
+                    self.phase = Phase::Jumps { at: 0 };
+                }
+                Phase::Jumps { at } => {
+                    if self.sync_is_due() {
+                        return Op::Sync;
+                    }
+                    let Some(&(name, _)) = self.asked.get(at) else {
+                        self.phase = Phase::Meets;
+                        self.gets = 0;
+                        return self.after_work(Op::Sync);
+                    };
+                    self.phase = Phase::Jumps { at: at + 1 };
+                    match self.own(name) {
+                        Some(own) => self.asked[at].1 = self.parent[own],
+                        None => return self.get(name, at),
+                    }
+                }
+                Phase::Meets => {
+                    self.phase = Phase::Lands;
+                    return Op::Barrier;
+                }
+                Phase::Lands => {
+                    self.owed += self.open.len() as u64;
+                    self.land();
+                    self.count(self.open.len() as u64);
+                }
+                Phase::Over => return self.after_work(Op::Done),
+            }
+        }
+    }
+
+    fn handle(&mut self, _from: u32, kind: Kind, body: Body) -> Reply {
+        let Body::Pair([word, value]) = body else { return Reply::default() };
+        if kind == Kind::Get {
+            let parent = self.parent[(word - self.first) as usize];
+            return Reply { ns: 0, bytes: BYTES, body: Body::Pair([value, parent]) };
+        }
+        let vertex = word >> tag::BITS;
+        match word & ((1 << tag::BITS) - 1) {
+            tag::HOOK => self.hook(vertex, value),
+            tag::COUNT => {
+                self.counted += value;
+                self.counts_left -= 1;
+            }
+            tag::TOTAL => self.total = Some(value),
+            tag::EDGE => self.gathered.push((vertex, value)),
+            _ => self.parent[(vertex - self.first) as usize] = value,
+        }
+        Reply::default()
+    }
+
+    fn answered(&mut self, _from: u32, body: Body) {
+        if let Body::Pair([place, parent]) = body {
+            if self.jumping {
+                self.asked[place as usize].1 = parent;
+            } else {
+                self.table.names[place as usize] = parent;
+            }
+        }
+    }
+
+    fn result(&self) -> Vec<u64> {
+        self.local.iter().map(|stands| self.parent[*stands as usize]).collect()
+    }
+}
+
+impl ConnectRank {
+    /// Hooks the own root `tail` onto `head`; of several the least, so that the order of messages does not matter.
+    fn hook(&mut self, tail: u64, head: u64) {
+        let parent = &mut self.parent[(tail - self.first) as usize];
+        if *parent == tail || head < *parent {
+            *parent = head;
+        }
+    }
+}
+
+/// Sets that are joined; which of its members stands for a set is its least.
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn new(members: usize) -> Self {
+        Self((0..members).collect())
+    }
+
+    fn find(&mut self, mut member: usize) -> usize {
+        while self.0[member] != member {
+            self.0[member] = self.0[self.0[member]];
+            member = self.0[member];
+        }
+        member
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b)] = a.min(b);
+    }
+}

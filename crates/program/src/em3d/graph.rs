@@ -1,0 +1,79 @@
+//! The graph: which node depends on which, drawn so that every rank can draw its own part.
+
+use crosswind_schema::experiment::parameters::Em3dParameters;
+
+use crate::random::Stream;
+
+/// One edge: the node of the other field that is read, by its number in the whole graph, and its weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Edge {
+    pub source: u64,
+    pub weight: f64,
+}
+
+/// The two fields.
+pub(super) const ELECTRIC: usize = 0;
+pub(super) const MAGNETIC: usize = 1;
+
+#[derive(Clone, Debug)]
+pub(super) struct Graph {
+    pub ranks: u32,
+    /// Nodes of each field at each rank.
+    pub nodes: u64,
+    pub degree: u64,
+    pub remote: f64,
+    pub seed: u64,
+}
+
+impl Graph {
+    pub fn new(parameters: &Em3dParameters, ranks: u32, seed: u64) -> Self {
+        Self {
+            ranks,
+            nodes: parameters.nodes_per_rank.get(),
+            degree: parameters.edges_per_node.get(),
+            remote: parameters.remote.get(),
+            seed,
+        }
+    }
+
+    pub fn owner(&self, node: u64) -> u32 {
+        (node / self.nodes) as u32
+    }
+
+    /// The edges into a node of a field.
+    pub fn edges(&self, field: usize, node: u64) -> impl Iterator<Item = Edge> + '_ {
+        let stream = Stream::new(self.seed, node, 1 + field as u64);
+        (0..self.degree).map(move |edge| {
+            let rank = if stream.unit(4 * edge) < self.remote {
+                stream.below(4 * edge + 1, u64::from(self.ranks))
+            } else {
+                u64::from(self.owner(node))
+            };
+            let source = rank * self.nodes + stream.below(4 * edge + 2, self.nodes);
+            // Of both signs, and their squares sum to about 1: values neither grow nor vanish at once.
+            Edge { source, weight: (2.0 * stream.unit(4 * edge + 3) - 1.0) * 1.7 / (self.degree as f64).sqrt() }
+        })
+    }
+
+    /// The value of a node at the start.
+    pub fn start(&self, field: usize, node: u64) -> f64 {
+        Stream::new(self.seed, node, 3 + field as u64).unit(0)
+    }
+
+    /// Both fields after so many steps, by a plain loop over the whole graph.
+    pub fn plain(&self, steps: u64) -> [Vec<f64>; 2] {
+        let all = u64::from(self.ranks) * self.nodes;
+        let mut fields = [ELECTRIC, MAGNETIC].map(|field| (0..all).map(|n| self.start(field, n)).collect::<Vec<f64>>());
+        let edges =
+            [ELECTRIC, MAGNETIC].map(|field| (0..all).flat_map(|n| self.edges(field, n)).collect::<Vec<Edge>>());
+        for _ in 0..steps {
+            for field in [ELECTRIC, MAGNETIC] {
+                let next = edges[field].chunks_exact(self.degree as usize).map(|edges| {
+                    edges.iter().fold(0.0, |sum, edge| sum + edge.weight * fields[1 - field][edge.source as usize])
+                });
+                fields[field] = next.collect();
+            }
+        }
+        fields
+    }
+}

@@ -1,0 +1,295 @@
+//! One rank of EM3D: first it arranges its ghosts, then it steps.
+
+use std::collections::BTreeMap;
+
+use crosswind_schema::experiment::parameters::Cost;
+
+use super::graph::{ELECTRIC, Graph, MAGNETIC};
+use crate::op::{Body, Kind, Op};
+use crate::random::Stream;
+use crate::rank::{Rank, Reply};
+
+/// Bytes of an address beside the data of a store.
+const ADDRESS_BYTES: u32 = 4;
+const VALUE_BYTES: u32 = 8;
+/// What an active message carries: the number of a node.
+const NODE_BYTES: u32 = 8;
+/// In the address of a store: which field, and whether it says where values go rather than to bring them.
+const FIELD: u64 = 1;
+const BASE: u64 = 2;
+
+/// One field as a rank sees it.
+#[derive(Debug, Default)]
+struct Field {
+    /// Own nodes, then ghosts.
+    values: Vec<f64>,
+    /// Of all ghosts the numbers in the whole graph, ascending, so that those of one owner stand together.
+    ghosts: Vec<u64>,
+    /// For each own node, its edges: place in the other field's `values`, and weight.
+    edges: Vec<(u32, f64)>,
+    /// Which own nodes each rank wants; where they go there.
+    wanted: BTreeMap<u32, Push>,
+    schedule: Vec<Piece>,
+}
+
+#[derive(Debug, Default)]
+struct Push {
+    nodes: Vec<u32>,
+    base: u64,
+}
+
+/// Nodes to compute, then whom to send to.
+#[derive(Debug, Default)]
+struct Piece {
+    nodes: Vec<u32>,
+    to: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Says to the owner of ghost `at` of a field that it is wanted; at the first of an owner, where it goes.
+    Asks {
+        field: usize,
+        at: usize,
+        base_said: bool,
+    },
+    Gathers,
+    /// Asks for the first value of magnetic ghost `at`.
+    Fetches {
+        at: usize,
+    },
+    Steps {
+        piece: usize,
+    },
+    Over,
+}
+
+/// One rank of [`super::Em3d`].
+#[derive(Debug)]
+pub struct Em3dRank {
+    me: u32,
+    nodes: usize,
+    degree: u64,
+    operation: Cost,
+    order: Stream,
+    fields: [Field; 2],
+    phase: Phase,
+    half_steps_left: u64,
+    field: usize,
+    /// Follows the computation that was given out last.
+    then: Option<Op>,
+    /// In which order the first values of magnetic ghosts are asked for.
+    fetch_order: Vec<u32>,
+}
+
+impl Em3dRank {
+    pub(super) fn new(graph: &Graph, me: u32, steps: u64, operation: Cost) -> Self {
+        let first = u64::from(me) * graph.nodes;
+        let own = first..first + graph.nodes;
+        let mut fields = [Field::default(), Field::default()];
+        for field in [ELECTRIC, MAGNETIC] {
+            let edges: Vec<_> = own.clone().flat_map(|node| graph.edges(field, node)).collect();
+            let mut ghosts: Vec<u64> = edges.iter().map(|e| e.source).filter(|n| !own.contains(n)).collect();
+            ghosts.sort_unstable();
+            ghosts.dedup();
+            fields[field].edges = edges
+                .iter()
+                .map(|edge| {
+                    let place = if own.contains(&edge.source) {
+                        edge.source - first
+                    } else {
+                        graph.nodes + ghosts.partition_point(|ghost| *ghost < edge.source) as u64
+                    };
+                    (place as u32, edge.weight)
+                })
+                .collect();
+            let other = &mut fields[1 - field];
+            other.values = own.clone().map(|node| graph.start(1 - field, node)).collect();
+            other.values.resize(graph.nodes as usize + ghosts.len(), 0.0);
+            other.ghosts = ghosts;
+        }
+        Self {
+            me,
+            nodes: graph.nodes as usize,
+            degree: graph.degree,
+            operation,
+            order: Stream::new(graph.seed, u64::from(me), 5),
+            fields,
+            phase: Phase::Asks { field: ELECTRIC, at: 0, base_said: false },
+            half_steps_left: 2 * steps,
+            field: ELECTRIC,
+            then: None,
+            fetch_order: Vec::new(),
+        }
+    }
+
+    fn owner(&self, node: u64) -> u32 {
+        (node / self.nodes as u64) as u32
+    }
+
+    /// Computes for so many edges, then does `then`.
+    fn after(&mut self, edges: u64, then: Op) -> Op {
+        self.then = Some(then);
+        Op::Compute { ns: self.operation.ns(edges) }
+    }
+
+    /// In which order a half-step computes, so that the values for one destination are ready early and those that nobody wants
+    /// fill the time between two sends.
+    fn make_schedule(&mut self, field: usize) {
+        let me = &mut self.fields[field];
+        for push in me.wanted.values_mut() {
+            push.nodes.sort_unstable();
+        }
+        let mut destinations: Vec<u32> = me.wanted.keys().copied().collect();
+        Stream::new(self.order.bits(0), field as u64, 0).shuffle(&mut destinations);
+        let mut computed = vec![false; self.nodes];
+        let mut pieces: Vec<Piece> = Vec::with_capacity(destinations.len() + 1);
+        for to in destinations {
+            let nodes: Vec<u32> = me.wanted[&to].nodes.iter().copied().filter(|n| !computed[*n as usize]).collect();
+            nodes.iter().for_each(|node| computed[*node as usize] = true);
+            pieces.push(Piece { nodes, to: Some(to) });
+        }
+        pieces.push(Piece::default());
+        let inner: Vec<u32> = (0..self.nodes as u32).filter(|node| !computed[*node as usize]).collect();
+        let shares = pieces.len();
+        for (share, piece) in pieces.iter_mut().enumerate() {
+            let range = share * inner.len() / shares..(share + 1) * inner.len() / shares;
+            piece.nodes.extend_from_slice(&inner[range]);
+        }
+        me.schedule = pieces;
+    }
+
+    /// The values of one piece, and their store.
+    fn compute(&mut self, piece: usize) -> Op {
+        let [electric, magnetic] = &mut self.fields;
+        let (target, source) = if self.field == ELECTRIC { (electric, &*magnetic) } else { (magnetic, &*electric) };
+        let degree = self.degree as usize;
+        let piece = &target.schedule[piece];
+        for node in &piece.nodes {
+            let edges = &target.edges[*node as usize * degree..(*node as usize + 1) * degree];
+            target.values[*node as usize] =
+                edges.iter().fold(0.0, |sum, (place, weight)| sum + weight * source.values[*place as usize]);
+        }
+        let edges = piece.nodes.len() as u64 * self.degree;
+        let then = match piece.to {
+            Some(to) => {
+                let push = &target.wanted[&to];
+                let address = push.base << 2 | self.field as u64;
+                let values = push.nodes.iter().map(|node| target.values[*node as usize].to_bits());
+                let bytes = ADDRESS_BYTES + VALUE_BYTES * push.nodes.len() as u32;
+                let body = match push.nodes.as_slice() {
+                    [node] => Body::Pair([address, target.values[*node as usize].to_bits()]),
+                    _ => Body::Words(std::iter::once(address).chain(values).collect()),
+                };
+                Op::Message { to, kind: Kind::Store, bytes, body }
+            }
+            None => {
+                self.half_steps_left -= 1;
+                self.field = 1 - self.field;
+                Op::StoreSync
+            }
+        };
+        self.after(edges, then)
+    }
+}
+
+impl Rank for Em3dRank {
+    fn next(&mut self) -> Op {
+        if let Some(op) = self.then.take() {
+            return op;
+        }
+        loop {
+            match self.phase {
+                Phase::Asks { field, at, base_said } => {
+                    let ghosts = &self.fields[field].ghosts;
+                    let Some(&node) = ghosts.get(at) else {
+                        self.phase = if field == ELECTRIC {
+                            Phase::Asks { field: MAGNETIC, at: 0, base_said: false }
+                        } else {
+                            Phase::Gathers
+                        };
+                        continue;
+                    };
+                    let to = self.owner(node);
+                    let first_of_owner = at == 0 || self.owner(ghosts[at - 1]) != to;
+                    if first_of_owner && !base_said {
+                        self.phase = Phase::Asks { field, at, base_said: true };
+                        let body = Body::Pair([((self.nodes + at) as u64) << 2 | BASE | field as u64, 0]);
+                        return Op::Message { to, kind: Kind::Store, bytes: ADDRESS_BYTES + 4, body };
+                    }
+                    self.phase = Phase::Asks { field, at: at + 1, base_said: false };
+                    let body = Body::Pair([node, field as u64]);
+                    // Looking for a ghost among those known costs about what an own node does.
+                    return self.after(self.degree, Op::Message { to, kind: Kind::Post, bytes: NODE_BYTES, body });
+                }
+                Phase::Gathers => {
+                    self.phase = Phase::Fetches { at: 0 };
+                    return Op::StoreSync;
+                }
+                Phase::Fetches { at } => {
+                    if at == 0 {
+                        self.make_schedule(ELECTRIC);
+                        self.make_schedule(MAGNETIC);
+                        self.fetch_order = (0..self.fields[MAGNETIC].ghosts.len() as u32).collect();
+                        self.order.shuffle(&mut self.fetch_order);
+                    }
+                    let Some(ghost) = self.fetch_order.get(at) else {
+                        self.phase = Phase::Steps { piece: 0 };
+                        return Op::Sync;
+                    };
+                    let node = self.fields[MAGNETIC].ghosts[*ghost as usize];
+                    self.phase = Phase::Fetches { at: at + 1 };
+                    let (to, body) = (self.owner(node), Body::Pair([node, u64::from(*ghost)]));
+                    return self.after(self.degree, Op::Message { to, kind: Kind::Request, bytes: NODE_BYTES, body });
+                }
+                Phase::Steps { .. } if self.half_steps_left == 0 => self.phase = Phase::Over,
+                Phase::Steps { piece } => {
+                    let last = piece + 1 == self.fields[self.field].schedule.len();
+                    self.phase = Phase::Steps { piece: if last { 0 } else { piece + 1 } };
+                    return self.compute(piece);
+                }
+                Phase::Over => return Op::Done,
+            }
+        }
+    }
+
+    fn handle(&mut self, from: u32, kind: Kind, body: Body) -> Reply {
+        let first = u64::from(self.me) * self.nodes as u64;
+        match (kind, body) {
+            (Kind::Post, Body::Pair([node, field])) => {
+                self.fields[field as usize].wanted.entry(from).or_default().nodes.push((node - first) as u32);
+            }
+            (Kind::Store, Body::Pair([address, _])) if address & BASE != 0 => {
+                self.fields[(address & FIELD) as usize].wanted.entry(from).or_default().base = address >> 2;
+            }
+            (Kind::Store, Body::Pair([address, value])) => {
+                self.fields[(address & FIELD) as usize].values[(address >> 2) as usize] = f64::from_bits(value);
+            }
+            (Kind::Store, Body::Words(words)) => {
+                if let [address, values @ ..] = &*words {
+                    let (field, base) = ((address & FIELD) as usize, (address >> 2) as usize);
+                    for (ghost, value) in self.fields[field].values[base..].iter_mut().zip(values) {
+                        *ghost = f64::from_bits(*value);
+                    }
+                }
+            }
+            (Kind::Request, Body::Pair([node, ghost])) => {
+                let value = self.fields[MAGNETIC].values[(node - first) as usize];
+                let body = Body::Pair([ghost, value.to_bits()]);
+                return Reply { ns: 0, bytes: ADDRESS_BYTES + VALUE_BYTES, body };
+            }
+            _ => {}
+        }
+        Reply::default()
+    }
+
+    fn answered(&mut self, _from: u32, body: Body) {
+        if let Body::Pair([ghost, value]) = body {
+            self.fields[MAGNETIC].values[self.nodes + ghost as usize] = f64::from_bits(value);
+        }
+    }
+
+    fn result(&self) -> Vec<u64> {
+        self.fields.iter().flat_map(|field| &field.values[..self.nodes]).map(|value| value.to_bits()).collect()
+    }
+}
