@@ -103,7 +103,7 @@ impl Default for ConnectParameters {
             tilt: Part::fixed(0.5),
             gets_per_sync: Whole::fixed(2_048),
             edges_left_to_one: Whole::fixed(4_096),
-            operation_s: Cost::fixed(10e-6),
+            operation_s: Cost::fixed(8e-6),
         }
     }
 }
