@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use crosswind_program::plain::{self, Tally};
-use crosswind_program::{Column, Connect, Em3d, Program, Sample};
+use crosswind_program::{Cholesky, Column, Connect, Em3d, Program, Sample};
 
 fn row<P: Program>(name: &str, program: &P) -> Result<(), String> {
     let outcome = plain::run(program, 1).map_err(|stuck| stuck.to_string())?;
@@ -38,6 +38,9 @@ fn main() -> Result<(), String> {
     let wanted = |name: &str| only.as_deref().is_none_or(|only| only == name);
     println!("per rank: messages, computation between them (us), bytes of a message, largest, barriers, other waits,");
     println!("computation (s): mean, most, most/mean; messages of all ranks: store, post, put, get, request");
+    if wanted("cholesky") {
+        row("cholesky", &Cholesky::new(&Default::default(), ranks, 1))?;
+    }
     if wanted("column") {
         row("column", &Column::new(&Default::default(), ranks, 1))?;
     }

@@ -58,6 +58,7 @@ impl Program for Column {
             me: rank,
             keys: self.keys(rank).collect(),
             arrived: Vec::new(),
+            aside: Vec::new(),
             phase: Phase::Sorts { time: 0 },
             then: None,
         }
@@ -93,6 +94,7 @@ pub struct ColumnRank {
     /// The column, sorted after a sort; what is sent stays here until the move is over.
     keys: Vec<u64>,
     arrived: Vec<u64>,
+    aside: Vec<u64>,
     phase: Phase,
     /// Follows the computation that was given out last.
     then: Option<Op>,
@@ -137,7 +139,16 @@ impl ColumnRank {
     fn shift(&mut self, time: u32) -> Option<Op> {
         let half = self.keys.len() / 2;
         let forth = time == 2;
-        let to = if forth { self.me.checked_add(1).filter(|to| *to < self.ranks) } else { self.me.checked_sub(1) }?;
+        let to = if forth { (self.me + 1 < self.ranks).then_some(self.me + 1) } else { self.me.checked_sub(1) };
+        if self.me + 1 == self.ranks {
+            // The greater half of the last column is a column of its own while the others are shifted, and sorted already.
+            if forth {
+                self.aside = self.keys.split_off(half);
+            } else {
+                self.arrived.append(&mut self.aside);
+            }
+        }
+        let to = to?;
         let keys = if forth { self.keys.split_off(half) } else { self.keys.drain(..half).collect() };
         Some(self.store(to, keys.into_boxed_slice()))
     }

@@ -7,11 +7,12 @@
 //! |---|---|
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
-//! | the programs of scheduling-and-communication | [`column`], [`connect`], [`em3d`], [`sample`] |
+//! | the programs of scheduling-and-communication | [`cholesky`], [`column`], [`connect`], [`em3d`], [`sample`] |
 //! | how do I run one without time, in any order? | [`plain`] |
 //! | where do random data come from? | [`random`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod cholesky;
 pub mod column;
 pub mod connect;
 pub mod em3d;
@@ -22,6 +23,7 @@ pub mod rank;
 pub mod sample;
 mod sorting;
 
+pub use cholesky::Cholesky;
 pub use column::Column;
 pub use connect::Connect;
 pub use em3d::Em3d;

@@ -1,9 +1,9 @@
 //! The result of every program is right in whatever order its ranks and messages happen to go.
 #![allow(clippy::unwrap_used)]
 
-use crosswind_program::{Column, Connect, Em3d, Program, Sample, plain};
+use crosswind_program::{Cholesky, Column, Connect, Em3d, Program, Sample, plain};
 use crosswind_schema::experiment::parameters::{
-    ColumnParameters, ConnectParameters, Cost, Em3dParameters, Part, SampleParameters, Whole,
+    CholeskyParameters, ColumnParameters, ConnectParameters, Cost, Em3dParameters, Part, SampleParameters, Whole,
 };
 use proptest::prelude::*;
 
@@ -33,6 +33,25 @@ proptest! {
         // What is computed and sent is the program's, not the order's.
         prop_assert_eq!(&outcome.tallies, &is_right(&program, order ^ 1)?.tallies);
         prop_assert!(outcome.tallies.iter().all(|tally| tally.barriers == 1 + 2 * steps));
+    }
+
+    #[test]
+    fn cholesky_factors_are_those_of_a_plain_factorisation(
+        (ranks, seed, order) in (1u32..12, any::<u64>(), any::<u64>()),
+        (width, length, panel, matrices) in (1u64..8, 1u64..40, 1u64..6, 1u64..4),
+    ) {
+        let parameters = CholeskyParameters {
+            grid_width: Whole::new(width).unwrap(),
+            grid_length: Whole::new(length).unwrap(),
+            panel_columns: Whole::new(panel).unwrap(),
+            matrices: Whole::new(matrices).unwrap(),
+            ..Default::default()
+        };
+        let program = Cholesky::new(&parameters, ranks, seed);
+        let outcome = is_right(&program, order)?;
+        let again = is_right(&program, order ^ 1)?;
+        let did = |outcome: &plain::Outcome| outcome.tallies.iter().map(|t| (t.messages, t.compute_ns)).collect::<Vec<_>>();
+        prop_assert_eq!(did(&outcome), did(&again));
     }
 
     #[test]

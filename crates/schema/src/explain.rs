@@ -30,6 +30,10 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
         .find_map(|what| message.strip_prefix(what)?.split_once(", expected "))
     {
         (parent, Problem::Value(format!("is {}; it must be {}", in_words(found), in_words(expected))))
+    } else if let Some((count, expected)) =
+        message.strip_prefix("invalid length ").and_then(|rest| rest.split_once(", expected "))
+    {
+        (parent, Problem::Value(format!("has {count} entries; it must be {expected}")))
     } else if message.starts_with("invalid value") || message.starts_with("is ") {
         (parent, Problem::Value(message.trim().to_owned()))
     } else {

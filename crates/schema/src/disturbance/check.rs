@@ -50,7 +50,7 @@ impl Disturbance {
                     _ => format!("{path}.cause"),
                 };
                 if cause.is_empty() {
-                    return Err(Problem::Empty.at(field));
+                    return Err(refused(field, "is empty; a cause needs a name"));
                 }
                 if let Some(first) = known.insert(cause, field.clone()) {
                     return Err(Problem::DuplicateName { name: cause.clone(), first }.at(field));

@@ -22,18 +22,38 @@ pub enum Source {
     Recorded(Recorded),
 }
 
+// Defaults as the JSON Schema shows them; those of `Table::source`.
+fn coscheduled() -> String {
+    Kind::Coscheduled.name().into()
+}
+fn local() -> String {
+    Kind::Local.name().into()
+}
+fn daemon() -> String {
+    Kind::Daemon.name().into()
+}
+fn job() -> String {
+    Kind::Job.name().into()
+}
+const fn two() -> u32 {
+    2
+}
+
 /// Gang scheduling: all ranks run and are away together. The program starts at the start of a quantum of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coscheduled {
     /// Name of the cause; unique in the file.
+    #[schemars(default = "coscheduled")]
     pub cause: String,
     /// Length of a quantum, s.
     pub quantum_s: PositiveSeconds,
     /// Jobs that share the machine: this one has one quantum of each `jobs`.
     #[schemars(range(min = 1))]
+    #[schemars(default = "two")]
     pub jobs: u32,
     /// Each quantum starts late by uniform 0 to this, per rank and quantum, and ends in time, s; less than `quantum_s`.
+    #[schemars(default)]
     pub skew_s: Seconds,
 }
 
@@ -55,16 +75,20 @@ pub enum Phases {
 #[serde(deny_unknown_fields)]
 pub struct Local {
     /// Name of the cause; unique in the file.
+    #[schemars(default = "local")]
     pub cause: String,
     /// Length of a quantum, s.
     pub quantum_s: PositiveSeconds,
     /// Jobs that share each node: this one has one quantum of each `jobs`.
     #[schemars(range(min = 1))]
+    #[schemars(default = "two")]
     pub jobs: u32,
     /// How the ranks' quanta lie to each other.
+    #[schemars(default)]
     pub phases: Phases,
     /// With drifting phases: most by which a rank's period differs, as part of it, below 1.
     #[schemars(range(max = 1.0))]
+    #[schemars(default)]
     pub drift: Ratio,
 }
 
@@ -73,6 +97,7 @@ pub struct Local {
 #[serde(deny_unknown_fields)]
 pub struct Daemon {
     /// Name of the cause; unique in the file.
+    #[schemars(default = "daemon")]
     pub cause: String,
     /// From start to start, s: a number, or a distribution to draw from.
     pub interval_s: Amount<PositiveSeconds>,
@@ -82,8 +107,10 @@ pub struct Daemon {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Vec<u32>>,
     /// Whether it runs at the same times on all its ranks.
+    #[schemars(default)]
     pub aligned: bool,
     /// Whether it takes messages off the network meanwhile; they are handled when the program is back.
+    #[schemars(default)]
     pub polls: bool,
 }
 
@@ -92,6 +119,7 @@ pub struct Daemon {
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Name of the cause; unique in the file.
+    #[schemars(default = "job")]
     pub cause: String,
     /// The ranks on its nodes; absent only when it is `everywhere`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,13 +129,16 @@ pub struct Job {
     /// Slice of the job, s.
     pub slice_s: PositiveSeconds,
     /// The job is coscheduled with others: all ranks are away at the same times.
+    #[schemars(default)]
     pub everywhere: bool,
     /// Whether it takes messages off the network meanwhile; they are handled when the program is back.
+    #[schemars(default)]
     pub polls: bool,
     /// The rank is moved off the busy node after this, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub migrate_after_s: Option<Seconds>,
     /// What moving takes, s: away once.
+    #[schemars(default)]
     pub migrate_cost_s: Seconds,
 }
 
@@ -121,6 +152,7 @@ pub struct Recorded {
     #[schemars(length(min = 1))]
     pub causes: Vec<String>,
     /// Whether all ranks replay from the same moment; otherwise each is shifted by an offset drawn for it.
+    #[schemars(default)]
     pub aligned: bool,
     /// One entry per CPU.
     #[schemars(length(min = 1))]
@@ -137,8 +169,10 @@ pub struct RecordedCpu {
     pub intervals: Vec<RecordedInterval>,
 }
 
+// The expectation stands in refusals.
 /// An interval, `[start s, duration s, index of the cause]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(expecting = "three numbers: start s, duration s, place of the cause")]
 pub struct RecordedInterval(pub f64, pub f64, pub u16);
 
 /// A source as it is written, before it is known which fields belong to its kind.
@@ -239,18 +273,18 @@ impl Table {
             let known: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
             return Err(format!("unknown field `{field}`, expected one of `kind`, {}", known.join(", ")));
         }
-        let cause = self.cause.unwrap_or_else(|| kind.name().to_owned());
+        let cause = self.cause.unwrap_or_else(|| kind.name().into());
         Ok(match kind {
             Kind::Coscheduled => Source::Coscheduled(Coscheduled {
                 cause,
                 quantum_s: needed(self.quantum_s, "quantum_s")?,
-                jobs: self.jobs.unwrap_or(2),
+                jobs: self.jobs.unwrap_or_else(two),
                 skew_s: self.skew_s.unwrap_or_default(),
             }),
             Kind::Local => Source::Local(Local {
                 cause,
                 quantum_s: needed(self.quantum_s, "quantum_s")?,
-                jobs: self.jobs.unwrap_or(2),
+                jobs: self.jobs.unwrap_or_else(two),
                 phases: self.phases.unwrap_or_default(),
                 drift: self.drift.unwrap_or_default(),
             }),

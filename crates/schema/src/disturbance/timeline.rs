@@ -100,7 +100,8 @@ impl Timelines {
     }
 }
 
-/// One rank's processor. Times that are asked about never decrease from call to call.
+/// One rank's processor. No time that is asked about may be before one asked about earlier, or before the answer of
+/// [`Timeline::next_on`] or [`Timeline::work`]: the processor's time goes on.
 #[derive(Clone)]
 pub struct Timeline {
     /// The next interval, or the one that was asked about last; [`NEVER`] when there is no more.

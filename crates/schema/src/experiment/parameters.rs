@@ -59,6 +59,28 @@ impl Default for ColumnParameters {
     }
 }
 
+impl CholeskyParameters {
+    /// The largest grid: its factor must fit into memory many times over.
+    const MOST_POINTS: u64 = 250_000;
+
+    /// Checks what no field alone tells.
+    ///
+    /// # Errors
+    /// When the grid is too large.
+    pub fn check(&self) -> Result<(), DescriptionError> {
+        let (width, length) = (self.grid_width.get(), self.grid_length.get());
+        if width * length > Self::MOST_POINTS {
+            let most = Self::MOST_POINTS / width;
+            let problem = format!(
+                "is {length}; with grid_width = {width} it must be at most {most}: grids have at most {} points",
+                Self::MOST_POINTS
+            );
+            return Err(Problem::Value(problem).at("workload.parameters.grid_length".into()));
+        }
+        Ok(())
+    }
+}
+
 impl ColumnParameters {
     /// Checks what only the number of ranks tells.
     ///
@@ -103,7 +125,7 @@ impl Default for ConnectParameters {
             tilt: Part::fixed(0.5),
             gets_per_sync: Whole::fixed(2_048),
             edges_left_to_one: Whole::fixed(4_096),
-            operation_s: Cost::fixed(10e-6),
+            operation_s: Cost::fixed(8e-6),
         }
     }
 }
@@ -181,6 +203,14 @@ mod tests {
         assert_eq!(refusal::<SampleParameters>("operation_s = -1e-6"), "is -0.000001 s; it must be from 0 to 1 s");
         assert!(refusal::<ConnectParameters>("tilt = nan").contains("from 0 to 1"));
         assert!(refusal::<ConnectParameters>("vertices = 5").contains("unknown field"));
+    }
+
+    #[test]
+    fn a_grid_too_large_is_refused_with_the_largest_length() {
+        let parameters = CholeskyParameters { grid_length: Whole::fixed(30_000), ..CholeskyParameters::default() };
+        let refused = parameters.check().expect_err("too large").to_string();
+        assert!(refused.contains("grid_length is 30000; with grid_width = 12 it must be at most 20833"), "{refused}");
+        assert!(CholeskyParameters::default().check().is_ok());
     }
 
     #[test]

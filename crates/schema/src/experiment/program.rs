@@ -197,6 +197,7 @@ impl ProgramWorkload {
             (Some(ranks), _) if !(1..=MOST_RANKS).contains(&ranks) => {
                 return Err(Problem::Value(format!("is {ranks}; it must be 1 to {MOST_RANKS}")).at(field()));
             }
+            (Some(_), Parameters::Cholesky(cholesky)) => cholesky.check()?,
             (Some(ranks), Parameters::Column(column)) => column.check(ranks as u32)?,
             (Some(_), _) => {}
         }

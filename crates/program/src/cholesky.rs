@@ -1,0 +1,72 @@
+//! CHOLESKY: factorisation of sparse symmetric matrices (scheduling-and-communication, section 2.3), one after the other.
+//!
+//! The matrices are those of a grid, ordered by nested dissection; the parts go to ranks, the separators to the ranks of their two
+//! sides in panels. The method is *fan-in* (Ashcraft 1993; the paper does not say its own): a rank adds up what its columns subtract
+//! from a column of another rank, then says so with an integer store; the owner fetches the sum with a bulk get, and waits for it when
+//! the column's turn comes. So ranks meet in pairs only, often, and those that own much of the upper separators have more to do. A
+//! barrier stands between two matrices.
+
+mod dissection;
+mod matrix;
+mod rank;
+mod structure;
+
+use std::sync::Arc;
+
+use crosswind_schema::experiment::parameters::CholeskyParameters;
+
+pub use self::rank::CholeskyRank;
+use self::structure::Structure;
+use crate::rank::Program;
+
+/// How far a value may be from the plain computation's, relative to it or to 1: sums are added in the order in which they come.
+const TOLERANCE: f64 = 1e-10;
+
+/// The program.
+#[derive(Clone, Debug)]
+pub struct Cholesky {
+    structure: Arc<Structure>,
+    parameters: CholeskyParameters,
+}
+
+impl Cholesky {
+    /// The program on so many ranks, at least 1, with data of a seed.
+    #[must_use]
+    pub fn new(parameters: &CholeskyParameters, ranks: u32, seed: u64) -> Self {
+        Self { structure: Arc::new(Structure::new(parameters, ranks, seed)), parameters: parameters.clone() }
+    }
+}
+
+impl Program for Cholesky {
+    type Rank = CholeskyRank;
+
+    fn ranks(&self) -> u32 {
+        self.structure.own.len() as u32
+    }
+
+    fn rank(&self, rank: u32) -> CholeskyRank {
+        CholeskyRank::new(Arc::clone(&self.structure), &self.parameters, rank)
+    }
+
+    /// Each rank's columns of the last factor must be those of a plain factorisation, but for rounding.
+    fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
+        let factor = self.structure.plain(self.parameters.matrices.get() - 1);
+        if results.len() != self.structure.own.len() {
+            return Err(format!("{} results of {} ranks", results.len(), self.structure.own.len()));
+        }
+        for (rank, (found, own)) in results.iter().zip(&self.structure.own).enumerate() {
+            let wanted: usize = own.iter().map(|column| factor[*column as usize].len()).sum();
+            if found.len() != wanted {
+                return Err(format!("rank {rank} holds {} values instead of {wanted}", found.len()));
+            }
+            let values = own.iter().flat_map(|column| factor[*column as usize].iter().map(move |v| (column, v)));
+            for (found, (column, wanted)) in found.iter().map(|bits| f64::from_bits(*bits)).zip(values) {
+                // Not a number is not right either.
+                if !((found - wanted).abs() <= TOLERANCE * wanted.abs().max(1.0)) {
+                    return Err(format!("a value of column {column}, of rank {rank}, is {found} instead of {wanted}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
