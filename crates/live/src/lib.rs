@@ -11,6 +11,7 @@
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
 //! | who hands tasks over, from other threads? | [`desk`] |
 //! | what survives the root? | [`journal`] |
+//! | who disturbs a command that somebody else wrote? | [`inject`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //!
 //! It decides nothing: who is served next is the policy's (`crosswind-policy`). It knows no Python.
@@ -26,6 +27,7 @@ mod emulated;
 pub mod error;
 pub mod executor;
 pub mod frame;
+pub mod inject;
 pub mod journal;
 mod late;
 mod link;
