@@ -7,12 +7,14 @@
 //! |---|---|---|
 //! | Platform | `platform.toml` | [`platform`] |
 //! | Experiment | `experiment.toml` | [`experiment`] |
+//! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
 //! | Runs | `runs.json` | [`run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 
+pub mod disturbance;
 pub mod error;
 pub mod experiment;
 mod explain;
@@ -28,6 +30,7 @@ pub mod tasks_file;
 pub mod trace;
 pub mod units;
 
+pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::Experiment;
 pub use measurement::Measurement;

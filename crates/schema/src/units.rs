@@ -95,6 +95,8 @@ quantity!(/// Seconds of a platform in one second of the clock.
     TimeScale, "", 0.0, exclusive: true);
 quantity!(/// A duration.
     Seconds, "s", 0.0, exclusive: false);
+quantity!(/// A duration that is not nothing.
+    PositiveSeconds, "s", 0.0, exclusive: true);
 quantity!(/// A ratio of two quantities of the same unit.
     Ratio, "", 0.0, exclusive: false);
 
@@ -109,6 +111,41 @@ macro_rules! default {
 }
 
 default!(SecondsPerMegabyte: 0.0, Ratio: 0.0, Seconds: 0.0, MegabytesOrNone: 0.0, TimeScale: 1.0);
+
+/// Part of a processor, above 0 and at most 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
+#[serde(transparent)]
+pub struct Share(f64);
+
+impl Share {
+    /// The bare number.
+    #[must_use]
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        if value > 0.0 && value <= 1.0 {
+            return Ok(Self(value));
+        }
+        Err(D::Error::custom(format!("is {value}; it must be greater than 0 and at most 1")))
+    }
+}
+
+impl schemars::JsonSchema for Share {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Share".into()
+    }
+    fn inline_schema() -> bool {
+        true
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "exclusiveMinimum": 0.0, "maximum": 1.0 })
+    }
+}
 
 /// Standard deviation of a logarithm, 0 to 5: a factor of 150 either way.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]

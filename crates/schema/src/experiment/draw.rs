@@ -98,24 +98,28 @@ fn column<Q: Quantity>(amount: &Amount<Q>, tasks: u64, seed: u64, stream: u64, f
         Amount::Drawn(distribution) => {
             let mut random = ChaCha8Rng::seed_from_u64(seed);
             random.set_stream(stream);
-            Column::Each((0..tasks).map(|_| fit(one(distribution, &mut random).clamp(1e-12, LARGEST))).collect())
+            let mut bits = || random.next_u64();
+            Column::Each((0..tasks).map(|_| fit(one(distribution, &mut bits))).collect())
         }
     }
 }
 
-/// Above 0, at most 1.
-fn unit(random: &mut ChaCha8Rng) -> f64 {
-    ((random.next_u64() >> 11) + 1) as f64 / (1u64 << 53) as f64
+/// Above 0, at most 1, from 64 random bits.
+pub(crate) fn unit(bits: u64) -> f64 {
+    ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
-fn one<Q: Quantity>(distribution: &Distribution<Q>, random: &mut ChaCha8Rng) -> f64 {
-    match distribution {
-        Distribution::Uniform { low, high } => low.get() + (high.get() - low.get()) * unit(random),
-        Distribution::Exponential { mean } => -mean.get() * libm::log(unit(random)),
+/// One draw.
+pub(crate) fn one<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
+    let mut unit = || unit(bits());
+    let drawn = match distribution {
+        Distribution::Uniform { low, high } => low.get() + (high.get() - low.get()) * unit(),
+        Distribution::Exponential { mean } => -mean.get() * libm::log(unit()),
         Distribution::Lognormal { median, sigma } => {
-            let radius = libm::sqrt(-2.0 * libm::log(unit(random)));
-            let normal = radius * libm::cos(std::f64::consts::TAU * unit(random));
+            let radius = libm::sqrt(-2.0 * libm::log(unit()));
+            let normal = radius * libm::cos(std::f64::consts::TAU * unit());
             median.get() * libm::exp(sigma.get() * normal)
         }
-    }
+    };
+    drawn.clamp(1e-12, LARGEST)
 }

@@ -2,6 +2,7 @@
 
 pub mod draw;
 pub mod execution;
+pub mod parameters;
 pub mod policy;
 pub mod sweep;
 pub mod workload;

@@ -1,0 +1,256 @@
+//! Timeline: when one rank's processor is there, and when work begun then is done.
+//!
+//! Lazy: it holds the next interval of each source and nothing else. Times are nanoseconds since the program's start.
+
+use std::sync::Arc;
+
+use super::Disturbance;
+use super::stream::{Ready, Stream};
+use crate::error::DescriptionError;
+
+/// The end of time, ns: 146 years. Work that is done then is never done.
+pub const NEVER: u64 = 1 << 62;
+
+/// So many intervals that follow one another without a gap: the processor is gone for good.
+const MOST_TOUCHING: u32 = 1_000_000;
+
+/// A time in which the processor is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// First nanosecond.
+    pub start: u64,
+    /// Nanosecond after the last; [`NEVER`] when the processor does not come back.
+    pub end: u64,
+    /// By what, as a place in [`Disturbance::causes`]. Where several take the processor, the one that took it first, and
+    /// from its end the one that keeps it longer.
+    pub cause: u16,
+}
+
+/// The timelines of all ranks. Cloning shares what they have in common.
+#[derive(Clone)]
+pub struct Timelines {
+    shared: Arc<Shared>,
+    ranks: u32,
+}
+
+struct Shared {
+    sources: Vec<Ready>,
+    causes: Vec<String>,
+    seed: u64,
+}
+
+impl Timelines {
+    /// The timelines of so many ranks. The same seed gives the same intervals, in whatever order ranks are asked; and a
+    /// cause has the same intervals whatever other causes there are.
+    ///
+    /// # Errors
+    /// When the disturbance names a rank that does not exist.
+    ///
+    /// # Examples
+    /// ```
+    /// use crosswind_schema::disturbance::{Disturbance, Timelines};
+    ///
+    /// let text = "schema_version = 1\nname = \"two jobs\"\n[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\n";
+    /// let timelines = Timelines::new(&Disturbance::from_toml(text.as_bytes(), "d.toml")?, 64, 1)?;
+    /// let mut rank = timelines.rank(3);
+    /// assert_eq!(rank.work(0, 50_000_000), 50_000_000);
+    /// assert_eq!(rank.work(50_000_000, 70_000_000), 220_000_000); // 100 ms of it in somebody else's quantum
+    /// # Ok::<(), crosswind_schema::DescriptionError>(())
+    /// ```
+    pub fn new(disturbance: &Disturbance, ranks: u32, seed: u64) -> Result<Self, DescriptionError> {
+        disturbance.check_ranks(ranks)?;
+        let causes = disturbance.causes().into_iter().map(str::to_owned).collect();
+        Ok(Self { shared: Arc::new(Shared { sources: Ready::all(disturbance), causes, seed }), ranks })
+    }
+
+    /// Timelines without any disturbance.
+    #[must_use]
+    pub fn undisturbed(ranks: u32) -> Self {
+        Self { shared: Arc::new(Shared { sources: Vec::new(), causes: Vec::new(), seed: 0 }), ranks }
+    }
+
+    /// How many ranks.
+    #[must_use]
+    pub fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    /// Names of the causes.
+    #[must_use]
+    pub fn causes(&self) -> &[String] {
+        &self.shared.causes
+    }
+
+    /// A rank's timeline, from time 0. Every call gives a new one: whoever asks about times that another has passed
+    /// (messages that arrived meanwhile) takes one of its own.
+    #[must_use]
+    pub fn rank(&self, rank: u32) -> Timeline {
+        Timeline::new(&self.shared, rank)
+    }
+
+    /// How long each cause keeps a rank away from 0 to `until`, ns.
+    #[must_use]
+    pub fn away(&self, rank: u32, until: u64) -> Vec<u64> {
+        let mut away = vec![0; self.shared.causes.len()];
+        let mut timeline = self.rank(rank);
+        while let Some(interval) = timeline.interval().filter(|interval| interval.start < until) {
+            away[usize::from(interval.cause)] += interval.end.min(until) - interval.start;
+        }
+        away
+    }
+}
+
+/// One rank's processor. Times that are asked about never decrease from call to call.
+#[derive(Clone)]
+pub struct Timeline {
+    /// The next interval, or the one that was asked about last; [`NEVER`] when there is no more.
+    start: u64,
+    end: u64,
+    cause: u16,
+    polls: bool,
+    /// Absent: never disturbed.
+    sources: Option<Box<Sources>>,
+}
+
+#[derive(Clone)]
+struct Sources {
+    shared: Arc<Shared>,
+    rank: u32,
+    streams: Vec<Stream>,
+    /// When those that queue are through.
+    queue: u64,
+    /// The end of the last interval.
+    last: u64,
+    touching: u32,
+}
+
+impl Timeline {
+    fn new(shared: &Arc<Shared>, rank: u32) -> Self {
+        let mut streams = Vec::new();
+        for (place, source) in shared.sources.iter().enumerate() {
+            if source.is_on(rank) {
+                streams.push(Stream::new(source, place, rank, shared.seed));
+            }
+        }
+        let sources = (!streams.is_empty())
+            .then(|| Box::new(Sources { shared: Arc::clone(shared), rank, streams, queue: 0, last: 0, touching: 0 }));
+        let mut timeline = Self { start: NEVER, end: NEVER, cause: 0, polls: false, sources };
+        timeline.advance();
+        timeline
+    }
+
+    /// The first time, not before `at`, when the processor is there. At least [`NEVER`]: it does not come back.
+    #[inline]
+    pub fn next_on(&mut self, at: u64) -> u64 {
+        if at < self.start { at } else { self.next_on_beyond(at) }
+    }
+
+    /// When work is done that begins at `from` and takes `ns` of an undisturbed processor. At least [`NEVER`]: never.
+    #[inline(always)]
+    pub fn work(&mut self, from: u64, ns: u64) -> u64 {
+        let done = from.wrapping_add(ns);
+        // Where the sum overflowed, or the next interval lies before its end, it takes longer.
+        if done <= self.start && done >= from { done } else { self.work_beyond(from, ns) }
+    }
+
+    /// Whether, at `at`, the processor is away with somebody who takes messages off the network; if so, until when.
+    #[inline]
+    pub fn is_polled(&mut self, at: u64) -> Option<u64> {
+        if at < self.start {
+            return None;
+        }
+        self.skip(at);
+        (self.start <= at && self.polls).then_some(self.end)
+    }
+
+    /// The next interval, then the one after; they are sorted and do not overlap, but may follow without a gap.
+    pub fn interval(&mut self) -> Option<Interval> {
+        if self.start >= NEVER {
+            return None;
+        }
+        let interval = Interval { start: self.start, end: self.end, cause: self.cause };
+        self.advance();
+        Some(interval)
+    }
+
+    #[inline(never)]
+    fn next_on_beyond(&mut self, at: u64) -> u64 {
+        let mut at = at;
+        self.skip(at);
+        while self.start <= at {
+            if self.end >= NEVER {
+                return NEVER;
+            }
+            at = self.end;
+            self.skip(at);
+        }
+        at
+    }
+
+    #[inline(never)]
+    fn work_beyond(&mut self, from: u64, ns: u64) -> u64 {
+        let (mut at, mut left) = (from, ns);
+        loop {
+            self.skip(at);
+            if self.start > at {
+                let free = self.start - at;
+                if left <= free {
+                    return at + left;
+                }
+                left -= free;
+            }
+            if self.end >= NEVER {
+                return NEVER;
+            }
+            at = self.end;
+        }
+    }
+
+    /// Leaves behind what ends at `at` or before.
+    #[inline]
+    fn skip(&mut self, at: u64) {
+        while self.end <= at && self.end < NEVER {
+            self.advance();
+        }
+    }
+
+    /// The next interval.
+    fn advance(&mut self) {
+        match self.sources.as_mut().and_then(|sources| sources.next()) {
+            None => (self.start, self.end, self.polls) = (NEVER, NEVER, false),
+            Some((Interval { start, end, cause }, polls)) => {
+                (self.start, self.end, self.cause, self.polls) = (start, end, cause, polls);
+            }
+        }
+    }
+}
+
+impl Sources {
+    fn next(&mut self) -> Option<(Interval, bool)> {
+        if self.last >= NEVER {
+            return None;
+        }
+        loop {
+            let stream = self.streams.iter_mut().min_by_key(|stream| stream.start)?;
+            if stream.start >= NEVER {
+                return None;
+            }
+            let source = &self.shared.sources[usize::from(stream.source)];
+            let (mut start, length, cause) = (stream.start, stream.length, stream.cause);
+            stream.next(source, self.rank);
+            if source.queues {
+                start = start.max(self.queue);
+                self.queue = start + length;
+            }
+            let end = (start + length).min(NEVER);
+            let start = start.max(self.last);
+            if end <= start {
+                continue; // within what is away already
+            }
+            self.touching = if start == self.last { self.touching + 1 } else { 0 };
+            let end = if self.touching > MOST_TOUCHING { NEVER } else { end };
+            self.last = end;
+            return Some((Interval { start, end, cause }, source.polls));
+        }
+    }
+}

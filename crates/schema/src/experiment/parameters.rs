@@ -1,0 +1,189 @@
+//! Parameters of the programs: `[workload.parameters]`. Every field has a default; the defaults show on 64 ranks what
+//! scheduling-and-communication, section 2.3, says of the program (docs/concepts/programs.md).
+//!
+//! In all of them `operation_s` is the time that one elementary operation takes on an undisturbed processor of a CM-5 node; which
+//! operation that is, each says. Data are drawn from the experiment's seed.
+
+mod limits;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::limits::{Cost, Part, Whole};
+
+use crate::error::{DescriptionError, Problem};
+
+/// CHOLESKY: sparse Cholesky factorisation of a grid's matrix.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct CholeskyParameters {
+    /// Points of the grid across.
+    pub grid_width: Whole<1, 1_000>,
+    /// Points of the grid along.
+    pub grid_length: Whole<1, 1_000_000>,
+    /// Neighbouring columns of a separator that one rank owns together.
+    pub panel_columns: Whole<1, 1_000>,
+    /// Matrices of the same structure, one after the other.
+    pub matrices: Whole<1, 1_000_000>,
+    /// Seconds of a multiplication and addition at an index, 0 to 1 s.
+    pub operation_s: Cost,
+}
+
+impl Default for CholeskyParameters {
+    fn default() -> Self {
+        Self {
+            grid_width: Whole::fixed(12),
+            grid_length: Whole::fixed(1_024),
+            panel_columns: Whole::fixed(12),
+            matrices: Whole::fixed(40),
+            operation_s: Cost::fixed(2e-6),
+        }
+    }
+}
+
+/// COLUMN: column sort.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ColumnParameters {
+    /// Keys of 8 bytes at each rank; at least 2 (ranks - 1)^2, and rounded up to an even multiple of the ranks.
+    pub keys_per_rank: Whole<1, 10_000_000>,
+    /// Seconds of a comparison in a sort (of n keys: n log2 n of them), 0 to 1 s.
+    pub operation_s: Cost,
+}
+
+impl Default for ColumnParameters {
+    fn default() -> Self {
+        Self { keys_per_rank: Whole::fixed(133_120), operation_s: Cost::fixed(1e-6) }
+    }
+}
+
+impl ColumnParameters {
+    /// Checks what only the number of ranks tells.
+    ///
+    /// # Errors
+    /// When there are too few keys for column sort to sort.
+    pub fn check(&self, ranks: u32) -> Result<(), DescriptionError> {
+        let least = 2 * u64::from(ranks.saturating_sub(1)).pow(2);
+        if self.keys_per_rank.get() < least {
+            let found = self.keys_per_rank.get();
+            let problem = format!(
+                "is {found}; on {ranks} ranks it must be at least {least}, twice the square of ranks - 1: column sort does not sort shorter columns"
+            );
+            return Err(Problem::Value(problem).at("workload.parameters.keys_per_rank".into()));
+        }
+        Ok(())
+    }
+}
+
+/// CONNECT: connected components of a random graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ConnectParameters {
+    /// Vertices of each rank.
+    pub vertices_per_rank: Whole<1, 10_000_000>,
+    /// Edges of the whole graph over its vertices; half the mean degree.
+    pub edges_per_vertex: Whole<0, 1_000>,
+    /// How unevenly edges lie on ranks: 0 alike, 1 from none to twice the mean.
+    pub tilt: Part,
+    /// Gets between two syncs.
+    pub gets_per_sync: Whole<1, 1_000_000_000>,
+    /// Seconds to look at an edge or a vertex, 0 to 1 s.
+    pub operation_s: Cost,
+}
+
+impl Default for ConnectParameters {
+    fn default() -> Self {
+        Self {
+            vertices_per_rank: Whole::fixed(8_192),
+            edges_per_vertex: Whole::fixed(2),
+            tilt: Part::fixed(0.5),
+            gets_per_sync: Whole::fixed(2_048),
+            operation_s: Cost::fixed(10e-6),
+        }
+    }
+}
+
+/// EM3D: electromagnetic waves on an irregular bipartite graph.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Em3dParameters {
+    /// Nodes of the electric field at each rank, and as many of the magnetic.
+    pub nodes_per_rank: Whole<1, 1_000_000>,
+    /// Nodes of the other field that each node depends on.
+    pub edges_per_node: Whole<1, 1_000>,
+    /// Part of the edges that go to a random rank, 0 to 1.
+    pub remote: Part,
+    /// Steps in time; two barriers each.
+    pub steps: Whole<1, 10_000_000>,
+    /// Seconds of an edge: a multiplication and addition through a pointer, 0 to 1 s.
+    pub operation_s: Cost,
+}
+
+impl Default for Em3dParameters {
+    fn default() -> Self {
+        Self {
+            nodes_per_rank: Whole::fixed(180),
+            edges_per_node: Whole::fixed(20),
+            remote: Part::fixed(0.05),
+            steps: Whole::fixed(250),
+            operation_s: Cost::fixed(2e-6),
+        }
+    }
+}
+
+/// SAMPLE: sample sort.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SampleParameters {
+    /// Keys of 8 bytes at each rank; each is sent as a message.
+    pub keys_per_rank: Whole<1, 10_000_000>,
+    /// Keys of each rank among which the borders between ranks are chosen; the fewer, the less alike the ranks' shares.
+    pub samples_per_rank: Whole<1, 10_000>,
+    /// Seconds of a comparison, in a sort (of n keys: n log2 n of them) and in the search for a key's rank, 0 to 1 s.
+    pub operation_s: Cost,
+}
+
+impl Default for SampleParameters {
+    fn default() -> Self {
+        Self {
+            keys_per_rank: Whole::fixed(131_072),
+            samples_per_rank: Whole::fixed(32),
+            operation_s: Cost::fixed(1e-6),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal<T: serde::de::DeserializeOwned>(text: &str) -> String {
+        toml::from_str::<T>(text).err().expect("refused").message().to_owned()
+    }
+
+    #[test]
+    fn nothing_given_means_the_defaults_and_they_survive_a_file() {
+        assert_eq!(toml::from_str::<Em3dParameters>("").expect("empty"), Em3dParameters::default());
+        let json = serde_json::to_string(&SampleParameters::default()).expect("json");
+        assert_eq!(serde_json::from_str::<SampleParameters>(&json).expect("back"), SampleParameters::default());
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused_with_the_range() {
+        assert_eq!(refusal::<Em3dParameters>("steps = 0"), "is 0; it must be a whole number from 1 to 10000000");
+        assert_eq!(refusal::<Em3dParameters>("steps = 1.5"), "is 1.5; it must be a whole number from 1 to 10000000");
+        assert_eq!(refusal::<Em3dParameters>("remote = 1.1"), "is 1.1; it must be from 0 to 1");
+        assert_eq!(refusal::<SampleParameters>("operation_s = -1e-6"), "is -0.000001 s; it must be from 0 to 1 s");
+        assert!(refusal::<ConnectParameters>("tilt = nan").contains("from 0 to 1"));
+        assert!(refusal::<ConnectParameters>("vertices = 5").contains("unknown field"));
+    }
+
+    #[test]
+    fn columns_too_short_to_sort_are_refused_with_the_least_length() {
+        let parameters = ColumnParameters { keys_per_rank: Whole::fixed(7_937), ..ColumnParameters::default() };
+        let refused = parameters.check(64).expect_err("too short").to_string();
+        assert!(refused.starts_with("workload.parameters.keys_per_rank is 7937; on 64 ranks it must be at least 7938"));
+        assert!(ColumnParameters::default().check(64).is_ok());
+        assert!(parameters.check(1).is_ok());
+    }
+}
