@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from crosswind.doctor import examine
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
+    from crosswind.inject import Injected, inject
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
@@ -44,6 +45,7 @@ __all__ = [
     "Farm",
     "Fit",
     "InfeasibleError",
+    "Injected",
     "Measurement",
     "MeasurementError",
     "Plan",
@@ -55,6 +57,7 @@ __all__ = [
     "__version__",
     "examine",
     "fit",
+    "inject",
     "map",
     "measure",
     "plan",
@@ -70,6 +73,7 @@ _HOMES = {
     "doctor": ["examine"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
+    "inject": ["Injected", "inject"],
     "measure": ["measure"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 mod errors;
 mod farm;
+mod inject;
 mod measure;
 mod model;
 mod schema;
@@ -18,5 +19,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     measure::register(module)?;
-    farm::register(module)
+    farm::register(module)?;
+    inject::register(module)
 }

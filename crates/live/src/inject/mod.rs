@@ -41,8 +41,8 @@ use crate::linux::Bell;
 pub struct InjectConfig {
     /// Program and arguments.
     pub command: Vec<OsString>,
-    /// Ranks that the disturbance knows; others are left alone.
-    pub ranks: u32,
+    /// Ranks that the command will have; others are left alone. None: as many as are found.
+    pub ranks: Option<u32>,
     /// The most that it may take.
     pub limit: Duration,
     /// A way for every interval; none: what suits its cause.

@@ -1,6 +1,11 @@
 //! What was really injected.
 
+use crosswind_schema::Disturbance;
+use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
+use crosswind_schema::units::{PositiveSeconds, Seconds};
+
 use super::priority::Urgency;
+use super::script::Cause;
 
 /// How a processor is taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,4 +108,46 @@ pub struct Outcome {
     pub told_by: Option<&'static str>,
     /// Priority of the threads that inject.
     pub urgency: Urgency,
+}
+
+impl Outcome {
+    /// What was really injected as a disturbance that replays it: rank r is its CPU r. None where the command took no time.
+    #[must_use]
+    pub fn recorded(&self, name: &str, causes: &[Cause]) -> Option<Disturbance> {
+        let ranks = self.ranks.iter().map(|done| done.rank + 1).max().unwrap_or(1);
+        let cpu = (0..ranks).map(|rank| RecordedCpu {
+            cpu: rank,
+            intervals: self.ranks.iter().find(|done| done.rank == rank).map_or_else(Vec::new, |done| {
+                done.done
+                    .iter()
+                    .filter(|one| one.end_ns > one.start_ns)
+                    .map(|one| RecordedInterval(seconds(one.start_ns), seconds(one.end_ns - one.start_ns), one.cause))
+                    .collect()
+            }),
+        });
+        let causes: Vec<String> = causes.iter().map(|cause| cause.name.clone()).collect();
+        let recorded = Recorded {
+            length_s: PositiveSeconds::new(self.length_s()).ok()?,
+            causes: if causes.is_empty() { vec!["nothing".into()] } else { causes },
+            aligned: true,
+            cpu: cpu.collect(),
+        };
+        Some(Disturbance {
+            schema_version: 1,
+            name: name.into(),
+            switch_cost_s: Seconds::default(),
+            cache_cost_s: Seconds::default(),
+            sources: vec![Source::Recorded(recorded)],
+        })
+    }
+
+    /// The command's time, or the end of the last interval, which may be a moment later.
+    fn length_s(&self) -> f64 {
+        let last = self.ranks.iter().filter_map(|done| done.done.last()).map(|done| seconds(done.end_ns));
+        last.fold(self.elapsed_s, f64::max)
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
 }

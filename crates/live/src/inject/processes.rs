@@ -81,7 +81,8 @@ fn environment(pid: Pid) -> Option<Vec<u8>> {
 }
 
 fn value_of<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
-    let has_name = |entry: &&[u8]| entry.len() > name.len() && entry.starts_with(name.as_bytes()) && entry[name.len()] == b'=';
+    let has_name =
+        |entry: &&[u8]| entry.len() > name.len() && entry.starts_with(name.as_bytes()) && entry[name.len()] == b'=';
     environment.split(|byte| *byte == 0).find(has_name).map(|entry| &entry[name.len() + 1..])
 }
 

@@ -14,6 +14,8 @@ use crate::linux::{exact_timers, now_ns, readable, wait, watch};
 const IN_TIME_NS: u64 = 1_000_000;
 /// Two intervals that are so close are one: to give the processor back between them would take longer.
 const TOUCHING_NS: u64 = 20_000;
+/// How often a thread that computes looks whether all is over.
+const LOOK_NS: u64 = 1_000_000;
 
 /// What a rank's thread knows.
 pub struct Target {
@@ -92,6 +94,11 @@ impl Target {
         }
     }
 
+    fn is_over(&self) -> bool {
+        let mut watched = [watch(self.over, true, false)];
+        wait(&mut watched, Some(0)).is_err() || readable(&watched[0])
+    }
+
     fn cause(&self, away: &Away) -> Option<&Cause> {
         self.causes.get(usize::from(away.cause))
     }
@@ -149,7 +156,14 @@ impl Target {
         let start_ns = self.now();
         let mut end_ns = start_ns;
         let until = start_ns + (away.end_ns - away.start_ns);
+        let mut look_ns = start_ns + LOOK_NS;
         while end_ns < until {
+            if end_ns >= look_ns {
+                if self.is_over() {
+                    break;
+                }
+                look_ns = end_ns + LOOK_NS;
+            }
             std::hint::spin_loop();
             end_ns = self.now();
         }

@@ -19,9 +19,11 @@ use super::watchdog::{Undo, Watchdog};
 use crate::LiveError;
 use crate::linux::{Bell, Watched, now_ns, readable, wait, watch};
 
-/// How often new ranks are looked for while some are missing, and when none is.
+/// How often new ranks are looked for while some may be missing, and when that is not likely any more.
 const LOOK_NS: u64 = 50_000_000;
 const LOOK_LATER_NS: u64 = 1_000_000_000;
+/// A launcher has started its ranks by then, most of the time.
+const LAUNCHED_NS: u64 = 3_000_000_000;
 /// How long the command has to end by itself after Ctrl-C reached it too, and after a signal of ours.
 const COURTESY_NS: u64 = 1_000_000_000;
 const PATIENCE_NS: u64 = 5_000_000_000;
@@ -95,7 +97,8 @@ fn groups(config: &InjectConfig) -> Result<Option<Groups>, LiveError> {
     if config.how != Some(How::Freeze) {
         return Ok(None);
     }
-    super::group::permitted().map_err(|why| LiveError::Setup(format!("control groups cannot be frozen here: {why}")))?;
+    super::group::permitted()
+        .map_err(|why| LiveError::Setup(format!("control groups cannot be frozen here: {why}")))?;
     Ok(Groups::named())
 }
 
@@ -126,9 +129,12 @@ impl Begun {
     /// Until the command has ended; then nothing is left of us.
     pub(super) fn supervise(mut self) -> Result<Outcome, LiveError> {
         let ending = self.disturb_until_the_end();
+        let mut end_ns = now_ns();
         self.end_the_disturbance();
-        let ending = self.end_the_command(ending);
-        let end_ns = now_ns();
+        self.end_the_command(ending);
+        if ending != Ending::Exited {
+            end_ns = now_ns();
+        }
         self.undo.perform();
         if let Some(watchdog) = self.watchdog.take() {
             watchdog.dismiss();
@@ -159,7 +165,8 @@ impl Begun {
             if now >= look_ns {
                 let ranks = self.finder.look();
                 self.meet(&ranks);
-                let complete = ranks.leaders.len() >= self.config.ranks as usize;
+                let all = ranks.told_by.and(self.config.ranks).map(|count| count as usize);
+                let complete = all.map_or(now > self.began_ns + LAUNCHED_NS, |all| ranks.leaders.len() >= all);
                 look_ns = now + if complete { LOOK_LATER_NS } else { LOOK_NS };
             }
             let mut watched = self.watched();
@@ -192,7 +199,9 @@ impl Begun {
             self.over.silence();
             self.told_by = found.told_by;
         }
-        for (rank, leaders) in found.leaders.iter().filter(|(rank, _)| **rank < self.config.ranks) {
+        for (rank, leaders) in
+            found.leaders.iter().filter(|(rank, _)| self.config.ranks.is_none_or(|count| **rank < count))
+        {
             if let Some(known) = self.ranks.get(rank) {
                 let news: Vec<Pid> = {
                     let mut before = locked(&known.leaders);
@@ -249,11 +258,10 @@ impl Begun {
     }
 
     /// Waits for the command's end, and sees to it where the command is to end.
-    fn end_the_command(&mut self, ending: Ending) -> Ending {
+    fn end_the_command(&mut self, ending: Ending) {
         match ending {
             Ending::Exited => {
                 self.wait_until(u64::MAX, false);
-                return ending;
             }
             Ending::Unwatched => self.wait_for_the_end(),
             Ending::Limit if self.config.keep_running => {
@@ -263,7 +271,6 @@ impl Begun {
             Ending::Limit => self.end_it_with(libc::SIGTERM),
             Ending::Asked(signal) => self.end_it_with(signal),
         }
-        ending
     }
 
     /// As long as it takes, or until somebody asks to end it.

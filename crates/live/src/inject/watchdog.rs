@@ -175,7 +175,9 @@ fn become_a_stranger(pipe: RawFd) {
     unsafe {
         libc::setsid();
         for signal in 1..32 {
-            if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE].contains(&signal) {
+            if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE]
+                .contains(&signal)
+            {
                 libc::signal(signal, libc::SIG_IGN);
             }
         }
