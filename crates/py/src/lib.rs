@@ -9,6 +9,7 @@ mod farm;
 mod inject;
 mod measure;
 mod model;
+mod noise;
 mod schema;
 mod sim;
 
@@ -20,5 +21,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sim::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
-    inject::register(module)
+    inject::register(module)?;
+    noise::register(module)
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use super::priority;
 use super::processes::{MARK, Pid};
-use super::watchdog::process_descriptor;
+use crate::watchdog::process_descriptor;
 
 /// How a process ended: its exit status or the signal, and the CPU seconds (user, system) of it and those it waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]

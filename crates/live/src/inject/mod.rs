@@ -7,12 +7,13 @@
 //! | how does the command start and end? | `command` |
 //! | who keeps the time? | `rank`: a thread per rank |
 //! | how is a processor taken away? | [`hold`] (stopped, or frozen in a [`group`]), or by a thread of higher [`priority`] |
-//! | who undoes it, whatever happens? | [`watchdog`], which knows the [`ledger`] of what is held |
+//! | who undoes it, whatever happens? | the [`watchdog`](crate::watchdog), which knows the `changes` and the [`ledger`] of what is held |
 //! | who sees to all that? | `supervisor` |
 //! | what was really injected? | [`outcome`] |
 //!
 //! It knows no Python and draws no random numbers: intervals come from outside.
 
+mod changes;
 mod command;
 pub mod group;
 pub mod hold;
@@ -23,7 +24,6 @@ pub mod processes;
 mod rank;
 pub mod script;
 mod supervisor;
-pub mod watchdog;
 
 use std::ffi::OsString;
 use std::sync::{Arc, Mutex};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::InjectConfig;
+use super::changes::Changes;
 use super::command::{Running, Surroundings};
 use super::group::Groups;
 use super::hold::Hold;
@@ -15,9 +16,9 @@ use super::priority::{self, Urgency};
 use super::processes::{Finder, Pid, Ranks, with_descendants};
 use super::rank::{Target, disturb, locked};
 use super::script::{Cause, Script};
-use super::watchdog::{Undo, Watchdog};
 use crate::LiveError;
 use crate::linux::{Bell, Watched, now_ns, readable, wait, watch};
+use crate::watchdog::{Undo, Watchdog};
 
 /// How often new ranks are looked for while some may be missing, and when that is not likely any more.
 const LOOK_NS: u64 = 50_000_000;
@@ -41,7 +42,7 @@ pub(super) struct Begun {
     causes: Arc<[Cause]>,
     asked: Arc<(Bell, Mutex<Option<i32>>)>,
     over: Bell,
-    undo: Undo,
+    undo: Changes,
     watchdog: Option<Watchdog>,
     command: Running,
     began_ns: u64,
@@ -60,7 +61,7 @@ pub(super) fn begin(
 ) -> Result<Begun, LiveError> {
     let groups = groups(&config)?;
     let cpus = priority::cpus_of(0).unwrap_or_default();
-    let undo = Undo {
+    let undo = Changes {
         ledger: Arc::new(Ledger::new().map_err(LiveError::system("memory for the ledger"))?),
         mark: format!("{}-{}", std::process::id(), now_ns()),
         groups,
@@ -102,7 +103,7 @@ fn groups(config: &InjectConfig) -> Result<Option<Groups>, LiveError> {
     Ok(Groups::named())
 }
 
-fn start_command(config: &InjectConfig, undo: &Undo, cpus: &[usize]) -> Result<(Running, u64), LiveError> {
+fn start_command(config: &InjectConfig, undo: &Changes, cpus: &[usize]) -> Result<(Running, u64), LiveError> {
     let group = match &undo.groups {
         Some(groups) => {
             groups.make(0).map_err(LiveError::system("a control group"))?;

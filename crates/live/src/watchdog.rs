@@ -1,77 +1,27 @@
-//! The watchdog: a process of its own that lets everything go when the injector is no more, however it ended.
+//! The watchdog: a process of its own that undoes what a live command changed when that command is no more, however it
+//! ended.
 //!
-//! It is forked before anything is changed, leads a session of its own (so that what is sent to the injector's group or
+//! It is forked before anything is changed, leads a session of its own (so that what is sent to the command's group or
 //! terminal does not reach it), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Twice a second
-//! it also looks for what should have been let go [`LATE_NS`] ago: an injector that was stopped itself holds nobody.
+//! it also looks whether something should have been undone long ago: a command that is stopped itself holds nobody.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::Arc;
 
-use super::group::Groups;
-use super::ledger::{Held, Ledger};
-use super::priority;
-use super::processes::{self, Pid};
-use crate::linux::now_ns;
+/// Number of a process.
+type Pid = libc::pid_t;
 
-/// How late a process may be continued before the watchdog does it.
-const LATE_NS: u64 = 1_000_000_000;
 const LOOK_MS: i32 = 500;
-/// How often the processes are looked through: those that were just being born are found at the second time.
-const ROUNDS: usize = 3;
 
-/// What is to be undone.
-#[derive(Debug)]
-pub struct Undo {
-    /// What is held now.
-    pub ledger: Arc<Ledger>,
-    /// The command's mark, which all of its processes carry.
-    pub mark: String,
-    /// The groups that were, or may be, made.
-    pub groups: Option<Groups>,
-    /// CPUs that the command's processes had before they were pinned; none: they were not.
-    pub cpus: Option<Vec<usize>>,
+/// What is to be undone; known before anything is changed. Both may be called again at any time, in another process.
+pub trait Undo {
+    /// Undoes all of it.
+    fn perform(&self);
+    /// Undoes what was to be undone by now and was not.
+    fn heed_lateness(&self) {}
 }
 
-impl Undo {
-    /// Continues, thaws, unpins, removes. Can be called again at any time.
-    pub fn perform(&self) {
-        for held in self.ledger.held() {
-            self.let_go(held);
-        }
-        if let Some(groups) = &self.groups {
-            let _ = groups.remove(); // somebody else put a group of his own below: nothing more can be done
-        }
-        for _ in 0..ROUNDS {
-            let marked: Vec<Pid> = processes::all().filter(|pid| processes::is_marked(*pid, &self.mark)).collect();
-            for pid in processes::with_descendants(&marked) {
-                if processes::parent_and_state(pid).is_some_and(|(_, state)| state == 'T') {
-                    // SAFETY: a process of the command.
-                    unsafe { libc::kill(pid, libc::SIGCONT) };
-                }
-                if let Some(cpus) = &self.cpus {
-                    priority::place_all_threads(pid, cpus);
-                }
-            }
-        }
-    }
-
-    fn let_go(&self, held: Held) {
-        match held {
-            // SAFETY: a process that the injector stopped.
-            Held::Process(pid) => unsafe {
-                libc::kill(pid, libc::SIGCONT);
-            },
-            Held::Group(rank) => {
-                if let Some(groups) = &self.groups {
-                    let _ = groups.freeze(rank, false); // removed meanwhile: then nobody is in it
-                }
-            }
-        }
-    }
-}
-
-/// The injector's end of the watchdog.
+/// The command's end of the watchdog.
 #[derive(Debug)]
 pub struct Watchdog {
     pid: Pid,
@@ -102,7 +52,7 @@ impl Watchdog {
     ///
     /// # Errors
     /// When no process or descriptor is left.
-    pub fn start(undo: &Undo) -> io::Result<Self> {
+    pub fn start(undo: &dyn Undo) -> io::Result<Self> {
         let mut ends = [0i32; 2];
         // SAFETY: two live integers.
         checked(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) }.into())?;
@@ -147,7 +97,7 @@ fn kill_and_reap(pid: Pid) {
 }
 
 /// The watchdog's life.
-fn watch(pipe: RawFd, undo: &Undo) -> ! {
+fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
     become_a_stranger(pipe);
     let mut watched = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
     loop {
@@ -156,8 +106,7 @@ fn watch(pipe: RawFd, undo: &Undo) -> ! {
         if ready > 0 {
             break;
         }
-        let late: Vec<Held> = undo.ledger.due_before(now_ns().saturating_sub(LATE_NS)).collect();
-        late.into_iter().for_each(|held| undo.let_go(held));
+        undo.heed_lateness();
     }
     let mut word = 0u8;
     // SAFETY: one live byte.
