@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
+    from crosswind.noise import Noise, record
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
@@ -48,6 +49,7 @@ __all__ = [
     "Injected",
     "Measurement",
     "MeasurementError",
+    "Noise",
     "Plan",
     "Platform",
     "Run",
@@ -61,6 +63,7 @@ __all__ = [
     "map",
     "measure",
     "plan",
+    "record",
     "report",
     "run",
     "run_sweep",
@@ -77,6 +80,7 @@ _HOMES = {
     "measure": ["measure"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
+    "noise": ["Noise", "record"],
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],

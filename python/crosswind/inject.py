@@ -9,17 +9,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.progress import Advance
+from crosswind.signals import heard
 
 How = Literal["auto", "stop", "freeze", "burn"]
 
@@ -38,9 +36,9 @@ class Injected:
     Attributes
     ----------
     summary : dict
-        `elapsed_s`, `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit", "asked",
-        "unwatched"), `priority`, `ranks_told_by`, and per rank `intervals`, `away_s`, `share` (0 to 1), `late_mean_s`,
-        `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
+        `elapsed_s`, `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
+        "asked", "unwatched"), `priority`, `ranks_told_by`, and per rank `intervals`, `away_s`, `share` (0 to 1),
+        `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
@@ -56,7 +54,7 @@ class Injected:
     @property
     def succeeded(self) -> bool:
         """Whether the command ended by itself with status 0."""
-        return self.summary["ended"] == "exited" and self.summary["exit_status"] == 0
+        return bool(self.summary["ended"] == "exited" and self.summary["exit_status"] == 0)
 
     @property
     def warnings(self) -> list[dict[str, str]]:
@@ -85,7 +83,7 @@ def inject(
     stdout_to_stderr: bool = False,
     progress: Advance | None = None,
 ) -> Injected:
-    """Run a command while its ranks' processors are taken away as a disturbance says.
+    r"""Run a command while its ranks' processors are taken away as a disturbance says.
 
     Parameters
     ----------
@@ -124,15 +122,15 @@ def inject(
 
     Notes
     -----
-    SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". SIGKILL of this
-    process is seen by a watchdog process, which undoes everything; the command then goes on undisturbed.
+    SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". SIGKILL of
+    this process is seen by a watchdog process, which undoes everything; the command then goes on undisturbed.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "half.toml"
     >>> _ = file.write_text(
-    ...     'schema_version = 1\\nname = "half"\\n[[source]]\\nkind = "coscheduled"\\nquantum_s = 0.01\\njobs = 2\\n'
+    ...     'schema_version = 1\nname = "half"\n[[source]]\nkind = "coscheduled"\nquantum_s = 0.01\njobs = 2\n'
     ... )
     >>> injected = inject(file, ["sleep", "0.1"])
     >>> injected.succeeded, injected.summary["ranks"][0]["intervals"] >= 1
@@ -149,7 +147,7 @@ def inject(
         seed=seed,
         stdout_to_stderr=stdout_to_stderr,
     )
-    with _heard() as asked:
+    with heard(_HEARD) as asked:
         injection = _core.Injection(config, text, file)
         stopped = False
         while not injection.wait(_LOOK_S):
@@ -210,7 +208,7 @@ def preview(
 
 
 def means() -> dict[str, Any]:
-    """Say what injection can do here: `priority` ("real-time", "nice -20", "ordinary"), `no_freezer` (why not, or None)."""
+    """Say what injection can do here: `priority` (real-time, nice -20, ordinary), `no_freezer` (why not, or None)."""
     found: dict[str, Any] = json.loads(_core.injection_means())
     return found
 
@@ -237,28 +235,6 @@ def _config(command: Sequence[str], *, ranks: int | None, limit_s: float, how: s
     words = [{"Unix": list(os.fsencode(word))} for word in command]
     wanted = None if how == "auto" else how
     return json.dumps({"command": words, "ranks": ranks, "seed": seed, "limit_s": limit_s, "how": wanted, **rest})
-
-
-@contextmanager
-def _heard() -> Iterator[list[int]]:
-    """Collect signals that ask to end, rather than dying of them; only the main thread can."""
-    asked: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield asked
-        return
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        asked.append(number)
-
-    before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {}
-    for number in _HEARD:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup`: whoever started us wants it ignored
-            before[number] = signal.signal(number, hear)
-    try:
-        yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _changes(found: dict[str, Any], how: str, *, pin: bool, keep_running: bool, limit_s: float) -> list[str]:

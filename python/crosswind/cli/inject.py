@@ -126,9 +126,8 @@ def _tell(injected: Injected) -> None:
     """Say on stderr what was injected: stdout is the command's."""
     summary = injected.summary
     used = summary["cpu_user_s"] + summary["cpu_system_s"]
-    tell(
-        f"{shlex.join(summary['command'])}: {summary['elapsed_s']:.4g} s, of which it computed {used:.4g} s; {_end(summary)}"
-    )
+    took = f"{summary['elapsed_s']:.4g} s, of which it computed {used:.4g} s"
+    tell(f"{shlex.join(summary['command'])}: {took}; {_end(summary)}")
     for rank in summary["ranks"]:
         ways = ", ".join(
             f"{cause['cause']} {cause['intervals']} times {cause['away_s']:.4g} s ({' and '.join(cause['how'])})"
