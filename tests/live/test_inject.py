@@ -252,7 +252,8 @@ def test_an_injector_that_is_stopped_itself_holds_nobody_for_long(start):
     injector.process.send_signal(signal.SIGCONT)
     injector.wait_until_held()
     injector.stop.touch()
-    assert injector.process.wait(30) == 0, injector.said()
+    assert injector.process.wait(30) == 3
+    assert "late on average" in injector.said()
     injector.assert_nothing_is_left()
 
 

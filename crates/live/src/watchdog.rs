@@ -2,8 +2,9 @@
 //! ended.
 //!
 //! It is forked before anything is changed, leads a session of its own (so that what is sent to the command's group or
-//! terminal does not reach it), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Twice a second
-//! it also looks whether something should have been undone long ago: a command that is stopped itself holds nobody.
+//! terminal does not reach it), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Where
+//! something can be late, it also looks twice a second whether it should have been undone long ago: a command that is
+//! stopped itself holds nobody.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -19,6 +20,10 @@ pub trait Undo {
     fn perform(&self);
     /// Undoes what was to be undone by now and was not.
     fn heed_lateness(&self) {}
+    /// Whether the watchdog is to look for that; to look is noise.
+    fn can_be_late(&self) -> bool {
+        false
+    }
 }
 
 /// The command's end of the watchdog.
@@ -102,7 +107,7 @@ fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
     let mut watched = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
     loop {
         // SAFETY: one live entry.
-        let ready = unsafe { libc::poll(&raw mut watched, 1, LOOK_MS) };
+        let ready = unsafe { libc::poll(&raw mut watched, 1, if undo.can_be_late() { LOOK_MS } else { -1 }) };
         if ready > 0 {
             break;
         }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 UNTRUSTED = 3
 INTERRUPTED = 130
+MOST_CAUSES = 5
 
 EXAMPLES = """
 Run a command while the processors of its ranks are taken away as a disturbance.toml says: the same file that is
@@ -129,10 +130,12 @@ def _tell(injected: Injected) -> None:
     took = f"{summary['elapsed_s']:.4g} s, of which it computed {used:.4g} s"
     tell(f"{shlex.join(summary['command'])}: {took}; {_end(summary)}")
     for rank in summary["ranks"]:
+        causes = sorted(rank["causes"], key=lambda cause: -cause["away_s"])
         ways = ", ".join(
             f"{cause['cause']} {cause['intervals']} times {cause['away_s']:.4g} s ({' and '.join(cause['how'])})"
-            for cause in rank["causes"]
+            for cause in causes[:MOST_CAUSES]
         )
+        ways += f", and {len(causes) - MOST_CAUSES} causes more (--json)" if len(causes) > MOST_CAUSES else ""
         late = f"late by {1e6 * rank['late_mean_s']:.0f} us on average, {1e6 * rank['late_max_s']:.0f} us at most"
         tell(f"rank {rank['rank']}: away {rank['away_s']:.4g} s ({rank['share']:.1%}), {late}: {ways or 'nothing'}")
 

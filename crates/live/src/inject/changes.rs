@@ -50,6 +50,10 @@ impl Undo for Changes {
         }
     }
 
+    fn can_be_late(&self) -> bool {
+        true
+    }
+
     fn heed_lateness(&self) {
         for held in self.ledger.due_before(now_ns().saturating_sub(LATE_NS)) {
             self.let_go(held);

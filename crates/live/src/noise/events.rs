@@ -93,9 +93,10 @@ fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
     Some((ns, event))
 }
 
-/// A thread's name without the numbers that make each of a kind unique: `kworker/0:1-events` is a `kworker`.
+/// A thread's name without what makes each of a kind unique: `kworker/0:1-events` is a `kworker`, `opt cgu.3` an `opt`.
 fn kind_of(name: &str) -> &str {
-    name.split_once('/').map_or(name, |(kind, _)| kind)
+    let kind = name.split(['/', ' ', ':']).next().unwrap_or_default();
+    if kind.is_empty() { name } else { kind }
 }
 
 /// Follows one CPU's events.
