@@ -6,8 +6,10 @@ use pyo3::prelude::*;
 
 mod errors;
 mod farm;
+mod inject;
 mod measure;
 mod model;
+mod noise;
 mod schema;
 mod sim;
 
@@ -18,5 +20,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     measure::register(module)?;
-    farm::register(module)
+    farm::register(module)?;
+    inject::register(module)?;
+    noise::register(module)
 }
