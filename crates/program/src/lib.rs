@@ -8,10 +8,12 @@
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
 //! | the programs of scheduling-and-communication | [`column`], [`connect`], [`em3d`], [`sample`] |
+//! | halo exchange and allreduce? | [`bsp`] |
 //! | how do I run one without time, in any order? | [`plain`] |
 //! | where do random data come from? | [`random`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod bsp;
 pub mod column;
 pub mod connect;
 pub mod em3d;
@@ -22,6 +24,7 @@ pub mod rank;
 pub mod sample;
 mod sorting;
 
+pub use bsp::Bsp;
 pub use column::Column;
 pub use connect::Connect;
 pub use em3d::Em3d;

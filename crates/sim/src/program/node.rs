@@ -95,6 +95,8 @@ impl<R: Rank> Node<R> {
     /// Does what can be done before the horizon, and says when to look again.
     pub fn advance(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
         let horizon = wires.horizon;
+        // Who waits has waited until now.
+        self.now = self.now.max(horizon - (1 << wires.shift));
         if let Some(watch) = &mut self.watch {
             watch.take_in(me, self.now, wires);
         }
@@ -135,10 +137,15 @@ impl<R: Rank> Node<R> {
                 Until::Time(time) => time,
                 Until::Packet => u64::MAX,
             };
+            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
             let inbox = &mut wires.inboxes[me as usize];
             let packet = inbox.front().or_else(|| inbox.coming());
             let time = packet.map_or(until, |packet| packet.min(until));
             inbox.listens = true;
+            if watched >= horizon && watched < time {
+                wires.look_at(me, watched);
+                return Ok(());
+            }
             if time == u64::MAX {
                 return Ok(());
             }
@@ -187,11 +194,14 @@ impl<R: Rank> Node<R> {
         };
         self.state = match op {
             Op::Compute { .. } => State::Over,
-            Op::Message { to, kind, body, .. } if to == me => {
+            Op::Message { to, kind, bytes, body } if to == me => {
                 wires.totals.messages += 1;
                 wires.totals.handled += 1;
                 let reply = self.rank.handle(me, kind, body);
                 self.work(reply.ns);
+                if kind == Kind::Store {
+                    self.stored += u64::from(bytes);
+                }
                 if kind.is_answered() {
                     self.rank.answered(me, reply.body);
                 }

@@ -59,8 +59,7 @@ impl Watch {
             true
         });
         // Somebody who polls may come while packets wait for a processor that is still busy.
-        while early {
-            let Some(start) = self.next_interval(horizon.min(processor)) else { break };
+        while let Some(start) = if early { self.next_interval(horizon.min(processor)) } else { None } {
             if self.timeline.is_polled(start).is_some() {
                 for packet in inbox.waiting_mut().iter_mut().filter(|packet| packet.at <= start) {
                     extracted.extend(extract(packet, &settings, start));
@@ -98,7 +97,8 @@ impl Watch {
         let inbox = &mut wires.inboxes[me as usize];
         let coming = inbox.coming().unwrap_or(u64::MAX);
         let waiting = inbox.waiting_mut().iter().any(|packet| !packet.extracted && !packet.is_control());
-        if !waiting || !(wires.window.limits() && wires.window.credit == CreditReturn::Extracted) {
+        let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
+        if !(waiting && early) {
             return coming;
         }
         let mut timeline = self.timeline.clone();
