@@ -8,6 +8,7 @@ mod errors;
 mod farm;
 mod measure;
 mod model;
+mod program;
 mod schema;
 mod sim;
 
@@ -17,6 +18,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     schema::register(module)?;
     model::register(module)?;
     sim::register(module)?;
+    program::register(module)?;
     measure::register(module)?;
     farm::register(module)
 }
