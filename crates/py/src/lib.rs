@@ -10,6 +10,7 @@ mod inject;
 mod measure;
 mod model;
 mod noise;
+mod program;
 mod schema;
 mod sim;
 
@@ -19,6 +20,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     schema::register(module)?;
     model::register(module)?;
     sim::register(module)?;
+    program::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;
