@@ -103,7 +103,7 @@ def _print(found: Blame) -> None:
 def _seconds(found: Estimate) -> str:
     if not math.isfinite(found.high):
         return f"{found.mean:.5g}"
-    return f"{found.mean:.5g} ± {found.high - found.mean:.2g}"
+    return f"{found.mean:.4g} ± {found.high - found.mean:.1g}"
 
 
 def _of(found: Estimate, whole: Estimate) -> str:

@@ -123,7 +123,7 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
     for row in rows:
         groups.setdefault(", ".join(_said(key, row[key]) for key in apart), []).append(row)
     figures = []
-    for group, ours in groups.items():
+    for number_, (group, ours) in enumerate(groups.items(), 1):
         points = [
             {
                 "value": plain(float(row[x])),
@@ -139,7 +139,7 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
         heading = name.removesuffix("-large").replace("-", " ").capitalize()
         figures.append(
             Figure(
-                identifier(prefix, name, group),
+                identifier(prefix, name, str(number_)),
                 f"{heading}{f': {group}' if group else ''}{large}",
                 f"Slowdowns of five programs over {len({p['value'] for p in points})} values of {title}.",
                 slowdown_curves(points, title, log=wide),
