@@ -127,7 +127,7 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
     best = BEST_WINDOW
     return {
         "figure-1": figure_runs(figures.windows(calibration), calibration),
-        "section-4": figure_runs(figures.coscheduled(calibration), calibration, jobs=2.04),
+        "section-4": figure_runs(figures.coscheduled(calibration, best), calibration, jobs=2.04),
         "figure-2": figure_runs(figures.local(calibration, best), calibration),
         "figure-3": figure_runs(figures.skew(calibration, best), calibration),
         "figure-4": figure_runs(figures.daemons(calibration, best), calibration),

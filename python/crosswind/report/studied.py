@@ -165,10 +165,11 @@ def _claims(study: Study) -> Table:
     columns = [
         Column("claim", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
+        Column("of its parts", numeric=False, term="verdict"),
         Column("what is claimed", numeric=False),
         Column("section", numeric=False),
     ]
-    rows = [[claim.id, claim.verdict, claim.text, claim.section] for claim in study.claims]
+    rows = [[claim.id, claim.verdict, claim.parts, claim.text, claim.section] for claim in study.claims]
     return Table("The claims", columns, rows)
 
 

@@ -169,8 +169,8 @@ class _Judge:
         }
         checks = [
             check(
-                "coscheduled makespans are within 5 % of the sum of the dedicated ones",
-                _within(slow, ALIKE),
+                "coscheduled makespans are at most 5 % above the sum of the dedicated ones",
+                max(slow.values()) <= 1.0 + ALIKE,
                 _listed(slow),
             ),
             check(
@@ -219,9 +219,9 @@ class _Judge:
             light = {p: self.daemon(p, 0.005, 10.0, polls) for p in PROGRAMS}
             medium = {p: self.daemon(p, 0.010, 5.0, polls) for p in PROGRAMS}
             heavy = {p: self.daemon(p, 0.050, 5.0, polls) for p in PROGRAMS}
-            band = all(1.02 <= value <= 1.10 for value in light.values())
             checks += [
-                check(f"5 ms every 10 s, {how}: 2 to 10 %", band, _listed(light, digits=3)),
+                check(f"5 ms every 10 s, {how}: below 10 %", max(light.values()) < 1.10, _listed(light, digits=3)),
+                check(f"5 ms every 10 s, {how}: at least 2 %", min(light.values()) >= 1.02, _listed(light, digits=3)),
                 check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
                 check(
                     f"50 ms every 5 s, {how}: EM3D 2.4 times (1.9 to 2.8, D2-7)",
