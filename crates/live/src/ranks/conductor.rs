@@ -390,5 +390,5 @@ impl Conductor {
 }
 
 fn words(bytes: &[u8]) -> Vec<u64> {
-    bytes.as_chunks::<8>().0.iter().map(|&word| u64::from_be_bytes(word)).collect()
+    super::wire::words(bytes).collect()
 }

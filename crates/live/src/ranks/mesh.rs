@@ -107,7 +107,7 @@ impl Joined {
         let wanted = || {
             let mut watched = [watch(fd, true, false)];
             let over = linux::wait(&mut watched, Some(0)).is_err() || linux::readable(&watched[0]);
-            !over && !(watches && linux::input_has_ended())
+            !(over || watches && linux::input_has_ended())
         };
         let mut links: Vec<Option<Channel>> = self.peers.iter().map(|_| None).collect();
         for below in 0..own {

@@ -246,6 +246,11 @@ fn put_body(body: &Body, out: &mut Vec<u8>) {
     }
 }
 
+/// Words of eight bytes each; what is left over counts for nothing.
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| word.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+}
+
 /// Reads the next frame and the bytes that it took; none while bytes of it are missing.
 ///
 /// # Errors
@@ -338,7 +343,7 @@ impl Reader<'_> {
                     return self.wrong("fewer words than it says");
                 };
                 self.bytes = rest;
-                Body::Words(words.as_chunks::<8>().0.iter().map(|&word| u64::from_be_bytes(word)).collect())
+                Body::Words(self::words(words).collect())
             }
             _ => return self.wrong("a body of a form that nobody knows"),
         })
