@@ -22,6 +22,7 @@ pub struct Script {
 pub struct Scripted {
     ops: std::collections::VecDeque<Op>,
     number: u32,
+    waits: u64,
     pub sums: [u64; 6],
     pub counts: [u64; 6],
 }
@@ -43,6 +44,14 @@ impl Scripted {
 
 impl Rank for Scripted {
     fn next(&mut self) -> Op {
+        // In a list, a wait is for one post more: as often as something else comes, it waits again.
+        while self.ops.front() == Some(&Op::Wait) {
+            if self.counts[Kind::Post as usize] <= self.waits {
+                return Op::Wait;
+            }
+            self.waits += 1;
+            self.ops.pop_front();
+        }
         self.ops.pop_front().unwrap_or(Op::Done)
     }
 
