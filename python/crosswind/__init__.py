@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crosswind._core import __version__
+    from crosswind.blame import blame
+    from crosswind.blame.result import Blame
+    from crosswind.disturbance import Disturbance
     from crosswind.doctor import examine
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
@@ -31,15 +34,17 @@ if TYPE_CHECKING:
     from crosswind.run.farm import Farm
     from crosswind.run.grid import run
     from crosswind.run.mapping import map
-    from crosswind.run.results import Run, Runs
+    from crosswind.run.results import ProgramRun, Run, Runs
     from crosswind.run.trace import Trace
     from crosswind.serve import serve
     from crosswind.sweep import Sweep, run_sweep
 
 __all__ = [
     "AgentLost",
+    "Blame",
     "CrosswindError",
     "DescriptionError",
+    "Disturbance",
     "Experiment",
     "Farm",
     "Fit",
@@ -48,11 +53,13 @@ __all__ = [
     "MeasurementError",
     "Plan",
     "Platform",
+    "ProgramRun",
     "Run",
     "Runs",
     "Sweep",
     "Trace",
     "__version__",
+    "blame",
     "examine",
     "fit",
     "map",
@@ -67,6 +74,9 @@ __all__ = [
 # The module of each public name, as above.
 _HOMES = {
     "_core": ["__version__"],
+    "blame": ["blame"],
+    "blame.result": ["Blame"],
+    "disturbance": ["Disturbance"],
     "doctor": ["examine"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
@@ -79,7 +89,7 @@ _HOMES = {
     "run.farm": ["Farm"],
     "run.grid": ["run"],
     "run.mapping": ["map"],
-    "run.results": ["Run", "Runs"],
+    "run.results": ["ProgramRun", "Run", "Runs"],
     "run.trace": ["Trace"],
     "serve": ["serve"],
     "sweep": ["Sweep", "run_sweep"],

@@ -2,7 +2,9 @@
 
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Tasks;
-use crosswind_schema::{AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, Trace, json_schema};
+use crosswind_schema::{
+    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, ProgramRuns, Runs, Trace, json_schema,
+};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -186,9 +188,13 @@ fn mean_task(py: Python<'_>, point: &str, tasks_csv: Option<&[u8]>) -> PyResult<
     py.detach(read).map_err(|e| errors::description(py, &e))
 }
 
-/// Checks a file of runs; its canonical form as JSON.
+/// Checks a file of runs, of a farm or of a program; its canonical form as JSON.
 #[pyfunction]
 fn read_runs(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    if ProgramRuns::is_one(text) {
+        let runs = ProgramRuns::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+        return json(&runs);
+    }
     let runs = Runs::from_json(text, file).map_err(|e| errors::description(py, &e))?;
     json(&runs)
 }

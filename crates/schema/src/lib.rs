@@ -10,7 +10,7 @@
 //! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
-//! | Runs | `runs.json` | [`run`] |
+//! | Runs | `runs.json` | [`run`], [`program_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 
@@ -24,6 +24,7 @@ mod pieces;
 mod place;
 pub mod plan;
 pub mod platform;
+pub mod program_run;
 mod read;
 pub mod run;
 pub mod tasks_file;
@@ -36,6 +37,7 @@ pub use experiment::{AnyExperiment, Experiment, ProgramExperiment};
 pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
+pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
 pub use trace::Trace;

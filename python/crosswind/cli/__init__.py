@@ -12,7 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
-from crosswind.cli import doctor, fit, measure, plan, report, run, schema, serve
+from crosswind.cli import blame, doctor, fit, measure, plan, report, reproduce, run, schema, serve
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
 
@@ -41,7 +41,7 @@ def _crosswind(
     pass
 
 
-for verb in (doctor, serve, measure, fit, plan, run, report, schema):
+for verb in (doctor, serve, measure, fit, plan, run, blame, report, reproduce, schema):
     verb.add_to(app)
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import json as json_
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.printed_runs import print_runs
+from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 from crosswind.run import On
 
 if TYPE_CHECKING:
-    from crosswind.run.results import Run, Runs
+    from crosswind.run.results import Runs
 
 EXAMPLES = """
 Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`).
@@ -103,7 +104,7 @@ def run(
     if json:
         print_json(done.summary())
     else:
-        _print(done, rows)
+        print_runs(done, rows)
     if any(event["code"] == "task-failed" for one in done for event in one.events):
         raise typer.Exit(3)
 
@@ -116,18 +117,8 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
 
 
 def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
-    settings: dict[str, Any] = {}
-    for one in given:
-        path, equals, value = one.partition("=")
-        if not equals:
-            raise DescriptionError(f"--set is {one!r}; it must be PATH=VALUE", "argument", "--set policy.order=arrival")
-        try:
-            settings[path.strip()] = json_.loads(value)
-        except ValueError:
-            settings[path.strip()] = value.strip()
-    if time_scale is not None:
-        settings["execution.time_scale"] = time_scale
-    return settings
+    settings = settings_of(given)
+    return settings if time_scale is None else settings | {"execution.time_scale": time_scale}
 
 
 def _experiment(
@@ -139,7 +130,7 @@ def _experiment(
     workers: int | None,
     trace: Path | None,
     perfetto: Path | None,
-) -> Runs:
+) -> Runs[Any]:
     from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
@@ -167,7 +158,7 @@ def _experiment(
     return done
 
 
-def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs:
+def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs[Any]:
     from crosswind.run.command import run_command
 
     with progress_bar() as advance:
@@ -177,7 +168,7 @@ def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs
     return done
 
 
-def _write(done: Runs, trace: Path | None, perfetto: Path | None) -> None:
+def _write(done: Runs[Any], trace: Path | None, perfetto: Path | None) -> None:
     if done.trace is None:
         return
     if trace:
@@ -188,67 +179,6 @@ def _write(done: Runs, trace: Path | None, perfetto: Path | None) -> None:
 
         write_perfetto(done.trace, perfetto)
         tell(f"wrote {perfetto}")
-
-
-def _print(done: Runs, most: int) -> None:
-    if len(done) == 1:
-        _print_one(done[0], done, most)
-        return
-    paths = list(dict.fromkeys(path for one in done for path in one.params))
-    columns = [(path.split(".", 1)[-1], "left") for path in paths]
-    columns += [("seed", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
-    columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
-    rows = [
-        [
-            *(str(one.params.get(path, "")) for path in paths),
-            str(one.seed),
-            f"{one.makespan_s:.6g}",
-            f"{one.throughput_tasks_per_s:.6g}",
-            _shown(one.bound_tasks_per_s, ".6g"),
-            _shown(one.of_bound, ".1%"),
-            _shown(one.of_root_only, ".4f"),
-            str(len(one.events) or ""),
-        ]
-        for one in done[:most]
-    ]
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs")
-    if len(done) > most:
-        print_table([("", "left")], [[f"and {len(done) - most} runs more (--rows, --json)"]])
-
-
-def _print_one(one: Run, done: Runs, most: int) -> None:
-    d = one.data
-    rows = [
-        ["makespan", f"{one.makespan_s:.6g} s for {d['tasks']} tasks"],
-        ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
-    ]
-    if one.bound_tasks_per_s:
-        rows += [["no schedule beats", f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
-    if one.of_root_only:
-        rows += [["of root alone", f"{one.of_root_only:.4f} (at best {one.bound_of_root_only:.4f})"]]
-    how = f"{d['order']}, {d['ports']} port, {d['compute']}"
-    print_table([("", "left"), ("", "right")], rows, title=f"{done.experiment}, on {done.on}: {how}")
-    nodes = sorted(one.nodes, key=lambda node: -node["tasks"])[:most] if len(one.nodes) > most else one.nodes
-    columns = [("node", "left"), ("tasks", "right"), ("busy s", "right"), ("busy", "right"), ("received MB", "right")]
-    cells = [
-        [
-            node["name"],
-            str(node["tasks"]),
-            f"{node['busy_s']:.4g}",
-            f"{node['busy_s'] / one.makespan_s:.1%}" if one.makespan_s else "",
-            f"{node['received_mb']:.6g}",
-        ]
-        for node in nodes
-    ]
-    print_table(columns, cells)
-    if len(one.nodes) > most:
-        print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
-    for event in one.events[:most]:
-        tell(f"{event['t_s']:.3f} s: {event['message']}")
-
-
-def _shown(value: float | None, form: str) -> str:
-    return format(value, form) if value is not None else ""
 
 
 def add_to(app: typer.Typer) -> None:

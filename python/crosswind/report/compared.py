@@ -67,7 +67,7 @@ class Pair:
         return self.run_s / self.predicted_s - 1.0
 
 
-def groups_of(runs: Runs) -> list[Group]:
+def groups_of(runs: Runs[Run]) -> list[Group]:
     """Return the runs in groups that differ only in order and application."""
     paths = list(dict.fromkeys(path for run in runs for path in run.params))
     apart = [path for path in paths if path in APART]
@@ -85,7 +85,7 @@ def groups_of(runs: Runs) -> list[Group]:
     return groups
 
 
-def pairs_of(several: Sequence[Runs]) -> list[Pair]:
+def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
     """Return the points that stand both in runs on sim and in runs for real."""
     predicted, real = _means(several, "sim"), _means(several, "local")
     pairs = []
@@ -154,7 +154,7 @@ def _row(application: str, series: str, values: Sequence[Any], run: Run, relativ
     return {"application": application, "series": series, "middle": middle, "low": low, "high": high, "bound": bound}
 
 
-def _means(several: Sequence[Runs], on: str) -> dict[str, tuple[Run, float]]:
+def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[Run, float]]:
     gathered: dict[str, list[Run]] = {}
     for runs in several:
         for run in runs if runs.on == on else []:

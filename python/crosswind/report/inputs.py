@@ -1,26 +1,28 @@
-"""What a report is about: files and objects sorted into measurements, platforms, plans, sweeps, runs and traces."""
+"""What a report is about: files and objects sorted into measurements, platforms, plans, sweeps, runs and others."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from crosswind.blame.result import Blame, is_blame
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
+from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.plan import Plan
 from crosswind.platform import Platform, read_bytes
-from crosswind.run.results import Runs
+from crosswind.run.results import ProgramRun, Run, Runs
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
-Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs | Trace | str | Path
+Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | str | Path
 HINT = (
-    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run --out), *.toml (platform), "
-    "or a sweep's directory"
+    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, reproduce), "
+    "*.toml (platform), or a sweep's directory"
 )
 
 
@@ -40,11 +42,14 @@ class Contents:
     platforms: list[Platform] = field(default_factory=list)
     plans: list[Plan] = field(default_factory=list)
     sweeps: list[Sweep] = field(default_factory=list)
-    runs: list[Runs] = field(default_factory=list)
+    runs: list[Runs[Run]] = field(default_factory=list)
+    programs: list[Runs[ProgramRun]] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
+    blames: list[Blame] = field(default_factory=list)
+    studies: list[Study] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return any((self.measured, self.platforms, self.plans, self.sweeps, self.runs, self.traces))
+        return any(getattr(self, kind.name) for kind in fields(self))
 
 
 def gather(items: Item | Sequence[Item]) -> Contents:
@@ -65,7 +70,7 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs | Trace:
+def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -77,19 +82,23 @@ def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs | 
         case ".parquet":
             return Trace.load(path) if Trace.is_one(path) else Measurement.load(path)
         case ".json":
-            return Runs.load(path) if _holds_runs(path) else Plan.load(path)
+            return _of_json(path)
         case ".toml":
             return Platform.load(path)
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
 
 
-def _holds_runs(path: Path) -> bool:
-    """Whether a JSON file is one of runs; whatever else it is, reading it says what is wrong with it."""
+def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study:
+    """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
         content = json.loads(read_bytes(path))
     except ValueError:
-        return False
-    return isinstance(content, dict) and "runs" in content
+        return Plan.load(path)
+    if is_blame(content):
+        return Blame.load(path)
+    if is_study(content):
+        return Study.load(path)
+    return Runs.load(path) if isinstance(content, dict) and "runs" in content else Plan.load(path)
 
 
 def _add(contents: Contents, item: object) -> None:
@@ -107,10 +116,16 @@ def _add(contents: Contents, item: object) -> None:
             contents.platforms.append(item)
         case Sweep():
             contents.sweeps.append(item)
+        case Runs() if item.kind == "program":
+            contents.programs.append(item)
         case Runs():
             contents.runs.append(item)
             contents.traces += [run.trace for run in item if run.trace is not None]
         case Trace():
             contents.traces.append(item)
+        case Blame():
+            contents.blames.append(item)
+        case Study():
+            contents.studies.append(item)
         case _:
             raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", HINT)

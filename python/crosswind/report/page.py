@@ -17,6 +17,8 @@ import vl_convert
 
 from crosswind._core import __version__
 from crosswind.errors import DescriptionError
+from crosswind.report.blamed import blamed_section
+from crosswind.report.disturbed import by_experiment, disturbed_section
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
@@ -24,9 +26,10 @@ from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
 from crosswind.report.planned import plan_section, platform_section
 from crosswind.report.ran import runs_section, trace_section
+from crosswind.report.studied import studied_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
-from crosswind.run.results import Runs
+from crosswind.run.results import Run, Runs
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -58,9 +61,10 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
 
     Parameters
     ----------
-    items : one or several of Measurement, Fit, Plan, Platform, Sweep, Runs, Trace, or paths of their files
-        `*.parquet` is a measurement and is fitted, or a trace; `*.json` a plan or runs, `*.toml` a platform, a
-        directory with `sweep.json` a sweep. Runs of one experiment, predicted and real, stand beside each other.
+    items : Measurement, Fit, Plan, Platform, Sweep, Runs, Trace, Blame, Study, or paths of their files; one or several
+        `*.parquet` is a measurement and is fitted, or a trace; `*.json` a plan, runs, blame or a study, `*.toml` a
+        platform, a directory with `sweep.json` a sweep. Runs of one experiment, predicted and real, stand beside each
+        other.
     out : path
         The file to write; it is replaced only once the new one is complete.
     figures : path, optional
@@ -112,7 +116,12 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     platforms = [platform_section(item, k) for k, item in enumerate(contents.platforms, 1)]
     runs = [runs_section(several, k) for k, several in enumerate(_by_experiment(contents), 1)]
     traces = [trace_section(item, k) for k, item in enumerate(contents.traces, 1)]
-    sections: list[Section] = [*measured, *sweeps, *runs, *traces, *plans, *platforms]
+    programs = [disturbed_section(several, k) for k, several in enumerate(by_experiment(contents.programs), 1)]
+    blames = [blamed_section(item, k) for k, item in enumerate(contents.blames, 1)]
+    studies = [studied_section(item, k) for k, item in enumerate(contents.studies, 1)]
+    sections: list[Section] = [
+        *measured, *sweeps, *runs, *traces, *studies, *programs, *blames, *plans, *platforms
+    ]  # fmt: skip
     figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
@@ -126,7 +135,10 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         platforms=platforms,
         runs=runs,
         traces=traces,
-        terms=_terms(measured, sweeps, plans, [*runs, *traces]),
+        programs=programs,
+        blames=blames,
+        studies=studies,
+        terms=_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -158,9 +170,9 @@ def _concerns(sections: Sequence[Section]) -> list[Concern]:
     return found
 
 
-def _by_experiment(contents: Contents) -> list[list[Runs]]:
+def _by_experiment(contents: Contents) -> list[list[Runs[Run]]]:
     """Return the runs by experiment, so that what was predicted stands beside what was run."""
-    gathered: dict[str, list[Runs]] = {}
+    gathered: dict[str, list[Runs[Run]]] = {}
     for runs in contents.runs:
         if len(runs):
             gathered.setdefault(runs.experiment, []).append(runs)
@@ -168,7 +180,12 @@ def _by_experiment(contents: Contents) -> list[list[Runs]]:
 
 
 def _terms(
-    measured: Sequence[MeasuredSection], sweeps: Sequence[Any], plans: Sequence[Any], ran: Sequence[Any]
+    measured: Sequence[MeasuredSection],
+    sweeps: Sequence[Any],
+    plans: Sequence[Any],
+    ran: Sequence[Any],
+    disturbed: Sequence[Any],
+    blames: Sequence[Any],
 ) -> list[Term]:
     """Return the terms that the page's sections link to."""
     chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
@@ -178,6 +195,9 @@ def _terms(
         chosen += terms("swept")
     if plans:
         chosen += terms("planned")
+    chosen += terms("disturbed") if disturbed else ()
+    chosen += terms("blamed") if blames else ()
+    chosen += terms("studied") if any(hasattr(section, "claims") for section in disturbed) else ()
     if ran:
         known = {one.id for one in chosen}
         chosen += [one for one in (*terms("ran"), *terms("planned")) if one.id not in known and one.id in RAN]
@@ -190,6 +210,9 @@ def _sources(contents: Contents) -> str:
         (contents.sweeps, "sweep"),
         (contents.runs, "file of runs"),
         (contents.traces, "trace"),
+        (contents.programs, "file of program runs"),
+        (contents.blames, "blame"),
+        (contents.studies, "study"),
         (contents.plans, "plan"),
         (contents.platforms, "platform"),
     )
@@ -198,7 +221,7 @@ def _sources(contents: Contents) -> str:
 
 
 def _plural(word: str) -> str:
-    return word.replace("file ", "files ") if word.startswith("file ") else word + "s"
+    return word.replace("file ", "files ") if word.startswith("file ") else {"study": "studies"}.get(word, word + "s")
 
 
 def _environment() -> jinja2.Environment:

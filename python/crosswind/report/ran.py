@@ -63,7 +63,7 @@ class TraceSection:
         return [self.lanes]
 
 
-def runs_section(several: Sequence[Runs], place: int) -> RunsSection:
+def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     """Prepare the section of the runs of one experiment at `place` (from 1)."""
     id_ = f"runs-{place}"
     everything = [run for runs in several for run in runs]
@@ -114,7 +114,7 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
     )
 
 
-def _where(runs: Runs) -> str:
+def _where(runs: Runs[Run]) -> str:
     computed = sorted({run.data["compute"] for run in runs} - {"simulated"})
     by = f" ({', '.join(computed)})" if computed else ""
     return f"{len(runs):,} run{'' if len(runs) == 1 else 's'} {ON[runs.on]}{by}"

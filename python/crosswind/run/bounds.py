@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import _core
-from crosswind.experiment import Point
+from crosswind.experiment import FarmPoint
 
 
-def complete(summary: Mapping[str, Any], point: Point) -> dict[str, Any]:
+def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
     """Return a run's summary with what the sweep set and the bounds that go with it.
 
     For tasks that differ the bound is that of as many tasks of mean size and work, and a warning says so: a schedule

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crosswind.experiment import Point
+from crosswind.experiment import FarmPoint
 from crosswind.platform import Platform
 from crosswind.run.trace import COLUMNS, SCHEMA_VERSION, Trace
 
@@ -18,7 +18,7 @@ NOBODY = 0xFFFF_FFFF
 """Code of a child that is none."""
 
 
-def traced(columns: dict[str, Any], summary: dict[str, Any], point: Point, on: str) -> Trace:
+def traced(columns: dict[str, Any], summary: dict[str, Any], point: FarmPoint, on: str) -> Trace:
     """Return the trace of a point's run."""
     return as_trace(columns, summary, point.platform, str(point.description["name"]), on)
 

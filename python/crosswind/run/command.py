@@ -31,7 +31,7 @@ def run_command(
     trace: bool = False,
     launch: Launch | None = None,
     progress: Advance | None = None,
-) -> Runs:
+) -> Runs[Run]:
     """Run a command once per input file, on the nodes of a tree.
 
     Parameters

@@ -9,16 +9,47 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 from crosswind.errors import DescriptionError
-from crosswind.experiment import Experiment, Point
+from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint
 from crosswind.run import On
-from crosswind.run.results import Run, Runs
+from crosswind.run.results import AnyRun, Runs
 
 Progress = Callable[[float, str], None]
+Perform = Callable[[Any], AnyRun]
+
+
+class Grid(Protocol):
+    """Points to run: an experiment, or what is made of one."""
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def kind(self) -> str: ...  # noqa: D102
+    def __len__(self) -> int: ...
+    def points(self) -> Iterator[Point]: ...  # noqa: D102
+    def digest(self, on: str) -> str: ...  # noqa: D102
+
 
 _WRITING_SHARE = 0.05  # most of the time that goes into writing the file of runs
+
+
+class Store(Protocol):
+    """How the runs so far are kept in a file."""
+
+    def load(self, path: Path) -> Runs[Any]: ...  # noqa: D102
+    def save(self, runs: Runs[Any], path: Path) -> None: ...  # noqa: D102
+
+
+class _RunsFile:
+    """A `runs.json`."""
+
+    def load(self, path: Path) -> Runs[Any]:
+        return Runs.load(path)
+
+    def save(self, runs: Runs[Any], path: Path) -> None:
+        runs.save(path)
 
 
 def run(
@@ -30,7 +61,7 @@ def run(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
-) -> Runs:
+) -> Runs[Any]:
     """Run an experiment: every point of its sweep, every repetition.
 
     Parameters
@@ -38,9 +69,9 @@ def run(
     experiment : Experiment or path
         What to run.
     on : {"sim", "local"}
-        In virtual time, or by real agents on this machine, one process per node, one run after the other.
+        In virtual time, or for real on this machine, one process per node or rank, one run after the other.
     trace : bool
-        Record what each node did when. Memory: about 60 bytes per activity.
+        Record what each node of a farm did when. Memory: about 60 bytes per activity.
     workers : int, optional
         Points that are simulated at a time, at least 1; default: one per CPU. They change nothing in the result.
     out : path, optional
@@ -76,13 +107,27 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.load(experiment)
+    return run_grid(experiment, on, trace=trace, workers=workers, out=out, resume=resume, progress=progress)
+
+
+def run_grid(
+    grid: Grid,
+    on: On = "sim",
+    *,
+    trace: bool = False,
+    workers: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Progress | None = None,
+    store: Store | None = None,
+) -> Runs[Any]:
+    """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
     if workers is not None and workers < 1:
         raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
-    perform, side_by_side = _performer(on, trace)
-    experiment.check_files()
-    ledger = _Ledger(experiment, on, Path(out) if out is not None else None, resume)
-    meter = _Meter(len(experiment), progress)
-    missing = (point for point in experiment.points() if not ledger.has(point))
+    perform, side_by_side = _performer(grid.kind, on, trace)
+    ledger = _Ledger(grid, on, Path(out) if out is not None else None, resume, store or _RunsFile())
+    meter = _Meter(len(grid), progress)
+    missing = (point for point in grid.points() if not ledger.has(point))
     try:
         for point, done in _performed(missing, perform, (workers or _cpus()) if side_by_side else 1):
             ledger.add(point, done)
@@ -92,17 +137,25 @@ def run(
     return ledger.runs()
 
 
-def _performer(on: str, trace: bool) -> tuple[Callable[[Point], Run], bool]:
+def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
     """Return what runs one point, and whether several may run at a time."""
-    match on:
-        case "sim":
+    match kind, on:
+        case "program", "sim" | "local" if trace:
+            message = "trace is of the nodes of a farm; a program has none"
+            raise DescriptionError(message, "argument", "leave it out")
+        case "farm", "sim":
             from crosswind.run.simulated import simulate
 
-            return lambda point: simulate(point, trace), True
-        case "local":
+            return lambda point: simulate(cast(FarmPoint, point), trace), True
+        case "farm", "local":
             from crosswind.run.emulated import run_locally
 
-            return lambda point: run_locally(point, trace), False
+            return lambda point: run_locally(cast(FarmPoint, point), trace), False
+        case "program", "sim":
+            from crosswind.run.program import Simulator
+
+            simulator = Simulator()
+            return lambda point: simulator(cast(ProgramPoint, point)), True
     raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
 
 
@@ -110,14 +163,14 @@ def _cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _performed(points: Iterator[Point], perform: Callable[[Point], Run], workers: int) -> Iterator[tuple[Point, Run]]:
+def _performed(points: Iterator[Point], perform: Perform, workers: int) -> Iterator[tuple[Point, AnyRun]]:
     """Yield each point with its run as it is done; at most `workers` at a time, none started after an error."""
     if workers == 1:
         for point in points:
             yield point, perform(point)
         return
     # Daemons: after ctrl-C nobody waits for a simulation that may still take a minute.
-    done: queue.SimpleQueue[tuple[Point, Run] | BaseException | None] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[Point, AnyRun] | BaseException | None] = queue.SimpleQueue()
     turn, stop = threading.Lock(), threading.Event()
 
     def work() -> None:
@@ -151,11 +204,12 @@ def _performed(points: Iterator[Point], perform: Callable[[Point], Run], workers
 class _Ledger:
     """The runs that are done, and their file."""
 
-    def __init__(self, experiment: Experiment, on: str, out: Path | None, resume: bool) -> None:
-        self._experiment, self._on, self._out = experiment, on, out
-        self._digest = experiment.digest(on)
-        self._done: dict[int, Run] = {}
-        self._there: dict[str, Run] = {}
+    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool, store: Store) -> None:
+        self._store = store
+        self._grid, self._on, self._out = grid, on, out
+        self._digest = grid.digest(on)
+        self._done: dict[int, AnyRun] = {}
+        self._there: dict[str, AnyRun] = {}
         self.taken_over = 0
         self._written_at = time.monotonic()
         self._write_s = 0.0
@@ -164,8 +218,8 @@ class _Ledger:
         if resume and out is None:
             raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
 
-    def _taken_up(self, out: Path) -> Runs:
-        there = Runs.load(out)
+    def _taken_up(self, out: Path) -> Runs[Any]:
+        there = self._store.load(out)
         if there.digest != self._digest:
             message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
             raise DescriptionError(message, "runs-differ", "name another file, or run without --resume")
@@ -183,20 +237,21 @@ class _Ledger:
             self.taken_over += 1
         return run is not None
 
-    def add(self, point: Point, run: Run) -> None:
+    def add(self, point: Point, run: AnyRun) -> None:
         self._done[point.number] = run
         # After every point, but never so often that writing a long file costs more than the runs.
         if time.monotonic() - self._written_at > self._write_s / _WRITING_SHARE:
             self.write()
 
-    def runs(self) -> Runs:
-        return Runs(self._experiment.name, self._on, [self._done[n] for n in sorted(self._done)], self._digest)
+    def runs(self) -> Runs[Any]:
+        done = [self._done[number] for number in sorted(self._done)]
+        return Runs(self._grid.name, self._on, done, self._digest, self._grid.kind)
 
     def write(self) -> None:
         if self._out is None:
             return
         begun = time.monotonic()
-        self.runs().save(self._out)
+        self._store.save(self.runs(), self._out)
         self._written_at = time.monotonic()
         self._write_s = self._written_at - begun
 

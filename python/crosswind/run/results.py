@@ -1,4 +1,4 @@
-"""Runs: what an experiment's runs came to, beside what no schedule could beat (`runs.json`)."""
+"""Runs: what an experiment's runs came to (`runs.json`), of a farm or of a parallel program."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
 import pyarrow as pa
 
@@ -31,9 +31,14 @@ _FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "wa
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb")
 
 
+_PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "makespan_s", "dedicated_s")
+_PROGRAM_FIELDS += ("coscheduled_s", "slowdown", "slowdown_dedicated", "messages", "packets", "stalled_s", "bounds")
+_PROGRAM_FIELDS += ("busy_s", "away_s", "warnings")
+
+
 @dataclass(frozen=True)
-class Run:
-    """What one run came to.
+class AnyRun:
+    """What every kind of run has.
 
     Attributes
     ----------
@@ -58,8 +63,34 @@ class Run:
 
     @property
     def makespan_s(self) -> float:
-        """From the start to the end of the last task, s."""
+        """From the start to the end of the last task, or of the last rank, s."""
         return float(self.data["makespan_s"])
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened: agents lost, tasks run again."""
+        return list(self.data.get("events", []))
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind when trusting the figures."""
+        return list(self.data.get("warnings", []))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
+        raise NotImplementedError  # every kind has its own fields
+
+    def row(self) -> dict[str, Any]:
+        """Return the run as one flat row: what the sweep set, and what came of it."""
+        raise NotImplementedError  # as above
+
+    def _swept(self) -> dict[str, Any]:
+        return {path: v if isinstance(v, (int, float, str)) else json.dumps(v) for path, v in self.params.items()}
+
+
+@dataclass(frozen=True)
+class Run(AnyRun):
+    """What one run of a farm came to."""
 
     @property
     def throughput_tasks_per_s(self) -> float:
@@ -93,16 +124,6 @@ class Run:
         """What each node did, in the platform's order."""
         return list(self.data["nodes"])
 
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        """What happened: agents lost, tasks run again."""
-        return list(self.data.get("events", []))
-
-    @property
-    def warnings(self) -> list[dict[str, str]]:
-        """What to keep in mind when trusting the figures."""
-        return list(self.data.get("warnings", []))
-
     def summary(self) -> dict[str, Any]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
         entry = _in_order(self.data, _FIELDS)
@@ -110,10 +131,9 @@ class Run:
 
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and what came of it."""
-        plain = {path: v if isinstance(v, (int, float, str)) else json.dumps(v) for path, v in self.params.items()}
         d = self.data
         return {
-            **plain,
+            **self._swept(),
             **{name: d[name] for name in ("seed", "platform", "order", "ports", "compute", "tasks")},
             **{name: d[name] for name in ("makespan_s", "throughput_tasks_per_s")},
             "bound_tasks_per_s": self.bound_tasks_per_s,
@@ -128,14 +148,61 @@ class Run:
         return f"Run({self.params}, {self.makespan_s:.6g} s, {self.throughput_tasks_per_s:.6g} tasks/s{bound})"
 
 
+@dataclass(frozen=True)
+class ProgramRun(AnyRun):
+    """What one run of a parallel program came to."""
+
+    @property
+    def dedicated_s(self) -> float:
+        """Makespan with nothing that disturbs, s."""
+        return float(self.data["dedicated_s"])
+
+    @property
+    def slowdown(self) -> float:
+        """Makespan over what it would be if all ranks were always away together (the paper's caption; E2-5)."""
+        return float(self.data["slowdown"])
+
+    @property
+    def slowdown_dedicated(self) -> float:
+        """Makespan over what it is with nothing that disturbs (the paper's text; E2-5)."""
+        return float(self.data["slowdown_dedicated"])
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Closed forms of `slowdown` that apply, by name."""
+        return dict(self.data.get("bounds", {}))
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
+        return _in_order(self.data, _PROGRAM_FIELDS)
+
+    def row(self) -> dict[str, Any]:
+        """Return the run as one flat row: what the sweep set, and what came of it; bounds as `bound.NAME`."""
+        d = self.data
+        numbers = ("makespan_s", "dedicated_s", "coscheduled_s", "slowdown", "slowdown_dedicated")
+        return {
+            **self._swept(),
+            **{name: d[name] for name in ("seed", "program", "ranks", "disturbance", *numbers)},
+            **{name: d[name] for name in ("messages", "packets", "stalled_s")},
+            **{f"{name}.mean": d[name]["mean"] for name in ("busy_s", "away_s")},
+            **{f"bound.{name}": value for name, value in self.bounds.items()},
+        }
+
+    def __repr__(self) -> str:
+        return f"ProgramRun({self.params}, {self.makespan_s:.6g} s, slowdown {self.slowdown:.4g})"
+
+
 def _in_order(entry: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     known = {name: entry[name] for name in fields if name in entry}
     return known | {name: value for name, value in entry.items() if name not in known}
 
 
+R = TypeVar("R", bound=AnyRun)
+
+
 @dataclass(frozen=True)
-class Runs(Tabular, Sequence[Run]):
-    """The runs of an experiment, in the order of the grid.
+class Runs(Tabular, Sequence[R], Generic[R]):
+    """The runs of an experiment, in the order of the grid: of a farm (`Run`) or of a program (`ProgramRun`).
 
     Attributes
     ----------
@@ -143,19 +210,24 @@ class Runs(Tabular, Sequence[Run]):
         Its name.
     on : str
         Where they ran: sim, or local.
-    runs : list of Run
+    runs : list of Run or of ProgramRun
         Those that are done.
     digest : str or None
         What tells the experiment, with its files, from every other.
+    kind : {"farm", "program"}
+        What was run.
     """
 
     experiment: str
     on: str
-    runs: list[Run] = field(default_factory=list)
+    runs: list[R] = field(default_factory=list)
     digest: str | None = None
+    kind: str = "farm"
+
+    KINDS: ClassVar[dict[str, type[AnyRun]]] = {"farm": Run, "program": ProgramRun}
 
     @classmethod
-    def load(cls, path: str | Path) -> Runs:
+    def load(cls, path: str | Path) -> Runs[Any]:
         """Read a `runs.json`.
 
         Raises
@@ -166,10 +238,11 @@ class Runs(Tabular, Sequence[Run]):
         return cls.from_dict(json.loads(_core.read_runs(read_bytes(path), str(path))))
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Runs:
+    def from_dict(cls, document: Mapping[str, Any]) -> Runs[Any]:
         """Make runs of the content of a `runs.json`."""
-        runs = [Run(entry) for entry in document["runs"]]
-        return cls(document["experiment"], document["on"], runs, document.get("digest"))
+        kind = document.get("kind", "farm")
+        runs = [cls.KINDS[kind](entry) for entry in document["runs"]]
+        return Runs(document["experiment"], document["on"], runs, document.get("digest"), kind)
 
     def save(self, path: str | Path) -> None:
         """Write a `runs.json`; an existing file is replaced only once the new one is complete."""
@@ -183,11 +256,20 @@ class Runs(Tabular, Sequence[Run]):
         digest = {"digest": self.digest} if self.digest else {}
         return {
             "schema_version": SCHEMA_VERSION,
+            **({"kind": self.kind} if self.kind != "farm" else {}),
             "experiment": self.experiment,
             "on": self.on,
             **digest,
             "runs": [run.summary() for run in self.runs],
         }
+
+    def by_point(self) -> list[list[R]]:
+        """Return the runs that differ in nothing but the seed, together, in the order of the grid."""
+        points: dict[str, list[R]] = {}
+        for run in self.runs:
+            own = {path: value for path, value in run.params.items() if path != "seed"}
+            points.setdefault(json.dumps(own, sort_keys=True), []).append(run)
+        return list(points.values())
 
     @property
     def trace(self) -> Trace | None:
@@ -201,19 +283,21 @@ class Runs(Tabular, Sequence[Run]):
 
     def to_arrow(self) -> pa.Table:
         """Return one row per run."""
-        return pa.Table.from_pylist([run.row() for run in self.runs])
+        rows = [run.row() for run in self.runs]
+        columns = dict.fromkeys(name for row in rows for name in row)  # a closed form may apply to some runs only
+        return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows])
 
     @overload
-    def __getitem__(self, place: int) -> Run: ...
+    def __getitem__(self, place: int) -> R: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Run]: ...
-    def __getitem__(self, place: int | slice) -> Run | list[Run]:
+    def __getitem__(self, place: slice) -> list[R]: ...
+    def __getitem__(self, place: int | slice) -> R | list[R]:
         return self.runs[place]
 
     def __len__(self) -> int:
         return len(self.runs)
 
-    def __iter__(self) -> Iterator[Run]:
+    def __iter__(self) -> Iterator[R]:
         return iter(self.runs)
 
     def __repr__(self) -> str:

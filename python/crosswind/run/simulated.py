@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from crosswind import _core
-from crosswind.experiment import Point
+from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import complete
 from crosswind.run.columns import traced
 from crosswind.run.results import Run
 
 
-def simulate(point: Point, trace: bool) -> Run:
+def simulate(point: FarmPoint, trace: bool) -> Run:
     """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side."""
     text, columns = _core.simulate(point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
     summary = complete(json.loads(text), point)

@@ -1,53 +1,26 @@
-"""Experiment: a platform, a workload, a policy, and the values to sweep (`experiment.toml`)."""
+"""Experiment: a workload, what it runs on or under, a policy, and the values to sweep (`experiment.toml`).
+
+Two kinds: a *farm* of tasks over a platform, and a *program* of parallel ranks under a disturbance.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.platform import Platform, as_html_table, read_bytes
+from crosswind.experiment.files import Files
+from crosswind.experiment.point import FarmPoint, Point, ProgramPoint
+from crosswind.platform import as_html_table, read_bytes
 
+__all__ = ["Experiment", "FarmPoint", "Kind", "Point", "ProgramPoint"]
 
-@dataclass(frozen=True)
-class Point:
-    """One run of an experiment: what the sweep set, the platform, and everything else.
-
-    Attributes
-    ----------
-    number : int
-        Place in the grid, from 0.
-    params : dict
-        Dotted path -> value, in the order of the file.
-    description : dict
-        The experiment without a sweep; its `seed` is this run's.
-    platform : Platform
-        The tree of nodes, read.
-    tasks_csv : bytes or None
-        Content of the workload's `tasks_file`, read.
-    """
-
-    number: int
-    params: dict[str, Any]
-    description: dict[str, Any]
-    platform: Platform
-    tasks_csv: bytes | None
-
-    @property
-    def seed(self) -> int:
-        """Seed of everything drawn at random."""
-        return int(self.description["seed"])
-
-    @property
-    def json(self) -> str:
-        """The description as JSON."""
-        return json.dumps(self.description)
+Kind = Literal["farm", "program"]
+"""What is run: tasks over a tree of nodes, or one parallel program."""
 
 
 class Experiment:
@@ -68,9 +41,7 @@ class Experiment:
 
     def __init__(self, checked: _core.Experiment, directory: Path | None = None) -> None:
         self._checked = checked
-        self._directory = directory or Path()
-        self._platforms: dict[str, Platform] = {}
-        self._task_files: dict[str, bytes] = {}
+        self._files = Files(directory or Path())
 
     @classmethod
     def load(cls, path: str | Path) -> Experiment:
@@ -103,6 +74,12 @@ class Experiment:
         """What people call it."""
         return str(self.to_dict()["name"])
 
+    @property
+    def kind(self) -> Kind:
+        """What is run."""
+        kind: Kind = self.to_dict()["workload"]["kind"]
+        return kind
+
     def to_dict(self) -> dict[str, Any]:
         """Return the content of `experiment.toml` as a dictionary, defaults filled in."""
         description: dict[str, Any] = json.loads(self._checked.to_json())
@@ -124,7 +101,7 @@ class Experiment:
         checked = self._checked
         for path, value in values.items():
             checked = checked.fixed(path, json.dumps(value))
-        return Experiment(checked, self._directory)
+        return Experiment(checked, self._files.directory)
 
     def __len__(self) -> int:
         """How many runs the sweep and the repetitions make."""
@@ -138,7 +115,7 @@ class Experiment:
         rows = [
             {"field": f"{section}.{name}", "value": json.dumps(value)}
             for section in ("workload", "policy", "execution")
-            for name, value in description[section].items()
+            for name, value in description.get(section, {}).items()
         ]
         rows += [{"field": f"sweep {path}", "value": json.dumps(v)} for path, v in description.get("sweep", {}).items()]
         return as_html_table(f"{self.name}: {len(self)} runs", rows)
@@ -156,14 +133,19 @@ class Experiment:
 
     def point(self, number: int) -> Point:
         """Return the run of a number, from 0."""
-        params, text = self._checked.point(number)
+        pairs, text = self._checked.point(number)
+        params: dict[str, Any] = dict(json.loads(pairs))
         description = json.loads(text)
-        platform = self._platform(description["platform"])
-        file = description["workload"].get("tasks_file")
-        tasks = self._tasks(file)
+        workload = description["workload"]
+        if workload["kind"] == "program":
+            disturbance = self._files.disturbance(description.get("disturbance"))
+            return ProgramPoint(number, params, description, disturbance, self._goal(_goal_file(workload)))
+        platform = self._files.platform(description["platform"])
+        file = workload.get("tasks_file")
+        tasks = self._files.content(file, "workload.tasks_file")
         if file is not None:
-            description["workload"]["tasks_file"] = str((self._directory / file).resolve())
-        return Point(number, dict(json.loads(params)), description, platform, tasks)
+            workload["tasks_file"] = self._files.absolute(file)
+        return FarmPoint(number, params, description, platform, tasks)
 
     def check_files(self) -> None:
         """Read every file that the experiment names, so that a missing one is found before anything runs.
@@ -175,43 +157,34 @@ class Experiment:
         """
         description = self.to_dict()
         sweep = description.get("sweep", {})
+        if self.kind == "program":
+            for source in sweep.get("disturbance", [description.get("disturbance")]):
+                self._files.disturbance(source)
+            for file in sweep.get("workload.parameters.file", [_goal_file(description["workload"])]):
+                self._goal(file)
+            return
         for source in sweep.get("platform", [description["platform"]]):
-            self._platform(source)
+            self._files.platform(source)
         for file in sweep.get("workload.tasks_file", [description["workload"].get("tasks_file")]):
-            self._tasks(file)
+            self._files.content(file, "workload.tasks_file")
 
     def digest(self, on: str) -> str:
         """Return what tells this experiment, with its files, from every other: hexadecimal SHA-256."""
         self.check_files()
-        parts: dict[str, Any] = {"on": on, "experiment": self.to_dict()}
-        parts["platforms"] = {source: platform.to_dict() for source, platform in sorted(self._platforms.items())}
-        parts["tasks"] = {f: hashlib.sha256(content).hexdigest() for f, content in sorted(self._task_files.items())}
+        parts: dict[str, Any] = {"on": on, "experiment": self.to_dict(), **self._files.parts()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
-    def _platform(self, source: str | dict[str, Any]) -> Platform:
-        key = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
-        if key not in self._platforms:
-            if isinstance(source, str):
-                with self._named("platform"):
-                    self._platforms[key] = Platform.load(self._directory / source)
-            else:
-                self._platforms[key] = Platform.from_dict(source)
-        return self._platforms[key]
-
-    def _tasks(self, file: str | None) -> bytes | None:
-        if file is None:
-            return None
-        if file not in self._task_files:
-            with self._named("workload.tasks_file"):
-                self._task_files[file] = read_bytes(self._directory / file)
-        return self._task_files[file]
-
-    @contextmanager
-    def _named(self, field: str) -> Iterator[None]:
-        """Say which field named a file that is not there."""
+    def _goal(self, file: str | None) -> str | None:
+        field = "workload.parameters.file"
+        content = self._files.content(file, field)
         try:
-            yield
-        except DescriptionError as error:
-            if error.code == "no-file" and error.hint is None:
-                error.hint = f"the experiment names it as {field}; paths count from the experiment's file"
-            raise
+            return None if content is None else content.decode()
+        except UnicodeDecodeError as error:
+            message = f"{field} is {file}: byte {error.start + 1} is no UTF-8"
+            raise DescriptionError(message, "no-text", "a GOAL file is text") from None
+
+
+def _goal_file(workload: Mapping[str, Any]) -> str | None:
+    """Return the GOAL file that a program reads; only the program `goal` has one."""
+    file: str | None = (workload.get("parameters") or {}).get("file")
+    return file

@@ -1,0 +1,308 @@
+"""What blame came to: what each cause costs, alone and in company, and what aligning them would save."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from crosswind import _core
+from crosswind.blame.shares import MOST_SHARED, Estimate, Floats, alone, coalitions, estimate, removed, shapley
+from crosswind.blame.variants import ALIGNED, KEPT
+from crosswind.errors import DescriptionError
+from crosswind.platform import as_html_table, read_bytes
+from crosswind.run.results import ProgramRun, Runs
+from crosswind.tabular import Tabular
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class CauseCost:
+    """What one cause costs: seconds of makespan, means over seeds with 95 % intervals.
+
+    Attributes
+    ----------
+    cause : str
+        Its name.
+    alone : Estimate
+        Makespan with this cause only, less the undisturbed one.
+    removed : Estimate
+        What is saved when it is taken away from all.
+    shared : Estimate or None
+        Its Shapley value, which shares out what causes do together; None where there are more than 6 causes.
+    part : float or None
+        `shared` (or else `removed`) of what all causes cost together; None where they cost nothing.
+    """
+
+    cause: str
+    alone: Estimate
+    removed: Estimate
+    shared: Estimate | None
+    part: float | None
+
+    @property
+    def best(self) -> Estimate:
+        """What to quote: the share, or, where it is unknown, what removing the cause saves."""
+        return self.shared or self.removed
+
+
+@dataclass(frozen=True)
+class Blame(Tabular):
+    """Which cause of a disturbance costs how much, from paired runs with and without it.
+
+    Attributes
+    ----------
+    causes : list of str
+        In the order of the disturbance.
+    runs : Runs
+        Every run that was made; `params` say which causes were left, and whether all were aligned.
+    """
+
+    causes: list[str]
+    runs: Runs[ProgramRun]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Blame:
+        """Read a `blame.json`.
+
+        Raises
+        ------
+        DescriptionError
+            When it is none, or holds too few runs to say anything.
+        """
+        try:
+            document = json.loads(read_bytes(path))
+        except ValueError as error:
+            raise DescriptionError(f"{path}: is no JSON: {error}", "no-blame") from None
+        if not is_blame(document):
+            raise DescriptionError(f"{path}: is no blame.json", "no-blame", "`crosswind blame -o` writes one")
+        if document.get("schema_version") != SCHEMA_VERSION:
+            message = f"{path}: schema_version is {document.get('schema_version')}; this build reads {SCHEMA_VERSION}"
+            raise DescriptionError(message, "schema-version")
+        return cls.from_dict(document, str(path))
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], file: str = "blame.json") -> Blame:
+        """Make it of the content of a `blame.json`: the runs are read, everything else follows from them."""
+        runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
+        text = json.dumps({"kind": "program", **runs}).encode()
+        found = cls(list(document.get("causes", [])), Runs.from_dict(json.loads(_core.read_runs(text, file))))
+        if not found.seeds:
+            message = f"{file}: no seed has all its runs"
+            raise DescriptionError(
+                message, "blame", "`crosswind blame EXPERIMENT.toml -o FILE --resume` goes on with it"
+            )
+        return found
+
+    @property
+    def experiment(self) -> str:
+        """Name of the experiment."""
+        return self.runs.experiment
+
+    @cached_property
+    def _makespans(self) -> dict[int, dict[tuple[int, bool], float]]:
+        """Makespan by seed and variant."""
+        places = {cause: k for k, cause in enumerate(self.causes)}
+        found: dict[int, dict[tuple[int, bool], float]] = {}
+        for run in self.runs:
+            coalition = sum(1 << places[cause] for cause in run.params[KEPT])
+            found.setdefault(run.seed, {})[coalition, bool(run.params[ALIGNED])] = run.makespan_s
+        return found
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds that have all their runs."""
+        needed = {(coalition, False) for coalition in coalitions(len(self.causes))} | {(self._everybody, True)}
+        return [seed for seed, variants in sorted(self._makespans.items()) if needed <= set(variants)]
+
+    @cached_property
+    def _costs(self) -> dict[int, Floats]:
+        variants = [coalition for coalition, aligned in self._makespans[self.seeds[0]] if not aligned]
+        return {c: np.array([self._makespans[seed][c, False] for seed in self.seeds]) for c in variants}
+
+    @property
+    def _everybody(self) -> int:
+        return (1 << len(self.causes)) - 1
+
+    @property
+    def makespan(self) -> Estimate:
+        """With all causes, s."""
+        return estimate(self._costs[self._everybody])
+
+    @property
+    def undisturbed(self) -> Estimate:
+        """With none, s."""
+        return estimate(self._costs[0])
+
+    @property
+    def cost(self) -> Estimate:
+        """What all causes cost together, s."""
+        return estimate(self._costs[self._everybody] - self._costs[0])
+
+    @property
+    def aligned(self) -> Estimate:
+        """Makespan with every cause at the same times on all the ranks that it strikes, s."""
+        return estimate(self._aligned)
+
+    @property
+    def unaligned(self) -> Estimate:
+        """What it costs that the causes strike different ranks at different times, s."""
+        return estimate(self._costs[self._everybody] - self._aligned)
+
+    @cached_property
+    def _aligned(self) -> Floats:
+        return np.array([self._makespans[seed][self._everybody, True] for seed in self.seeds])
+
+    @property
+    def aligned_cost(self) -> Estimate:
+        """What all causes would cost if they were aligned, s."""
+        return estimate(self._aligned - self._costs[0])
+
+    @property
+    def together(self) -> Estimate:
+        """What the causes cost together beyond the sum of each alone, s: below 0 they hide behind each other."""
+        each = sum(alone(self._costs, k) for k in range(len(self.causes)))
+        return estimate(self._costs[self._everybody] - self._costs[0] - each)
+
+    @cached_property
+    def by_cause(self) -> list[CauseCost]:
+        """What each cause costs, in the order of the disturbance."""
+        n, whole = len(self.causes), self.cost.mean
+        found = []
+        for k, cause in enumerate(self.causes):
+            saved = estimate(removed(self._costs, k, n))
+            shared = estimate(shapley(self._costs, k, n)) if n <= MOST_SHARED else None
+            best = shared or saved
+            part = best.mean / whole if whole > 0.0 else None
+            found.append(CauseCost(cause, estimate(alone(self._costs, k)), saved, shared, part))
+        return found
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind when trusting the figures."""
+        warnings = list(self.runs.warnings)
+        if len(self.seeds) == 1:
+            hint = "--seeds 5 gives intervals; the same --out with --resume keeps what is there"
+            warnings.append(_warning("blame-one-seed", "one seed: how far chance moves the figures is not known", hint))
+        unknown = [one.cause for one in self.by_cause if not one.best.is_told_from_zero]
+        if len(self.seeds) > 1 and unknown:
+            message = f"not told from 0: {', '.join(unknown)}"
+            warnings.append(_warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
+        if len(self.causes) > MOST_SHARED:
+            message = (
+                f"{len(self.causes)} causes: what they do together is not shared out; removals need not sum to the cost"
+            )
+            warnings.append(
+                _warning("blame-many-causes", message, f"give some one cause's name: up to {MOST_SHARED} are shared")
+            )
+        return warnings
+
+    def summary(self) -> dict[str, Any]:
+        """Return the content of `blame.json`: what `crosswind blame --json` prints."""
+        runs = self.runs.summary()
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "blame",
+            **{name: runs[name] for name in ("experiment", "on", "digest") if name in runs},
+            "seeds": self.seeds,
+            "causes": self.causes,
+            "makespan_s": _ends(self.makespan),
+            "undisturbed_s": _ends(self.undisturbed),
+            "cost_s": _ends(self.cost),
+            "together_s": _ends(self.together),
+            "aligned_s": _ends(self.aligned),
+            "unaligned_s": _ends(self.unaligned),
+            "by_cause": [
+                {
+                    "cause": one.cause,
+                    "part": one.part,
+                    "shared_s": _ends(one.shared) if one.shared else None,
+                    "removed_s": _ends(one.removed),
+                    "alone_s": _ends(one.alone),
+                }
+                for one in self.by_cause
+            ],
+            "warnings": self.warnings,
+            "runs": runs["runs"],
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write a `blame.json`; an existing file is replaced only once the new one is complete."""
+        _write(self.summary(), path)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per cause, s of makespan."""
+        rows = []
+        for one in self.by_cause:
+            row: dict[str, Any] = {"cause": one.cause, "part": one.part}
+            for name, found in (("shared", one.shared), ("removed", one.removed), ("alone", one.alone)):
+                row |= {f"{name}_s": found and found.mean, f"{name}_low_s": found and found.low}
+                row |= {f"{name}_high_s": found and found.high}
+            rows.append(row)
+        return pa.Table.from_pylist(rows)
+
+    def __repr__(self) -> str:
+        cost = f"{len(self.causes)} causes cost {self.cost.mean:.4g} s"
+        return f"Blame({self.experiment!r}, {cost}, {len(self.seeds)} seeds)"
+
+    def _repr_html_(self) -> str:
+        return as_html_table(f"{self.experiment}: what each cause costs", self.to_arrow().to_pylist())
+
+
+def is_blame(document: object) -> bool:
+    """Whether the content of a JSON file is that of a `blame.json`."""
+    return isinstance(document, dict) and document.get("kind") == "blame"
+
+
+class Store:
+    """Keeps runs that are under way in a `blame.json`: complete as far as they go, and taken up again (`grid.Store`).
+
+    Parameters
+    ----------
+    causes : list of str
+        Of the disturbance.
+    """
+
+    def __init__(self, causes: list[str]) -> None:
+        self._causes = causes
+
+    def load(self, path: Path) -> Runs[ProgramRun]:
+        """Return the runs in a file."""
+        document = json.loads(read_bytes(path))
+        if not is_blame(document):
+            raise DescriptionError(
+                f"{path}: is no blame.json", "no-blame", "name another file, or run without --resume"
+            )
+        runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
+        text = json.dumps({"kind": "program", **runs}).encode()
+        return Runs.from_dict(json.loads(_core.read_runs(text, str(path))))
+
+    def save(self, runs: Runs[ProgramRun], path: Path) -> None:
+        """Write the runs so far, and what they say once a seed has all of its runs."""
+        found = Blame(self._causes, runs)
+        if found.seeds:
+            found.save(path)
+        else:
+            _write({**runs.summary(), "kind": "blame", "causes": self._causes}, path)
+
+
+def _write(document: Mapping[str, Any], path: str | Path) -> None:
+    part = Path(f"{path}.part")
+    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
+def _ends(found: Estimate) -> dict[str, float | None]:
+    low, high = (end if np.isfinite(end) else None for end in (found.low, found.high))
+    return {"mean": found.mean, "low": low, "high": high}
+
+
+def _warning(code: str, message: str, hint: str) -> dict[str, str]:
+    return {"code": code, "message": message, "hint": hint}

@@ -1,0 +1,93 @@
+"""The runs that blame needs: one program, one seed after the other, under one part of a disturbance after the other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from crosswind.blame.shares import coalitions
+from crosswind.disturbance import Disturbance
+from crosswind.errors import DescriptionError
+from crosswind.experiment import Experiment, ProgramPoint
+
+KEPT, ALIGNED = "causes", "aligned"
+"""What tells a variant: the causes that were left, and whether all were aligned."""
+
+
+class Variants:
+    """A grid (`crosswind.run.grid.Grid`) of the same point without some causes, for several seeds.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Of kind program, with a disturbance and no sweep.
+    seeds : int
+        How many seeds, at least 1: the experiment's own and those that follow.
+
+    Raises
+    ------
+    DescriptionError
+        When there is nothing to blame, or more than one thing.
+    """
+
+    kind = "program"
+
+    def __init__(self, experiment: Experiment, seeds: int) -> None:
+        self.name = experiment.name
+        self._point, self._whole = _the_one_point(experiment)
+        self._experiment = experiment
+        self.causes = self._whole.causes
+        if not self.causes:
+            raise DescriptionError(f"disturbance {self._whole.name!r} has no source", "blame", "add a [[source]]")
+        if seeds < 1:
+            raise DescriptionError(f"seeds is {seeds}; it must be at least 1", "argument")
+        self._seeds = seeds
+        self._variants = [self._without_others(coalition) for coalition in coalitions(len(self.causes))]
+        self._variants.append(({KEPT: self.causes, ALIGNED: True}, self._whole.aligned()))
+
+    def __len__(self) -> int:
+        """How many runs: variants times seeds."""
+        return len(self._variants) * self._seeds
+
+    def points(self) -> Iterator[ProgramPoint]:
+        """Yield every run, all variants of a seed together, so that the first seed is there early."""
+        number = 0
+        for turn in range(self._seeds):
+            description = {**self._point.description, "seed": self._point.seed + turn}
+            for params, disturbance in self._variants:
+                yield replace(
+                    self._point, number=number, params=params, description=description, disturbance=disturbance
+                )
+                number += 1
+
+    def digest(self, on: str) -> str:
+        """Return what tells these runs from any others; more seeds of the same go on in the same file."""
+        parts = {"blame": self._experiment.digest(on), "causes": self.causes}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _without_others(self, coalition: int) -> tuple[dict[str, Any], Disturbance]:
+        kept = [cause for k, cause in enumerate(self.causes) if coalition >> k & 1]
+        return {KEPT: kept, ALIGNED: False}, self._whole.keeping(kept)
+
+
+def _the_one_point(experiment: Experiment) -> tuple[ProgramPoint, Disturbance]:
+    if experiment.kind != "program":
+        message = (
+            f"experiment {experiment.name!r} is of kind {experiment.kind}; blame is of a program under a disturbance"
+        )
+        raise DescriptionError(
+            message, "blame", 'workload.kind = "program" and a disturbance: docs/guides/disturbances.md'
+        )
+    experiment = experiment.fixed({"repetitions": 1})
+    if len(experiment) != 1:
+        message = f"blame is of one point; the sweep of {experiment.name!r} makes {len(experiment)}"
+        raise DescriptionError(message, "blame", "leave one: --set PATH=VALUE for each path of the sweep")
+    point = experiment.point(0)
+    assert isinstance(point, ProgramPoint)
+    if point.disturbance is None:
+        message = f"experiment {experiment.name!r} has no disturbance: there is nothing to blame"
+        raise DescriptionError(message, "blame", 'name one: disturbance = "disturbance.toml"')
+    return point, point.disturbance

@@ -1,0 +1,123 @@
+"""What runs came to, as tables on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
+
+from crosswind.cli.console import print_table, tell
+
+if TYPE_CHECKING:
+    from crosswind.run.results import ProgramRun, Run, Runs
+
+
+def print_runs(done: Runs[Any], most: int) -> None:
+    """Print the runs of an experiment, at most so many rows."""
+    if done.kind == "program":
+        _print_programs(done, most)
+    else:
+        _print_farm(done, most)
+
+
+def _print_programs(done: Runs[ProgramRun], most: int) -> None:
+    points = done.by_point()
+    paths = list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+    bounds = list(dict.fromkeys(name for one in done for name in one.bounds))
+    columns = [(path.split(".", 1)[-1], "left") for path in paths]
+    columns += [("seeds", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
+    columns += [("from", "right"), ("to", "right"), ("of dedicated", "right"), ("stalled", "right")]
+    columns += [(name, "right") for name in bounds]
+    rows = []
+    for alike in points[:most]:
+        first, slowdowns = alike[0], [one.slowdown for one in alike]
+        whole = fmean(one.makespan_s for one in alike)
+        stalled = fmean(one.data["stalled_s"] for one in alike) / (first.data["ranks"] * whole) if whole else 0.0
+        rows.append(
+            [
+                *(_value(first.params.get(path, "")) for path in paths),
+                str(len(alike)),
+                f"{whole:.6g}",
+                f"{fmean(one.dedicated_s for one in alike):.6g}",
+                f"{fmean(slowdowns):.4g}",
+                f"{min(slowdowns):.4g}",
+                f"{max(slowdowns):.4g}",
+                f"{fmean(one.slowdown_dedicated for one in alike):.4g}",
+                f"{stalled:.1%}",
+                *(_mean_bound(alike, name) for name in bounds),
+            ]
+        )
+    programs = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs")
+    if len(points) > most:
+        print_table([("", "left")], [[f"and {len(points) - most} points more (--rows, --json)"]])
+
+
+def _mean_bound(alike: Sequence[ProgramRun], name: str) -> str:
+    found = [one.bounds[name] for one in alike if name in one.bounds]
+    return f"{fmean(found):.4g}" if found else ""
+
+
+def _value(value: Any) -> str:
+    return str(value.get("name", "inline")) if isinstance(value, dict) else str(value)
+
+
+def _print_farm(done: Runs[Run], most: int) -> None:
+    if len(done) == 1:
+        _print_one_farm(done[0], done, most)
+        return
+    paths = list(dict.fromkeys(path for one in done for path in one.params))
+    columns = [(path.split(".", 1)[-1], "left") for path in paths]
+    columns += [("seed", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
+    columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
+    rows = [
+        [
+            *(str(one.params.get(path, "")) for path in paths),
+            str(one.seed),
+            f"{one.makespan_s:.6g}",
+            f"{one.throughput_tasks_per_s:.6g}",
+            _shown(one.bound_tasks_per_s, ".6g"),
+            _shown(one.of_bound, ".1%"),
+            _shown(one.of_root_only, ".4f"),
+            str(len(one.events) or ""),
+        ]
+        for one in done[:most]
+    ]
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs")
+    if len(done) > most:
+        print_table([("", "left")], [[f"and {len(done) - most} runs more (--rows, --json)"]])
+
+
+def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
+    d = one.data
+    rows = [
+        ["makespan", f"{one.makespan_s:.6g} s for {d['tasks']} tasks"],
+        ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
+    ]
+    if one.bound_tasks_per_s:
+        rows += [["no schedule beats", f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
+    if one.of_root_only:
+        rows += [["of root alone", f"{one.of_root_only:.4f} (at best {one.bound_of_root_only:.4f})"]]
+    how = f"{d['order']}, {d['ports']} port, {d['compute']}"
+    print_table([("", "left"), ("", "right")], rows, title=f"{done.experiment}, on {done.on}: {how}")
+    nodes = sorted(one.nodes, key=lambda node: -node["tasks"])[:most] if len(one.nodes) > most else one.nodes
+    columns = [("node", "left"), ("tasks", "right"), ("busy s", "right"), ("busy", "right"), ("received MB", "right")]
+    cells = [
+        [
+            node["name"],
+            str(node["tasks"]),
+            f"{node['busy_s']:.4g}",
+            f"{node['busy_s'] / one.makespan_s:.1%}" if one.makespan_s else "",
+            f"{node['received_mb']:.6g}",
+        ]
+        for node in nodes
+    ]
+    print_table(columns, cells)
+    if len(one.nodes) > most:
+        print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
+    for event in one.events[:most]:
+        tell(f"{event['t_s']:.3f} s: {event['message']}")
+
+
+def _shown(value: float | None, form: str) -> str:
+    return format(value, form) if value is not None else ""

@@ -1,0 +1,82 @@
+"""`crosswind reproduce`: a paper's figures and claims, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, writable
+from crosswind.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.papers.scheduling_and_communication.study import Study
+
+Paper = Literal["scheduling-and-communication"]
+Form = Literal["quick", "full"]
+
+EXAMPLES = """
+Run the figures of a paper again, grade its claims, and write tables, figures and runs into one directory.
+
+scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
+(5), table 1; what the text leaves open is calibrated, and the calibration is shown. The same command goes on where it
+was stopped.
+
+Examples:
+
+    crosswind reproduce scheduling-and-communication
+
+    crosswind reproduce scheduling-and-communication --form full --out study --figures study/figures
+"""
+
+
+def reproduce(
+    paper: Annotated[Paper, typer.Argument(help="Which paper.")],
+    form: Annotated[Form, typer.Option(help="Fewer points of shorter programs, or the paper's whole grid.")] = "quick",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Directory of the study. [the paper's name]")] = None,
+    report: Annotated[Path | None, typer.Option(help="The HTML file. [report.html in --out]")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run the figures of a paper again, and grade its claims."""
+    from crosswind.papers.scheduling_and_communication.study import reproduce as run
+    from crosswind.report import report as write
+
+    directory = out or Path(paper)
+    if report:
+        writable(report, "--report", "report.html")
+    try:
+        with progress_bar() as advance:
+            found = run(directory, form, workers=workers, progress=advance)
+    except KeyboardInterrupt:
+        tell(f"{directory} holds the runs that were finished; the same command goes on with them")
+        raise
+    page = write(found, report or directory / "report.html", figures)
+    tell(f"wrote {directory / 'study.json'} and {page}")
+    if json:
+        print_json(found.summary())
+    else:
+        _print(found)
+
+
+def _print(found: Study) -> None:
+    print_table(
+        [("claim", "left"), ("verdict", "left"), ("", "left")],
+        [[claim.id, claim.verdict, claim.text] for claim in found.claims],
+        title=f"Re-examining Scheduling and Communication in Parallel Programs, {found.form} form",
+    )
+    rows = [
+        [claim.id, check.verdict, check.text, check.found]
+        for claim in found.claims
+        for check in claim.checks
+        if check.verdict != "holds"
+    ]
+    if rows:
+        print_table([("", "left")] * 4, rows, title="What does not hold, or cannot be told:")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("reproduce", help=EXAMPLES)(reproduce)

@@ -1,0 +1,90 @@
+"""The files that an experiment names, each read once: platforms, tasks, disturbances, GOAL files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from crosswind.disturbance import Disturbance
+from crosswind.errors import DescriptionError
+from crosswind.platform import Platform, read_bytes
+
+Read = TypeVar("Read")
+
+
+class Files:
+    """Reads what an experiment names, relative to its directory, and tells content from content.
+
+    Parameters
+    ----------
+    directory : path
+        Where relative paths count from.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._platforms: dict[str, Platform] = {}
+        self._disturbances: dict[str, Disturbance] = {}
+        self._contents: dict[str, bytes] = {}
+
+    def platform(self, source: str | dict[str, Any]) -> Platform:
+        """Return a platform that is given inline or by its file's path."""
+        return self._described(self._platforms, source, "platform", Platform.load, Platform.from_dict)
+
+    def disturbance(self, source: str | dict[str, Any] | None) -> Disturbance | None:
+        """Return a disturbance that is given inline or by its file's path; None for none."""
+        if source is None:
+            return None
+        return self._described(self._disturbances, source, "disturbance", Disturbance.load, Disturbance.from_dict)
+
+    def content(self, file: str | None, field: str) -> bytes | None:
+        """Return the bytes of a file that `field` names; None for none."""
+        if file is None:
+            return None
+        if file not in self._contents:
+            with self._named(field):
+                self._contents[file] = read_bytes(self.directory / file)
+        return self._contents[file]
+
+    def absolute(self, file: str) -> str:
+        """Return where a named file is."""
+        return str((self.directory / file).resolve())
+
+    def parts(self) -> dict[str, Any]:
+        """Return what tells all that was read from anything else, as JSON could hold it."""
+        parts: dict[str, Any] = {"platforms": {key: one.to_dict() for key, one in sorted(self._platforms.items())}}
+        parts["tasks"] = {f: hashlib.sha256(content).hexdigest() for f, content in sorted(self._contents.items())}
+        if self._disturbances:
+            parts["disturbances"] = {key: one.to_dict() for key, one in sorted(self._disturbances.items())}
+        return parts
+
+    def _described(
+        self,
+        known: dict[str, Read],
+        source: str | dict[str, Any],
+        field: str,
+        load: Callable[[Path], Read],
+        from_dict: Callable[[dict[str, Any]], Read],
+    ) -> Read:
+        key = source if isinstance(source, str) else json.dumps(source, sort_keys=True)
+        if key not in known:
+            if isinstance(source, str):
+                with self._named(field):
+                    known[key] = load(self.directory / source)
+            else:
+                known[key] = from_dict(source)
+        return known[key]
+
+    @contextmanager
+    def _named(self, field: str) -> Iterator[None]:
+        """Say which field named a file that is not there."""
+        try:
+            yield
+        except DescriptionError as error:
+            if error.code == "no-file" and error.hint is None:
+                error.hint = f"the experiment names it as {field}; paths count from the experiment's file"
+            raise

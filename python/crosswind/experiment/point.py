@@ -1,0 +1,71 @@
+"""One run of an experiment: what the sweep set, and everything else that the run needs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.disturbance import Disturbance
+from crosswind.platform import Platform
+
+
+@dataclass(frozen=True)
+class Point:
+    """What every kind of run has.
+
+    Attributes
+    ----------
+    number : int
+        Place in the grid, from 0.
+    params : dict
+        Dotted path -> value, in the order of the file.
+    description : dict
+        The experiment without a sweep; its `seed` is this run's.
+    """
+
+    number: int
+    params: dict[str, Any]
+    description: dict[str, Any]
+
+    @property
+    def seed(self) -> int:
+        """Seed of everything drawn at random."""
+        return int(self.description["seed"])
+
+    @property
+    def json(self) -> str:
+        """The description as JSON."""
+        return json.dumps(self.description)
+
+
+@dataclass(frozen=True)
+class FarmPoint(Point):
+    """A farm of tasks over a tree of nodes.
+
+    Attributes
+    ----------
+    platform : Platform
+        The tree of nodes, read.
+    tasks_csv : bytes or None
+        Content of the workload's `tasks_file`, read.
+    """
+
+    platform: Platform
+    tasks_csv: bytes | None
+
+
+@dataclass(frozen=True)
+class ProgramPoint(Point):
+    """A parallel program of many ranks.
+
+    Attributes
+    ----------
+    disturbance : Disturbance or None
+        What takes the processors away, read; None where nothing does.
+    goal : str or None
+        Content of the GOAL file of a program `goal`, read.
+    """
+
+    disturbance: Disturbance | None
+    goal: str | None

@@ -1,0 +1,100 @@
+"""Grades: whether a claim holds, under every reading of what the text leaves open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Verdict = Literal["holds", "does not hold", "not decidable from the text"]
+HOLDS: Verdict = "holds"
+FAILS: Verdict = "does not hold"
+OPEN: Verdict = "not decidable from the text"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One part of a claim that can be true or false of numbers.
+
+    Attributes
+    ----------
+    text : str
+        What must be true, with the band.
+    found : str
+        The numbers.
+    verdict : str
+        Holds; does not hold; or, where readings of the text disagree, not decidable from it.
+    """
+
+    text: str
+    found: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper and its checks.
+
+    Attributes
+    ----------
+    id : str
+        Such as D-1.
+    section : str
+        Where it stands.
+    text : str
+        What is claimed.
+    checks : sequence of Check
+        At least one.
+    """
+
+    id: str
+    section: str
+    text: str
+    checks: Sequence[Check]
+
+    @property
+    def verdict(self) -> Verdict:
+        """Holds when every check does; fails when one fails; open otherwise."""
+        verdicts = {check.verdict for check in self.checks}
+        return FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as JSON could hold it."""
+        checks = [{"text": c.text, "found": c.found, "verdict": c.verdict} for c in self.checks]
+        return {"id": self.id, "section": self.section, "text": self.text, "verdict": self.verdict, "checks": checks}
+
+    @classmethod
+    def from_dict(cls, entry: Mapping[str, Any]) -> Claim:
+        """Make it of what `summary` returned."""
+        checks = [Check(check["text"], check["found"], check["verdict"]) for check in entry["checks"]]
+        return cls(entry["id"], entry["section"], entry["text"], checks)
+
+
+def check(text: str, true: bool, found: str) -> Check:
+    """Return a check that no reading can change.
+
+    Examples
+    --------
+    >>> check("below 2", 1.5 < 2, "1.5").verdict
+    'holds'
+    """
+    return Check(text, found, HOLDS if true else FAILS)
+
+
+def check_readings(text: str, results: Sequence[tuple[str, bool, str]]) -> Check:
+    """Return a check over readings, each `(name, whether it holds, numbers)`.
+
+    Examples
+    --------
+    >>> check_readings("below 2", [("spread", True, "1.5"), ("drifting", False, "3")]).verdict
+    'not decidable from the text'
+    >>> check_readings("below 2", [("spread", True, "1.5"), ("drifting", True, "1.6")]).verdict
+    'holds'
+    """
+    verdicts = {true for _, true, _ in results}
+    verdict = OPEN if len(verdicts) > 1 else HOLDS if verdicts == {True} else FAILS
+    said = [
+        f"{name}: {found}{'' if len(verdicts) == 1 else ' (holds)' if true else ' (does not)'}"
+        for name, true, found in results
+    ]
+    return Check(text, "; ".join(said), verdict)

@@ -1,0 +1,119 @@
+"""The section about blame: which cause of a disturbance costs a program how much."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.blame.result import Blame
+from crosswind.blame.shares import Estimate
+from crosswind.report.figure import Figure
+from crosswind.report.figures.slowdowns import cost_bars
+from crosswind.report.measured import Card
+from crosswind.report.tables import Column, Table
+from crosswind.report.words import number, percent
+
+MOST_BARS = 16
+
+
+@dataclass(frozen=True)
+class BlamedSection:
+    """What each cause costs."""
+
+    id: str
+    title: str
+    where: str
+    headline: str
+    cards: list[Card]
+    bars: Figure
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.bars]
+
+
+def blamed_section(blame: Blame, place: int) -> BlamedSection:
+    """Prepare the section of a blame at `place` (from 1)."""
+    bare = blame.undisturbed.mean
+    causes = sorted(blame.by_cause, key=lambda one: -one.best.mean)
+    programs = ", ".join(dict.fromkeys(f"{run.data['program']} of {run.data['ranks']:,} ranks" for run in blame.runs))
+    first = causes[0]
+    whole = percent(blame.cost.mean / bare) if bare else number(blame.cost.mean)
+    part = f", {percent(first.part)} of it" if first.part is not None else ""
+    apart = blame.cost.mean - blame.aligned_cost.mean
+    saves = (
+        f" Aligned over the ranks, all would cost {percent(blame.aligned_cost.mean / bare)}."
+        if apart > 0 and bare
+        else ""
+    )
+    return BlamedSection(
+        id=f"blame-{place}",
+        title=f"Blame: {blame.experiment}",
+        where=f"{programs}; {len(blame.runs):,} runs, {len(blame.seeds)} seeds, {len(causes)} causes",
+        headline=f"The disturbance costs {whole} of the undisturbed time; {first.cause} costs most{part}.{saves}",
+        cards=[
+            Card("undisturbed", number(bare, 4), "s"),
+            Card("disturbed", number(blame.makespan.mean, 4), "s"),
+            Card("together", _of(blame.together, bare), "beyond the sum of each alone", "together-cost"),
+            Card("aligned", _of(blame.aligned_cost, bare), "of undisturbed", "aligned-cost"),
+        ],
+        bars=_bars(blame, f"blame-{place}"),
+        table=_table(blame),
+        warnings=blame.warnings,
+    )
+
+
+def _bars(blame: Blame, prefix: str) -> Figure:
+    bare = blame.undisturbed.mean or 1.0
+    causes = sorted(blame.by_cause, key=lambda one: -one.best.mean)[:MOST_BARS]
+    rows: list[dict[str, Any]] = []
+    for one in causes:
+        for way, found in (("share", one.shared), ("saved when removed", one.removed), ("cost alone", one.alone)):
+            if found is not None:
+                low, high = (end if math.isfinite(end) else found.mean for end in (found.low, found.high))
+                values = {"middle": found.mean / bare, "low": low / bare, "high": high / bare}
+                rows.append({"cause": one.cause, "way": way, **values})
+    alt = f"Bars of the cost of {len(causes)} causes with 95 % intervals."
+    return Figure(f"{prefix}-causes", "What each cause costs", alt, cost_bars(rows))
+
+
+def _table(blame: Blame) -> Table:
+    bare = blame.undisturbed.mean
+    columns = [
+        Column("cause", numeric=False),
+        Column("share", "of the cost", "blame-share"),
+        Column("costs", "s", "blame-share"),
+        Column("95 %", "s", "interval-seeds"),
+        Column("costs", "of undisturbed", "blame-share"),
+        Column("removed, saves", "s", "removed-cost"),
+        Column("95 %", "s", "interval-seeds"),
+        Column("alone, costs", "s", "alone-cost"),
+        Column("95 %", "s", "interval-seeds"),
+    ]
+    rows = [
+        [
+            one.cause,
+            percent(one.part),
+            number(one.best.mean),
+            _ends(one.best),
+            _of(one.best, bare),
+            number(one.removed.mean),
+            _ends(one.removed),
+            number(one.alone.mean),
+            _ends(one.alone),
+        ]
+        for one in sorted(blame.by_cause, key=lambda one: -one.best.mean)
+    ]
+    return Table("What each cause costs", columns, rows)
+
+
+def _ends(found: Estimate) -> str:
+    return f"{number(found.low)} .. {number(found.high)}" if math.isfinite(found.high) else "–"
+
+
+def _of(found: Estimate, whole_s: float) -> str:
+    return percent(found.mean / whole_s) if whole_s else "–"

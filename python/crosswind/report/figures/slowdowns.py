@@ -1,0 +1,140 @@
+"""Slowdowns of parallel programs: against what was varied, and simulated beside closed forms beside real."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from crosswind.report.figures.categories import coloured, line
+from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
+
+HEIGHT = 260
+ROW_PX = 30.0
+SERIES_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, VIOLET, GREY)
+WHICH = {"simulated": (BLUE, "circle"), "run": (ORANGE, "diamond"), "injected": (PINK, "square")}
+FORM = ",.4~g"
+
+
+def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False) -> alt.LayerChart:
+    """Draw the slowdown of each series against a value at equal steps.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `value`, `series` (words), `middle`, `low`, `high` (slowdowns over the seeds).
+    x : str
+        What is varied, with its unit.
+    log : bool
+        Whether slowdowns stand on a logarithmic scale.
+
+    Returns
+    -------
+    altair.LayerChart
+    """
+    columns = ("value", "series", "middle", "low", "high")
+    data = records({name: [row[name] for row in rows] for name in columns})
+    tooltip = [
+        alt.Tooltip("value:N", title=x),
+        alt.Tooltip("series:N", title=" "),
+        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
+        alt.Tooltip("low:Q", title="from", format=FORM),
+        alt.Tooltip("high:Q", title="to", format=FORM),
+    ]
+    names = list(dict.fromkeys(str(row["series"]) for row in rows))
+    base = alt.Chart(data).encode(
+        color=coloured("series", names, SERIES_COLOURS),
+        x=alt.X("value:N", title=x, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
+    )
+    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
+    y = alt.Y("middle:Q", title="slowdown", scale=scale)
+    spans = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
+    return layered(line(base).encode(y="middle:Q"), spans, dots, height=HEIGHT)
+
+
+def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+    """Draw each point's slowdown, simulated and real, beside the closed forms.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `name` (the point), `which` (simulated, run, injected, or a closed form's name), `is_bound`, `middle`, `low`,
+        `high`.
+
+    Returns
+    -------
+    altair.LayerChart
+        Dots with bars over the seeds; ticks are closed forms.
+    """
+    columns = ("name", "which", "middle", "low", "high")
+    tooltip = [
+        alt.Tooltip("name:N", title="point"),
+        alt.Tooltip("which:N", title=" "),
+        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
+        alt.Tooltip("low:Q", title="from", format=FORM),
+        alt.Tooltip("high:Q", title="to", format=FORM),
+    ]
+    found = [row for row in rows if not row["is_bound"]]
+    forms = [row for row in rows if row["is_bound"]]
+    order = list(dict.fromkeys(str(row["name"]) for row in rows))
+    words = list(dict.fromkeys(str(row["which"]) for row in found))
+
+    def base(ours: Sequence[Mapping[str, Any]]) -> alt.Chart:
+        chart: alt.Chart = alt.Chart(records({name: [row[name] for row in ours] for name in columns})).encode(
+            y=alt.Y("name:N", title=None, sort=order, axis=alt.Axis(labelLimit=190, domain=False, ticks=False)),
+            tooltip=tooltip,
+        )
+        return chart
+
+    axis = alt.Axis(grid=True)
+    x = alt.X("middle:Q", title="slowdown (tick: closed form)", scale=alt.Scale(zero=False, nice=True), axis=axis)
+    colour = coloured("which", words, [WHICH.get(word, (GREEN, ""))[0] for word in words])
+    shape = alt.Shape(
+        "which:N",
+        legend=None,
+        scale=alt.Scale(domain=words, range=[WHICH.get(word, ("", "circle"))[1] for word in words]),
+    )
+    spans = base(found).mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", color=colour)
+    dots = base(found).mark_point(filled=True, size=70, opacity=1).encode(x=x, color=colour, shape=shape)
+    ticks = base(forms).mark_tick(color=GREY, thickness=3, orient="vertical", bandSize=20).encode(x=x)
+    return layered(*([ticks] if forms else []), spans, dots, height=ROW_PX * len(order))
+
+
+def cost_bars(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
+    """Draw what each cause costs, in parts of the undisturbed makespan, with 95 % intervals.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `cause`, `way` (shared, removed, alone), `middle`, `low`, `high`.
+
+    Returns
+    -------
+    altair.LayerChart
+        Causes as rows, the ways of asking side by side.
+    """
+    columns = ("cause", "way", "middle", "low", "high")
+    data = records({name: [row[name] for row in rows] for name in columns})
+    order = list(dict.fromkeys(str(row["cause"]) for row in rows))
+    ways = list(dict.fromkeys(str(row["way"]) for row in rows))
+    tooltip = [
+        alt.Tooltip("cause:N"),
+        alt.Tooltip("way:N", title=" "),
+        alt.Tooltip("middle:Q", title="of undisturbed", format=".3%"),
+        alt.Tooltip("low:Q", title="from", format=".3%"),
+        alt.Tooltip("high:Q", title="to", format=".3%"),
+    ]
+    base = alt.Chart(data).encode(
+        y=alt.Y("cause:N", title=None, sort=order, axis=alt.Axis(labelLimit=150, domain=False, ticks=False)),
+        yOffset=alt.YOffset("way:N", sort=ways),
+        color=coloured("way", ways, (BLUE, ORANGE, GREY)),
+    )
+    axis = alt.Axis(format="~%", grid=True)
+    bars = base.mark_bar(height=9, cornerRadiusEnd=2).encode(
+        x=alt.X("middle:Q", title="cost, of the undisturbed makespan", axis=axis), tooltip=tooltip
+    )
+    spans = base.mark_rule(strokeWidth=1.5, color=GREY).encode(x="low:Q", x2="high:Q", tooltip=tooltip)
+    spans = spans.encode(color=alt.value("#59626b"))
+    return layered(bars, spans, height=max(16.0 * len(ways) + 8.0, 34.0) * len(order))

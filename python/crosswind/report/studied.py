@@ -1,0 +1,241 @@
+"""The section about a paper run again: its claims, graded; its figures; what was calibrated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
+from crosswind.papers.scheduling_and_communication.study import Study
+from crosswind.report.figure import Figure, identifier
+from crosswind.report.figures.slowdowns import slowdown_curves
+from crosswind.report.measured import Card
+from crosswind.report.tables import Column, Table
+from crosswind.report.words import number, percent, plain
+
+MOST_ROWS = 400
+Entry = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StudiedSection:
+    """A paper run again."""
+
+    id: str
+    title: str
+    where: str
+    headline: str
+    cards: list[Card]
+    claims: list[Table]
+    parts: list[tuple[str, list[Figure], Table]]
+    calibration: Table
+    daemons: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [figure for _, figures, _ in self.parts for figure in figures]
+
+
+def studied_section(study: Study, place: int) -> StudiedSection:
+    """Prepare the section of a study at `place` (from 1)."""
+    id_ = f"study-{place}"
+    by_verdict = {word: [c.id for c in study.claims if c.verdict == word] for word in _VERDICTS}
+    said = [f"{len(ids)} {_VERDICTS[word]} ({', '.join(ids)})" for word, ids in by_verdict.items() if ids]
+    count = sum(len(figure["rows"]) for figure in study.figures.values())
+    return StudiedSection(
+        id=id_,
+        title="Re-examining Scheduling and Communication in Parallel Programs",
+        where=f"{study.form} form; {count:,} points",
+        headline=f"Of {len(study.claims)} claims {'; '.join(said)}.",
+        cards=[
+            Card(f"best window of {program.upper()}", str(window), "packets", "window")
+            for program, window in study.best_windows.items()
+        ],
+        claims=[_claims(study), _checks(study)],
+        parts=[
+            (_heading(name), draw(name, figure["rows"], id_), _rows(name, figure["rows"]))
+            for name, figure, draw in _drawn(study)
+        ],
+        calibration=Table(
+            "What the text leaves open, and what stands in its place",
+            [Column("what", numeric=False), Column("value", numeric=False), Column("whence", numeric=False)],
+            [list(row) for row in study.calibration],
+        ),
+        daemons=_daemons(study),
+        warnings=[],
+    )
+
+
+_VERDICTS = {"holds": "hold", "does not hold": "do not hold", "not decidable from the text": "cannot be decided"}
+HEADINGS = {
+    "figure-1": "Figure 1: the window, dedicated",
+    "section-4": "Section 4: the window, coscheduled",
+    "figure-2": "Figure 2: locally scheduled",
+    "figure-3": "Figure 3: coscheduling skew",
+    "figure-4": "Figure 4: daemons",
+    "figure-5": "Figure 5: one non-idle processor",
+}
+Draw = Callable[[str, Sequence[Entry], str], list[Figure]]
+
+
+def _heading(name: str) -> str:
+    return HEADINGS.get(name, name)
+
+
+def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
+    draw: dict[str, Draw] = {
+        "figure-1": lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
+        "section-4": lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
+        "figure-2": lambda name, rows, prefix: _curves(
+            name, rows, prefix, "window", "window, packets", ("quantum_s", "phases", "credit")
+        ),
+        "figure-3": lambda name, rows, prefix: _curves(
+            name, _narrow(study, rows), prefix, "skew_s", "skew, s", ("quantum_s",)
+        ),
+        "figure-4": lambda name, rows, prefix: _curves(
+            name, _narrow(study, rows), prefix, "interval_s", "interval, s", ("duration_s", "polls")
+        ),
+        "figure-5": lambda name, rows, prefix: (
+            _curves(name, _narrow(study, rows), prefix, "share", "share of the parallel program", ("polls",))
+            + _curves(
+                f"{name}-large", _large(study, rows), prefix, "share", "share of the parallel program", ("polls",)
+            )
+        ),
+    }
+    return [(name, study.figures[name], draw[name]) for name in draw if name in study.figures]
+
+
+def _narrow(study: Study, rows: Sequence[Entry]) -> list[Entry]:
+    return [row for row in rows if row["window"] == study.best_windows[row["program"]]]
+
+
+def _large(study: Study, rows: Sequence[Entry]) -> list[Entry]:
+    most = max(row["window"] for row in rows)
+    return [row for row in rows if row["window"] == most]
+
+
+def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, apart: Sequence[str]) -> list[Figure]:
+    """Draw one figure for each combination of what stands apart: programs are the series."""
+    groups: dict[str, list[Entry]] = {}
+    for row in rows:
+        groups.setdefault(", ".join(_said(key, row[key]) for key in apart), []).append(row)
+    figures = []
+    for group, ours in groups.items():
+        points = [
+            {
+                "value": plain(float(row[x])),
+                "series": str(row["program"]).upper(),
+                "middle": row["slowdown"],
+                "low": row["slowdown_low"],
+                "high": row["slowdown_high"],
+            }
+            for row in sorted(ours, key=lambda row: row[x])
+        ]
+        wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
+        large = ", large windows" if name.endswith("-large") else ""
+        heading = _heading(name.removesuffix("-large"))
+        figures.append(
+            Figure(
+                identifier(prefix, name, group),
+                f"{heading}{f': {group}' if group else ''}{large}",
+                f"Slowdowns of five programs over {len({p['value'] for p in points})} values of {title}.",
+                slowdown_curves(points, title, log=wide),
+            )
+        )
+    return figures
+
+
+def _said(key: str, value: Any) -> str:
+    match key:
+        case "quantum_s":
+            return f"quantum {plain(1000 * value)} ms"
+        case "duration_s":
+            return f"{plain(1000 * value)} ms"
+        case "polls":
+            return "polling" if value else "not polling"
+        case "credit":
+            return f"credit back when {value}"
+    return f"{key} {value}"
+
+
+def _claims(study: Study) -> Table:
+    columns = [
+        Column("claim", numeric=False),
+        Column("verdict", numeric=False, term="verdict"),
+        Column("what is claimed", numeric=False),
+        Column("section", numeric=False),
+    ]
+    rows = [[claim.id, claim.verdict, claim.text, claim.section] for claim in study.claims]
+    return Table("The claims", columns, rows)
+
+
+def _checks(study: Study) -> Table:
+    columns = [
+        Column("claim", numeric=False),
+        Column("verdict", numeric=False, term="verdict"),
+        Column("what must be true", numeric=False),
+        Column("found", numeric=False),
+    ]
+    rows = [[claim.id, check.verdict, check.text, check.found] for claim in study.claims for check in claim.checks]
+    return Table("What each claim was asked", columns, rows)
+
+
+def _rows(name: str, rows: Sequence[Entry]) -> Table:
+    known = {"program", "makespan_s", "slowdown", "slowdown_low", "slowdown_high", "stalled", "bounds"}
+    varied = [key for key in rows[0] if key not in known]
+    bounds = list(dict.fromkeys(bound for row in rows for bound in row["bounds"]))
+    columns = [
+        Column("program", numeric=False),
+        *(Column(key.removesuffix("_s").replace("_", " "), "s" if key.endswith("_s") else "") for key in varied),
+        Column("makespan", "s"),
+        Column("slowdown", "", "slowdown"),
+        Column("over the seeds"),
+        Column("waiting for credits", "of the time", "window"),
+        *(Column(bound, "closed form", "closed-form") for bound in bounds),
+    ]
+    table = [
+        [
+            str(row["program"]).upper(),
+            *(_cell(row.get(key)) for key in varied),
+            number(row["makespan_s"], 4),
+            number(row["slowdown"], 4),
+            f"{number(row['slowdown_low'], 4)} .. {number(row['slowdown_high'], 4)}",
+            percent(row["stalled"]),
+            *(number(row["bounds"].get(bound), 4) for bound in bounds),
+        ]
+        for row in rows[:MOST_ROWS]
+    ]
+    note = (
+        f"The first {len(table)} of {len(rows)} points are shown; {name}.json has all."
+        if len(rows) > len(table)
+        else ""
+    )
+    return Table(f"{_heading(name)}, in numbers", columns, table, note)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return plain(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _daemons(study: Study) -> Table:
+    columns = [
+        Column("daemon", numeric=False),
+        Column("run time", "ms"),
+        Column("interval", "s"),
+        Column("of the processor"),
+    ]
+    found = [Daemon(**entry) for entry in study.daemons]
+    rows = []
+    for one in found:
+        spread = f"{plain(one.run_least_ms)} to {plain(one.run_most_ms)}"
+        run = plain(one.run_ms) if one.run_least_ms == one.run_most_ms else spread
+        rows.append([one.daemon, run, plain(one.interval_s), f"{100 * one.run_ms / 1000 / one.interval_s:.4f} %"])
+    if found:
+        all_ = together(found)
+        rows.append(["all together", number(all_.run_ms), number(all_.interval_s), f"{100 * all_.part:.4f} %"])
+    return Table("Table 1: daemons of a DECstation 5000", columns, rows)

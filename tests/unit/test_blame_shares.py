@@ -1,0 +1,86 @@
+"""Sharing out a cost: the laws of Shapley's value, and intervals over seeds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from crosswind.blame.shares import alone, coalitions, estimate, removed, shapley
+
+costs_of = st.integers(1, 5).flatmap(
+    lambda n: st.tuples(
+        st.just(n),
+        hnp.arrays(np.float64, (1 << n, 3), elements=st.floats(0, 1e6, allow_nan=False)),
+    )
+)
+
+
+def by_coalition(table):
+    return dict(enumerate(table))
+
+
+@given(costs_of)
+def test_the_shares_sum_to_what_all_causes_cost_together(case):
+    n, table = case
+    costs = by_coalition(table)
+    total = sum(shapley(costs, k, n) for k in range(n))
+    assert total == pytest.approx(table[-1] - table[0], abs=1e-6)
+
+
+@given(costs_of)
+def test_a_cause_that_never_adds_anything_gets_nothing(case):
+    n, table = case
+    costs = {coalition: table[coalition & ~1] for coalition in range(1 << n)}
+    assert shapley(costs, 0, n) == pytest.approx(np.zeros(3), abs=1e-6)
+    assert removed(costs, 0, n) == pytest.approx(np.zeros(3))
+
+
+@given(st.lists(st.floats(0, 1e3), min_size=1, max_size=5))
+def test_causes_that_add_up_get_what_they_cost_alone_and_what_their_removal_saves(prices):
+    n = len(prices)
+    costs = {
+        coalition: np.array([7.0 + sum(p for k, p in enumerate(prices) if coalition >> k & 1)])
+        for coalition in range(1 << n)
+    }
+    for k, price in enumerate(prices):
+        for way in (shapley(costs, k, n), alone(costs, k), removed(costs, k, n)):
+            assert way == pytest.approx([price], abs=1e-6)
+
+
+@given(costs_of)
+def test_causes_in_another_order_get_the_same_shares(case):
+    n, table = case
+    turned = np.empty_like(table)
+    for coalition in range(1 << n):
+        other = sum(1 << (n - 1 - k) for k in range(n) if coalition >> k & 1)
+        turned[other] = table[coalition]
+    for k in range(n):
+        ours, theirs = shapley(by_coalition(table), k, n), shapley(by_coalition(turned), n - 1 - k, n)
+        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-6)
+
+
+@pytest.mark.parametrize("causes", [1, 2, 6, 7, 12])
+def test_the_coalitions_to_run_hold_what_removal_and_alone_need(causes):
+    runs = set(coalitions(causes))
+    everybody = (1 << causes) - 1
+    assert {0, everybody} <= runs
+    assert all({1 << k, everybody ^ (1 << k)} <= runs for k in range(causes))
+    assert len(runs) == (1 << causes if causes <= 6 else 2 * causes + 2)
+
+
+def test_the_interval_holds_the_true_mean_as_often_as_it_says():
+    rng = np.random.default_rng(1)
+    inside = 0
+    for _ in range(2000):
+        found = estimate(rng.normal(3.0, 1.0, 5))
+        inside += found.low <= 3.0 <= found.high
+    assert 0.93 < inside / 2000 < 0.97
+
+
+def test_one_seed_gives_no_interval():
+    found = estimate(np.array([2.0]))
+    assert (found.low, found.high) == (-np.inf, np.inf)
+    assert not found.is_told_from_zero
+    with pytest.raises(ValueError, match="needs a value"):
+        estimate(np.array([]))
