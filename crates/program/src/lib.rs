@@ -8,10 +8,12 @@
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
 //! | the programs of scheduling-and-communication | [`cholesky`], [`column`], [`connect`], [`em3d`], [`sample`] |
+//! | halo exchange and allreduce? | [`bsp`] |
 //! | how do I run one without time, in any order? | [`plain`] |
 //! | where do random data come from? | [`random`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod bsp;
 pub mod cholesky;
 pub mod column;
 pub mod connect;
@@ -23,6 +25,7 @@ pub mod rank;
 pub mod sample;
 mod sorting;
 
+pub use bsp::Bsp;
 pub use cholesky::Cholesky;
 pub use column::Column;
 pub use connect::Connect;

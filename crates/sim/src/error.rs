@@ -37,6 +37,66 @@ pub enum SimError {
         /// Why not.
         why: &'static str,
     },
+    /// A parallel program's network that is none.
+    #[error("network.{field} is {value}; it must be {permitted}")]
+    Network {
+        /// Which field.
+        field: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it may be.
+        permitted: &'static str,
+    },
+    /// A program of nobody.
+    #[error("the program has 0 ranks; it must have at least 1")]
+    NoRanks,
+    /// A disturbance for another number of ranks.
+    #[error("the program has {ranks} ranks, but the disturbance is that of {timelines}")]
+    Timelines {
+        /// Of the program.
+        ranks: u32,
+        /// Of the disturbance.
+        timelines: u32,
+    },
+    /// A packet would be sent again before anybody could know that it must.
+    #[error("policy.resend_s is {} s; it must be at least a round trip, {} s", *.resend_ns as f64 * 1e-9, *.round_trip_ns as f64 * 1e-9)]
+    Resend {
+        /// Nanoseconds.
+        resend_ns: u64,
+        /// Nanoseconds.
+        round_trip_ns: u64,
+    },
+    /// An operation names a rank that does not exist.
+    #[error("rank {rank} names rank {named}; it must be 0 to {}", .ranks - 1)]
+    NoSuchRank {
+        /// Whose operation.
+        rank: u32,
+        /// Whom it names.
+        named: u32,
+        /// How many there are.
+        ranks: u32,
+    },
+    /// A send to oneself.
+    #[error("rank {rank} sends to itself; a send must go to another rank")]
+    SendToItself {
+        /// Who.
+        rank: u32,
+    },
+    /// Nothing can happen any more, and ranks are not at their end.
+    #[error("deadlock: after {time_s} s nothing more can happen, and {waiting} of {ranks} ranks wait. {named}")]
+    Deadlock {
+        /// How many wait.
+        waiting: usize,
+        /// How many there are.
+        ranks: usize,
+        /// When the last thing happened.
+        time_s: f64,
+        /// Some of them, and what they wait for.
+        named: String,
+    },
+    /// Not the input's fault.
+    #[error("the simulator is wrong: {0}")]
+    Broken(&'static str),
     /// The run would last longer than time can be counted.
     #[error("the run lasts longer than 292 years: rates are too low for the tasks' sizes and works")]
     Endless,

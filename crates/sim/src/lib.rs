@@ -9,6 +9,7 @@
 //! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
 //! | who does what when? | `farm`, `transfers`, `results`, `faults` |
+//! | the same for the ranks of a parallel program | [`program`] |
 //! | what came of it? | `outcome`, `trace` |
 //!
 //! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
@@ -22,6 +23,7 @@ mod faults;
 mod outcome;
 mod port;
 mod processor;
+pub mod program;
 mod results;
 mod shared;
 mod time;

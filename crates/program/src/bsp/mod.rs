@@ -1,0 +1,159 @@
+//! BSP: computing, a halo exchange with the neighbours on a torus, an allreduce; over and over.
+//!
+//! The program that most codes look like from outside. Real data move: each rank has a value; it becomes a mixture of its own, its neighbours'
+//! and the sum over all ranks, in integers, so that one lost, doubled or misplaced message makes all later values wrong.
+//!
+//! | question | module |
+//! |---|---|
+//! | who is whose neighbour? | `grid` |
+//! | how do all ranks come by the sum? | [`allreduce`] |
+//! | what does a rank do when? | `rank` |
+
+pub mod allreduce;
+mod grid;
+mod rank;
+
+pub use allreduce::{Algorithm, Allreduce};
+pub use grid::Grid;
+pub use rank::BspRank;
+
+use crate::rank::Program;
+
+/// A BSP program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bsp {
+    /// How many ranks, at least 1.
+    pub ranks: u32,
+    /// Dimensions of the torus, 1 to 3.
+    pub dimensions: u32,
+    /// How often.
+    pub iterations: u32,
+    /// Computing in each iteration, ns.
+    pub work_ns: u64,
+    /// Bytes to each neighbour; 0: no halo exchange.
+    pub halo_bytes: u32,
+    /// Bytes of the vector that is summed up; 0: no allreduce.
+    pub allreduce_bytes: u32,
+    /// How it is summed up.
+    pub algorithm: Algorithm,
+    /// A barrier at the end of each iteration.
+    pub barrier: bool,
+}
+
+impl Default for Bsp {
+    fn default() -> Self {
+        Self {
+            ranks: 64,
+            dimensions: 3,
+            iterations: 100,
+            work_ns: 1_000_000,
+            halo_bytes: 1024,
+            allreduce_bytes: 8,
+            algorithm: Algorithm::RecursiveDoubling,
+            barrier: false,
+        }
+    }
+}
+
+impl Bsp {
+    /// Words of the vector that is summed up.
+    #[must_use]
+    pub const fn words(&self) -> usize {
+        self.allreduce_bytes.div_ceil(8) as usize
+    }
+
+    /// A rank's value at the start.
+    fn first(rank: u32) -> u64 {
+        mixed(u64::from(rank) + 1)
+    }
+
+    /// The value after an iteration: from the own one, the neighbours' (in the order of directions), the sum over all ranks.
+    fn with_halo(value: u64, halo: &[u64]) -> u64 {
+        halo.iter().fold(value, |value, &other| mixed(value ^ other.rotate_left(17)))
+    }
+
+    /// What a rank gives to the sum.
+    fn given(&self, value: u64) -> Vec<u64> {
+        (0..self.words() as u64).map(|at| value.wrapping_mul(2 * at + 1)).collect()
+    }
+
+    /// The value with the sum.
+    fn with_sum(value: u64, sum: &[u64]) -> u64 {
+        sum.iter().fold(value, |value, &word| mixed(value.wrapping_add(word)))
+    }
+
+    /// All ranks' values at the end, computed one after the other.
+    #[must_use]
+    pub fn expected(&self) -> Vec<u64> {
+        let grid = Grid::new(self.ranks, self.dimensions);
+        let mut values: Vec<u64> = (0..self.ranks).map(Self::first).collect();
+        for _ in 0..self.iterations {
+            if self.halo_bytes > 0 {
+                values = (0..self.ranks)
+                    .map(|rank| {
+                        let halo: Vec<u64> =
+                            (0..grid.neighbours()).map(|d| values[grid.neighbour(rank, d) as usize]).collect();
+                        Self::with_halo(values[rank as usize], &halo)
+                    })
+                    .collect();
+            }
+            if self.allreduce_bytes > 0 {
+                let mut sum = vec![0u64; self.words()];
+                for &value in &values {
+                    for (sum, word) in sum.iter_mut().zip(self.given(value)) {
+                        *sum = sum.wrapping_add(word);
+                    }
+                }
+                values.iter_mut().for_each(|value| *value = Self::with_sum(*value, &sum));
+            }
+        }
+        values
+    }
+
+    /// Messages that each iteration sends over the network, all ranks together.
+    #[must_use]
+    pub fn messages_per_iteration(&self) -> u64 {
+        let grid = Grid::new(self.ranks, self.dimensions);
+        let halo = if self.halo_bytes > 0 {
+            (0..grid.neighbours()).filter(|&d| grid.sides[(d / 2) as usize] > 1).count() as u64 * u64::from(self.ranks)
+        } else {
+            0
+        };
+        let power = u64::from(self.ranks.ilog2());
+        let beyond = u64::from(self.ranks) - (1 << power);
+        let sum = match self.algorithm {
+            _ if self.allreduce_bytes == 0 => 0,
+            Algorithm::RecursiveDoubling => power * (1 << power) + 2 * beyond,
+            Algorithm::Ring => 2 * (u64::from(self.ranks) - 1) * u64::from(self.ranks),
+        };
+        halo + sum
+    }
+}
+
+/// A mixing of bits without fixed points that matter (the finaliser of splitmix64).
+const fn mixed(value: u64) -> u64 {
+    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+impl Program for Bsp {
+    type Rank = BspRank;
+
+    fn ranks(&self) -> u32 {
+        self.ranks
+    }
+
+    fn rank(&self, rank: u32) -> BspRank {
+        BspRank::new(self, rank)
+    }
+
+    fn check(&self, ranks: &[BspRank]) -> Result<(), String> {
+        for (rank, (expected, node)) in self.expected().iter().zip(ranks).enumerate() {
+            if node.value() != *expected {
+                return Err(format!("rank {rank} ends with {:016x}; it should be {expected:016x}", node.value()));
+            }
+        }
+        Ok(())
+    }
+}

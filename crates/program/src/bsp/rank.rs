@@ -1,0 +1,199 @@
+//! A rank of the BSP program.
+//!
+//! Everything is sent as stores. A store that belongs to a later round may come first; it is kept, and the rank waits for
+//! one store after the other until the one that it needs is there.
+
+use super::allreduce::{Action, Allreduce, pack};
+use super::{Bsp, Grid};
+use crate::op::{Body, Kind, Op};
+use crate::rank::{Rank, Reply};
+
+/// Most directions.
+const DIRECTIONS: usize = 6;
+
+/// Where it is within an iteration.
+enum Phase {
+    /// Computes next.
+    Work,
+    /// Sends to the neighbour in this direction next.
+    Halo(u32),
+    /// Waits for its neighbours' values.
+    Neighbours,
+    /// Takes part in the sum.
+    Sum(Box<Allreduce>),
+    /// Waits for all.
+    Barrier,
+    /// At the end of the iteration.
+    Over,
+}
+
+/// One rank.
+pub struct BspRank {
+    bsp: Bsp,
+    grid: Grid,
+    me: u32,
+    iteration: u32,
+    phase: Phase,
+    value: u64,
+    /// The neighbours' values of this iteration and the next, by parity: nobody is further ahead.
+    halo: [[u64; DIRECTIONS]; 2],
+    /// Which of those are here, a bit for each.
+    here: [u8; 2],
+    /// What came for the sum, and of which iteration and round.
+    early: Vec<(u64, Body)>,
+    /// Bytes of stores that came and were not waited for, and those that the last wait took off.
+    unclaimed: u64,
+    claimed: u64,
+}
+
+/// What a store is about: iteration, round or direction, and whether it belongs to the sum.
+const fn tag(iteration: u32, round: u32, sum: bool) -> u64 {
+    (iteration as u64) << 32 | (round as u64) << 1 | sum as u64
+}
+
+impl BspRank {
+    pub(super) fn new(bsp: &Bsp, me: u32) -> Self {
+        Self {
+            bsp: bsp.clone(),
+            grid: Grid::new(bsp.ranks, bsp.dimensions),
+            me,
+            iteration: 0,
+            phase: Phase::Work,
+            value: Bsp::first(me),
+            halo: [[0; DIRECTIONS]; 2],
+            here: [0; 2],
+            early: Vec::new(),
+            unclaimed: 0,
+            claimed: 0,
+        }
+    }
+
+    /// Its value.
+    #[must_use]
+    pub const fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// Bytes of a store of so many words of the vector.
+    fn bytes(&self, words: usize) -> u32 {
+        if words == self.bsp.words() { self.bsp.allreduce_bytes } else { (words as u32 * 8).max(1) }
+    }
+
+    /// Waits for one more store than have come.
+    fn wait(&mut self) -> Op {
+        self.claimed = self.unclaimed + 1;
+        Op::WaitStored { bytes: self.claimed }
+    }
+
+    fn begin_sum(&self) -> Phase {
+        if self.bsp.allreduce_bytes == 0 {
+            return Phase::Barrier;
+        }
+        let given = self.bsp.given(self.value);
+        Phase::Sum(Box::new(Allreduce::new(self.bsp.algorithm, self.bsp.ranks, self.me, given)))
+    }
+
+    fn send_halo(&self, direction: u32) -> Op {
+        // It comes from the opposite direction.
+        let body = Body::Pair([tag(self.iteration, direction ^ 1, false), self.value]);
+        let to = self.grid.neighbour(self.me, direction);
+        Op::Message { to, kind: Kind::Store, bytes: self.bsp.halo_bytes, body }
+    }
+
+    /// The store of a round, if it has come.
+    fn take_early(&mut self, round: u32) -> Option<Body> {
+        let wanted = tag(self.iteration, round, true);
+        let at = self.early.iter().position(|(tag, _)| *tag == wanted)?;
+        Some(self.early.swap_remove(at).1)
+    }
+}
+
+impl Rank for BspRank {
+    fn next(&mut self) -> Op {
+        self.unclaimed -= std::mem::take(&mut self.claimed);
+        loop {
+            match &mut self.phase {
+                Phase::Work => {
+                    if self.iteration == self.bsp.iterations {
+                        return Op::Done;
+                    }
+                    self.phase = if self.bsp.halo_bytes > 0 { Phase::Halo(0) } else { self.begin_sum() };
+                    if self.bsp.work_ns > 0 {
+                        return Op::Compute { ns: self.bsp.work_ns };
+                    }
+                }
+                Phase::Halo(direction) => {
+                    let direction = *direction;
+                    let more = direction + 1 < self.grid.neighbours();
+                    let op = self.send_halo(direction);
+                    self.phase = if more { Phase::Halo(direction + 1) } else { Phase::Neighbours };
+                    return op;
+                }
+                Phase::Neighbours => {
+                    let (parity, count) = ((self.iteration % 2) as usize, self.grid.neighbours());
+                    if self.here[parity].count_ones() < count {
+                        return self.wait();
+                    }
+                    self.here[parity] = 0;
+                    self.value = Bsp::with_halo(self.value, &self.halo[parity][..count as usize]);
+                    self.phase = self.begin_sum();
+                }
+                Phase::Sum(sum) => match sum.next() {
+                    Action::Send { to, round, part } => {
+                        let words = part.len();
+                        let body = pack(tag(self.iteration, round, true), &sum.words()[part]);
+                        sum.sent();
+                        let bytes = self.bytes(words);
+                        return Op::Message { to, kind: Kind::Store, bytes, body };
+                    }
+                    Action::Wait { round } => {
+                        let Some(body) = self.take_early(round) else { return self.wait() };
+                        if let Phase::Sum(sum) = &mut self.phase {
+                            match &body {
+                                Body::Empty => {}
+                                Body::Pair([_, word]) => sum.received(std::slice::from_ref(word)),
+                                Body::Words(words) => sum.received(&words[1..]),
+                            }
+                        }
+                    }
+                    Action::Done => {
+                        self.value = Bsp::with_sum(self.value, sum.words());
+                        self.phase = Phase::Barrier;
+                    }
+                },
+                Phase::Barrier => {
+                    self.phase = Phase::Over;
+                    if self.bsp.barrier {
+                        return Op::Barrier;
+                    }
+                }
+                Phase::Over => {
+                    self.iteration += 1;
+                    self.phase = Phase::Work;
+                }
+            }
+        }
+    }
+
+    fn handle(&mut self, _from: u32, _kind: Kind, body: Body) -> Reply {
+        let tag = match &body {
+            Body::Pair([tag, _]) => *tag,
+            Body::Words(words) => words.first().copied().unwrap_or_default(),
+            Body::Empty => 0,
+        };
+        if tag & 1 == 1 {
+            let words = match &body {
+                Body::Words(words) => words.len() - 1,
+                _ => 1,
+            };
+            self.unclaimed += u64::from(self.bytes(words));
+            self.early.push((tag, body));
+        } else if let Body::Pair([_, value]) = body {
+            let (parity, direction) = ((tag >> 32 & 1) as usize, (tag >> 1 & 7) as usize);
+            self.halo[parity][direction] = value;
+            self.here[parity] |= 1 << direction;
+            self.unclaimed += u64::from(self.bsp.halo_bytes);
+        }
+        Reply::default()
+    }
+}

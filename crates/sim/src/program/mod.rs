@@ -1,0 +1,199 @@
+//! Parallel programs in virtual time: ranks on disturbed processors, a network, windows of flow control.
+//!
+//! A rank's processor does one thing at a time, and all that it does takes as long as its
+//! [`Timeline`](crosswind_schema::disturbance::Timeline) says. What arrives waits until the rank polls: before each
+//! operation but computing, and while it waits. It decides nothing about credits (`crosswind_policy::window` does), draws
+//! nothing (the schema crate does) and knows no program (`crosswind-program` does).
+//!
+//! # How
+//!
+//! What a rank does at `t` reaches no other before `t` + latency + overhead. So time is cut into windows of that length (a
+//! power of 2 at most): within one, every rank can be advanced by itself, in any order, for all that arrives in the
+//! window was sent before it began. Packets are handled in the order of arrival, source and number, so the order in which
+//! ranks were advanced leaves no trace. A rank that computes beyond the window's end, or waits, is put into the calendar
+//! for the window in which it can go on; windows in which nobody can are skipped.
+//!
+//! | question | file |
+//! |---|---|
+//! | what does a message cost? | `network` |
+//! | what does a rank do next? | `node` |
+//! | what is on its way to it, and when is that here? | `inbox` |
+//! | who is looked at next? | `calendar` |
+//! | what if packets arrive while it is away? | `watch` |
+//! | are all at the barrier? | `meeting` |
+//! | which send belongs to which receive? | `matching` |
+
+mod calendar;
+mod inbox;
+mod matching;
+mod meeting;
+mod network;
+mod node;
+mod outcome;
+mod watch;
+mod wires;
+
+use crosswind_policy::window::{Away, Credits, WindowSettings};
+use crosswind_program::Program;
+use crosswind_schema::disturbance::{NEVER, Timelines};
+
+use self::calendar::Calendar;
+use self::inbox::{Inbox, NEVER_VISITED};
+use self::meeting::Meeting;
+use self::node::{Node, State};
+use self::watch::Watch;
+use self::wires::Wires;
+use crate::error::SimError;
+
+pub use self::network::Network;
+pub use self::outcome::{Outcome, RankTimes};
+pub use self::wires::Totals;
+
+/// Looks at ranks between two calls of whoever watches.
+const LOOKS_PER_CALL: u64 = 1 << 20;
+/// Ranks named in the message about a deadlock.
+const NAMED: usize = 5;
+
+/// Simulates a parallel program.
+///
+/// `watch` is called now and then with the operations begun so far; when it says `false` the run ends.
+///
+/// # Errors
+/// [`SimError::Deadlock`] when nothing can happen any more and ranks are not at their end; [`SimError::Network`] and others
+/// when the description cannot be simulated; [`SimError::Interrupted`].
+pub fn simulate<P: Program>(
+    program: &P,
+    network: &Network,
+    window: WindowSettings,
+    timelines: &Timelines,
+    watch: &mut dyn FnMut(u64) -> bool,
+) -> Result<Outcome<P::Rank>, SimError> {
+    Engine::new(program, network, window, timelines)?.run(watch)
+}
+
+struct Engine<R> {
+    nodes: Vec<Node<R>>,
+    wires: Wires,
+}
+
+impl<R: crosswind_program::Rank> Engine<R> {
+    fn new<P: Program<Rank = R>>(
+        program: &P,
+        network: &Network,
+        window: WindowSettings,
+        timelines: &Timelines,
+    ) -> Result<Self, SimError> {
+        network.check()?;
+        let ranks = program.ranks();
+        if ranks == 0 {
+            return Err(SimError::NoRanks);
+        }
+        if timelines.ranks() != ranks {
+            return Err(SimError::Timelines { ranks, timelines: timelines.ranks() });
+        }
+        if let Away::Discard { resend_ns } = window.away {
+            let round_trip = 2 * (network.latency_ns + network.overhead_ns);
+            if resend_ns < round_trip {
+                return Err(SimError::Resend { resend_ns, round_trip_ns: round_trip });
+            }
+        }
+        let watched = Watch::needed(&window);
+        let nodes = (0..ranks)
+            .map(|rank| {
+                let credits = window.limits().then(|| Credits::new(&window));
+                let watch = watched.then(|| Box::new(Watch::new(timelines.rank(rank), &window)));
+                Node::new(program.rank(rank), timelines.rank(rank), credits, watch)
+            })
+            .collect();
+        let running = if window.follows() { (0..ranks).map(|rank| timelines.rank(rank)).collect() } else { Vec::new() };
+        let mut wires = Wires {
+            network: *network,
+            window,
+            inboxes: (0..ranks).map(|_| Inbox::new()).collect(),
+            calendar: Calendar::new(),
+            meeting: Meeting::default(),
+            totals: Totals::default(),
+            shift: network.lookahead(window.limits()).ilog2(),
+            horizon: 0,
+            running,
+            stores_out: 0,
+        };
+        for rank in 0..ranks {
+            wires.look_at(rank, 0);
+        }
+        Ok(Self { nodes, wires })
+    }
+
+    fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome<R>, SimError> {
+        let mut looks = 0;
+        let mut ranks = Vec::new();
+        while let Some(window) = self.wires.calendar.next(&mut ranks) {
+            self.wires.horizon = (window + 1) << self.wires.shift;
+            if self.wires.horizon >= NEVER {
+                return Err(SimError::Endless);
+            }
+            for &rank in &ranks {
+                let inbox = &mut self.wires.inboxes[rank as usize];
+                // It was looked at earlier, and needs no look now.
+                if inbox.visit != window {
+                    continue;
+                }
+                inbox.visit = NEVER_VISITED;
+                inbox.listens = false;
+                self.nodes[rank as usize].advance(rank, &mut self.wires)?;
+            }
+            looks += ranks.len() as u64;
+            if looks >= LOOKS_PER_CALL {
+                looks = 0;
+                if !watch(self.wires.totals.operations) {
+                    return Err(SimError::Interrupted);
+                }
+            }
+            if let Some(since) = self.wires.meeting.over(self.nodes.len() as u32, self.wires.stores_out) {
+                self.release(since + self.wires.network.control_ns);
+            }
+        }
+        self.outcome()
+    }
+
+    /// All ranks may leave the barrier.
+    fn release(&mut self, at: u64) {
+        for (rank, node) in (0..).zip(&mut self.nodes) {
+            node.state = State::Released(at);
+            self.wires.look_at(rank, at.max(node.now));
+        }
+    }
+
+    fn outcome(self) -> Result<Outcome<R>, SimError> {
+        let waiting: Vec<(u32, String)> =
+            (0..).zip(&self.nodes).filter_map(|(rank, node)| Some((rank, node.waits_for()?))).collect();
+        if !waiting.is_empty() {
+            let time_s = self.nodes.iter().map(|node| node.end).max().unwrap_or_default() as f64 * 1e-9;
+            let mut named: Vec<String> =
+                waiting.iter().take(NAMED).map(|(rank, what)| format!("rank {rank}: {what}")).collect();
+            if waiting.len() > NAMED {
+                named.push(format!("and {} more", waiting.len() - NAMED));
+            }
+            return Err(SimError::Deadlock {
+                waiting: waiting.len(),
+                ranks: self.nodes.len(),
+                time_s,
+                named: named.join("; "),
+            });
+        }
+        if !self.nodes.iter().all(Node::is_settled) {
+            return Err(SimError::Broken("a credit or an answer was lost"));
+        }
+        let times = self
+            .nodes
+            .iter()
+            .map(|node| RankTimes { end_ns: node.end, busy_ns: node.busy, stalled_ns: node.stalled })
+            .collect();
+        Ok(Outcome {
+            makespan_ns: self.nodes.iter().map(|node| node.end).max().unwrap_or_default(),
+            totals: self.wires.totals,
+            times,
+            ranks: self.nodes.into_iter().map(|node| node.rank).collect(),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! The network of a parallel program: LogGP with packets, and a control network for barriers.
+//!
+//! A packet of `b` bytes takes `overhead_ns` of the sender's processor, then `gap(b) = gap_ns + (b - 1) gap_per_byte_ns` of its
+//! network interface; its last byte arrives `(b - 1) gap_per_byte_ns + latency_ns` after the processor is done with it. The
+//! receiver's interface takes packets one `gap` apart, in order of arrival, so a rank that everybody sends to is a hot spot.
+//! The receiver's processor pays `overhead_ns` again. Inside the network nothing is in anybody's way.
+
+use crate::error::SimError;
+
+/// Costs of messages, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Network {
+    /// L: from the sender's interface to the receiver's.
+    pub latency_ns: u64,
+    /// o: of the processor, for each packet, at both ends.
+    pub overhead_ns: u64,
+    /// g: between two packets at an interface.
+    pub gap_ns: u64,
+    /// G: between two bytes of a packet.
+    pub gap_per_byte_ns: f64,
+    /// Most bytes in a packet.
+    pub packet_bytes: u32,
+    /// Of the processor, for each acknowledgement, at both ends. They take the latency, and no interface.
+    pub acknowledgement_ns: u64,
+    /// Of a barrier: from the arrival of the last rank until all may go on.
+    pub control_ns: u64,
+}
+
+impl Network {
+    /// The CM-5 of scheduling-and-communication: its text gives no constants; these are those published with the LogP model
+    /// (L 6 us, o 2.2 us, g 4 us, packets of 16 bytes of data), and a control network of 5 us.
+    #[must_use]
+    pub const fn cm5() -> Self {
+        Self {
+            latency_ns: 6_000,
+            overhead_ns: 2_200,
+            gap_ns: 4_000,
+            gap_per_byte_ns: 0.0,
+            packet_bytes: 16,
+            acknowledgement_ns: 2_200,
+            control_ns: 5_000,
+        }
+    }
+
+    /// How many packets a message of so many bytes is; at least 1.
+    #[must_use]
+    pub fn packets(&self, bytes: u64) -> u64 {
+        bytes.max(1).div_ceil(u64::from(self.packet_bytes))
+    }
+
+    /// From the first byte of a packet to its last.
+    #[inline]
+    pub(super) fn train(&self, bytes: u32) -> u64 {
+        if self.gap_per_byte_ns == 0.0 {
+            return 0;
+        }
+        // Saturates; a half rounds up.
+        (f64::from(bytes.saturating_sub(1)) * self.gap_per_byte_ns + 0.5) as u64
+    }
+
+    /// Nothing that a rank does reaches another in less: the length of time in which ranks can be advanced one by one.
+    pub(super) fn lookahead(&self, limited: bool) -> u64 {
+        let packet = self.latency_ns.saturating_add(self.overhead_ns);
+        let acknowledgement = self.latency_ns.saturating_add(self.acknowledgement_ns);
+        let fastest = if limited { packet.min(acknowledgement) } else { packet };
+        fastest.min(self.control_ns)
+    }
+
+    /// # Errors
+    /// [`SimError::Network`] when a field is out of range.
+    pub(super) fn check(&self) -> Result<(), SimError> {
+        let refuse = |field, value, permitted| Err(SimError::Network { field, value, permitted });
+        if self.packet_bytes == 0 {
+            return refuse("packet_bytes", 0.0, "at least 1");
+        }
+        if !(self.gap_per_byte_ns >= 0.0 && self.gap_per_byte_ns.is_finite()) {
+            return refuse("gap_per_byte_ns", self.gap_per_byte_ns, "finite and at least 0");
+        }
+        let times = [
+            ("latency_ns", self.latency_ns),
+            ("overhead_ns", self.overhead_ns),
+            ("gap_ns", self.gap_ns),
+            ("acknowledgement_ns", self.acknowledgement_ns),
+            ("control_ns", self.control_ns),
+        ];
+        // A day: far beyond every network, and far below what overflows.
+        const DAY: u64 = 86_400_000_000_000;
+        for (field, value) in times {
+            if value > DAY {
+                return refuse(field, value as f64, "at most one day (8.64e13 ns)");
+            }
+        }
+        if self.latency_ns == 0 {
+            return refuse("latency_ns", 0.0, "at least 1: effects that need no time have no order");
+        }
+        if self.control_ns == 0 {
+            return refuse("control_ns", 0.0, "at least 1: effects that need no time have no order");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,428 @@
+//! A rank and its processor: what it does next, and when.
+
+use crosswind_policy::window::{Credits, Moment, ReturnedBy};
+use crosswind_program::{Body, Kind, Op, Rank, Reply};
+use crosswind_schema::disturbance::{NEVER, Timeline};
+
+use super::inbox::{Packet, What};
+use super::matching::Matching;
+use super::meeting::Purpose;
+use super::watch::Watch;
+use super::wires::{Envelope, Wires};
+use crate::error::SimError;
+
+/// Where a rank is in its program.
+pub enum State {
+    /// Between two operations.
+    Over,
+    /// Before an operation: what has arrived is handled first.
+    Before(Op),
+    /// Sending what is left of a message.
+    Sending { envelope: Envelope, left: u64, body: Body },
+    /// Waiting for answers.
+    Sync,
+    /// Waiting for stores.
+    Stored(u64),
+    /// Waiting for a send.
+    Receive { from: u32, tag: u32 },
+    /// Waiting for all other ranks.
+    Meeting(Purpose),
+    /// Told that it may go on at a time.
+    Released(u64),
+    /// At its end.
+    Done,
+}
+
+/// A rank on its processor.
+pub struct Node<R> {
+    /// When the processor is done with all it has begun.
+    pub now: u64,
+    pub state: State,
+    pub timeline: Timeline,
+    /// When the interface takes the next packet.
+    interface: u64,
+    /// Packets sent.
+    number: u32,
+    /// Own gets, puts and requests that are not answered.
+    unanswered: u32,
+    /// Bytes of stores handled and not waited for.
+    stored: u64,
+    matching: Matching,
+    credits: Option<Credits>,
+    stalled_since: Option<u64>,
+    /// Waited for credits, ns.
+    pub stalled: u64,
+    /// Worked, ns of an undisturbed processor.
+    pub busy: u64,
+    /// When the last operation was over or the last message handled.
+    pub end: u64,
+    /// What watches the interface, where that matters.
+    watch: Option<Box<Watch>>,
+    pub rank: R,
+}
+
+/// What keeps a rank from going on.
+enum Until {
+    /// Nothing: it goes on.
+    Now,
+    /// A time, or a packet.
+    Time(u64),
+    /// A packet.
+    Packet,
+}
+
+impl<R: Rank> Node<R> {
+    pub fn new(rank: R, timeline: Timeline, credits: Option<Credits>, watch: Option<Box<Watch>>) -> Self {
+        Self {
+            now: 0,
+            state: State::Over,
+            timeline,
+            interface: 0,
+            number: 0,
+            unanswered: 0,
+            stored: 0,
+            matching: Matching::default(),
+            credits,
+            stalled_since: None,
+            stalled: 0,
+            busy: 0,
+            end: 0,
+            watch,
+            rank,
+        }
+    }
+
+    /// Does what can be done before the horizon, and says when to look again.
+    pub fn advance(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
+        let horizon = wires.horizon;
+        // Who waits has waited until now.
+        self.now = self.now.max(horizon - (1 << wires.shift));
+        if let Some(watch) = &mut self.watch {
+            watch.take_in(me, self.now, wires);
+        }
+        loop {
+            while let State::Over = self.state {
+                wires.totals.operations += 1;
+                match self.rank.next() {
+                    Op::Compute { ns } => self.work(ns),
+                    op => self.state = State::Before(op),
+                }
+                if self.now >= NEVER {
+                    return Err(SimError::Endless);
+                }
+            }
+            self.now = self.timeline.next_on(self.now);
+            if self.now >= NEVER {
+                return Err(SimError::Endless);
+            }
+            if self.now >= horizon {
+                // The processor is ahead of the others; only those who watch its interface look before it is here.
+                wires.inboxes[me as usize].listens = self.watch.is_some();
+                let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
+                wires.look_at(me, self.now.min(watched.max(horizon)));
+                return Ok(());
+            }
+            let inbox = &mut wires.inboxes[me as usize];
+            if self.watch.is_none() {
+                inbox.take_in(horizon, &wires.network, |_| true);
+            }
+            if inbox.front().is_some_and(|at| at <= self.now) {
+                if let Some(packet) = inbox.pop() {
+                    self.handle(me, packet, wires)?;
+                }
+                continue;
+            }
+            let until = match self.go_on(me, wires)? {
+                Until::Now => continue,
+                Until::Time(time) => time,
+                Until::Packet => u64::MAX,
+            };
+            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
+            let inbox = &mut wires.inboxes[me as usize];
+            let packet = inbox.front().or_else(|| inbox.coming());
+            let time = packet.map_or(until, |packet| packet.min(until));
+            inbox.listens = true;
+            if watched >= horizon && watched < time {
+                wires.look_at(me, watched);
+                return Ok(());
+            }
+            if time == u64::MAX {
+                return Ok(());
+            }
+            if time >= horizon {
+                wires.look_at(me, time);
+                return Ok(());
+            }
+            self.now = time;
+        }
+    }
+
+    /// One step of the operation, at `now`, when all that had arrived has been handled.
+    fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
+        match &self.state {
+            State::Over => return Ok(Until::Now),
+            State::Before(_) => return self.begin(me, wires),
+            State::Sending { .. } => return Ok(self.send(wires)),
+            State::Sync if self.unanswered > 0 => return Ok(Until::Packet),
+            State::Sync => {}
+            State::Stored(bytes) => {
+                if self.stored < *bytes {
+                    return Ok(Until::Packet);
+                }
+                self.stored -= bytes;
+            }
+            &State::Receive { from, tag } => {
+                if !self.matching.take(from, tag) {
+                    return Ok(Until::Packet);
+                }
+            }
+            State::Released(at) if *at > self.now => return Ok(Until::Time(*at)),
+            State::Released(_) => {}
+            State::Meeting(_) | State::Done => return Ok(Until::Packet),
+        }
+        self.state = State::Over;
+        self.end = self.end.max(self.now);
+        Ok(Until::Now)
+    }
+
+    /// Begins an operation that is not computing.
+    fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
+        let State::Before(op) = std::mem::replace(&mut self.state, State::Over) else { return Ok(Until::Now) };
+        let ranks = wires.inboxes.len() as u32;
+        let known = |to: u32| {
+            if to < ranks { Ok(()) } else { Err(SimError::NoSuchRank { rank: me, named: to, ranks }) }
+        };
+        self.state = match op {
+            Op::Compute { .. } => State::Over,
+            Op::Message { to, kind, bytes, body } if to == me => {
+                wires.totals.messages += 1;
+                wires.totals.handled += 1;
+                let reply = self.rank.handle(me, kind, body);
+                self.work(reply.ns);
+                if kind == Kind::Store {
+                    self.stored += u64::from(bytes);
+                }
+                if kind.is_answered() {
+                    self.rank.answered(me, reply.body);
+                }
+                State::Over
+            }
+            Op::Message { to, kind, bytes, body } => {
+                known(to)?;
+                wires.totals.messages += 1;
+                wires.stores_out += u64::from(kind == Kind::Store);
+                self.unanswered += u32::from(kind.is_answered());
+                let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
+                State::Sending { envelope, left: u64::from(bytes.max(1)), body }
+            }
+            Op::Send { to, tag, bytes } => {
+                known(to)?;
+                if to == me {
+                    return Err(SimError::SendToItself { rank: me });
+                }
+                wires.totals.messages += 1;
+                let envelope = Envelope { from: me, to, what: What::Send, word: tag, credit: false };
+                State::Sending { envelope, left: bytes.max(1), body: Body::Empty }
+            }
+            Op::Sync => State::Sync,
+            Op::WaitStored { bytes } => State::Stored(bytes),
+            Op::Receive { from, tag } => {
+                known(from)?;
+                State::Receive { from, tag }
+            }
+            Op::Barrier => self.meet(Purpose::Barrier, wires),
+            Op::StoreSync => self.meet(Purpose::StoreSync, wires),
+            Op::Done => {
+                self.end = self.end.max(self.now);
+                State::Done
+            }
+        };
+        Ok(Until::Now)
+    }
+
+    fn meet(&self, purpose: Purpose, wires: &mut Wires) -> State {
+        wires.meeting.come(purpose, self.now);
+        State::Meeting(purpose)
+    }
+
+    /// Sends one packet, if the interface is free and there is a credit.
+    fn send(&mut self, wires: &mut Wires) -> Until {
+        let State::Sending { envelope, left, body } = &mut self.state else { return Until::Now };
+        if self.interface > self.now {
+            return Until::Time(self.interface);
+        }
+        let envelope = *envelope;
+        if let Some(credits) = &mut self.credits {
+            let runs = !wires.window.follows() || wires.runs(envelope.to);
+            if !credits.take(envelope.to, runs) {
+                self.stalled_since.get_or_insert(self.now);
+                return Until::Packet;
+            }
+            if let Some(since) = self.stalled_since.take() {
+                self.stalled += self.now - since;
+            }
+        }
+        let bytes = (*left).min(u64::from(wires.network.packet_bytes));
+        *left -= bytes;
+        let last = *left == 0;
+        let body = if last { std::mem::take(body) } else { Body::Empty };
+        if last {
+            self.state = State::Over;
+        }
+        self.transmit(envelope, bytes as u32, last, body, wires);
+        self.end = self.end.max(self.now);
+        Until::Now
+    }
+
+    /// One packet onto the network, whose interface is free.
+    #[inline]
+    fn transmit(&mut self, envelope: Envelope, bytes: u32, last: bool, body: Body, wires: &mut Wires) {
+        let overhead = wires.network.overhead_ns;
+        self.work(overhead);
+        // The gap runs from the beginning of the overhead.
+        let begun = self.now - overhead.min(self.now);
+        self.interface = begun + wires.network.gap_ns + wires.network.train(bytes);
+        self.number = self.number.wrapping_add(1);
+        wires.send(envelope, self.number, self.now, bytes, last, body);
+    }
+
+    /// Handles a packet that has arrived.
+    fn handle(&mut self, me: u32, mut packet: Packet, wires: &mut Wires) -> Result<(), SimError> {
+        let overhead = wires.network.overhead_ns;
+        if packet.thrown_away {
+            self.send_again(me, packet, wires);
+            return Ok(());
+        }
+        if packet.what == What::Acknowledgement {
+            self.work(wires.network.acknowledgement_ns);
+            return self.give_back(packet.from, packet.word);
+        }
+        if wires.window.limits() && wires.returned(Moment::Extracted, &packet) == ReturnedBy::Acknowledgement {
+            self.work(overhead);
+            self.acknowledge(me, packet.from, wires);
+        } else if !packet.last || !matches!(packet.what, What::Message(_)) {
+            self.work(overhead);
+        } else {
+            // Together with the handler's time, below.
+            return self.handle_message(me, packet, overhead, wires);
+        }
+        if !packet.last {
+            self.end = self.end.max(self.now);
+            self.handled(me, &packet, wires);
+            return Ok(());
+        }
+        match packet.what {
+            What::Message(_) => return self.handle_message(me, packet, 0, wires),
+            What::Answer => {
+                wires.totals.handled += 1;
+                self.unanswered -= 1;
+                self.rank.answered(packet.from, std::mem::take(&mut packet.body));
+                if packet.credit {
+                    self.give_back(packet.from, 1)?;
+                }
+            }
+            What::Send => {
+                wires.totals.handled += 1;
+                self.matching.add(packet.from, packet.word);
+            }
+            What::Acknowledgement => {}
+        }
+        self.end = self.end.max(self.now);
+        self.handled(me, &packet, wires);
+        Ok(())
+    }
+
+    /// The last packet of a one-sided message: its handler runs.
+    fn handle_message(&mut self, me: u32, mut packet: Packet, ns: u64, wires: &mut Wires) -> Result<(), SimError> {
+        let What::Message(kind) = packet.what else { return Ok(()) };
+        wires.totals.handled += 1;
+        let reply = self.rank.handle(packet.from, kind, std::mem::take(&mut packet.body));
+        self.work(ns.saturating_add(reply.ns));
+        if kind == Kind::Store {
+            self.stored += u64::from(packet.word);
+            wires.stores_out -= 1;
+            wires.meeting.stored(self.now);
+        }
+        if kind.is_answered() {
+            self.answer(me, &packet, reply, wires);
+        }
+        self.end = self.end.max(self.now);
+        self.handled(me, &packet, wires);
+        Ok(())
+    }
+
+    /// The credit of a handled packet, unless it goes back otherwise.
+    #[inline]
+    fn handled(&mut self, me: u32, packet: &Packet, wires: &mut Wires) {
+        if wires.window.limits() && wires.returned(Moment::Handled, packet) == ReturnedBy::Acknowledgement {
+            self.acknowledge(me, packet.from, wires);
+        }
+    }
+
+    fn acknowledge(&mut self, me: u32, to: u32, wires: &mut Wires) {
+        self.work(wires.network.acknowledgement_ns);
+        self.number = self.number.wrapping_add(1);
+        wires.acknowledge(me, to, self.number, self.now);
+    }
+
+    /// Answers need no credit, and are sent without a look at the network.
+    fn answer(&mut self, me: u32, packet: &Packet, reply: Reply, wires: &mut Wires) {
+        let Reply { bytes, body, .. } = reply;
+        let credit = wires.returned(Moment::Handled, packet) == ReturnedBy::Answer;
+        let envelope = Envelope { from: me, to: packet.from, what: What::Answer, word: bytes, credit };
+        wires.totals.messages += 1;
+        let mut left = bytes.max(1);
+        let mut body = Some(body);
+        while left > 0 {
+            self.now = self.now.max(self.interface);
+            let bytes = left.min(wires.network.packet_bytes);
+            left -= bytes;
+            let body = if left == 0 { body.take().unwrap_or_default() } else { Body::Empty };
+            self.transmit(envelope, bytes, left == 0, body, wires);
+        }
+    }
+
+    /// A packet that its receiver has thrown away.
+    fn send_again(&mut self, me: u32, packet: Packet, wires: &mut Wires) {
+        self.now = self.now.max(self.interface);
+        let to = packet.from;
+        self.work(wires.network.overhead_ns);
+        self.interface = self.now - wires.network.overhead_ns.min(self.now)
+            + wires.network.gap_ns
+            + wires.network.train(packet.bytes);
+        self.number = self.number.wrapping_add(1);
+        wires.send_again(to, Packet { from: me, number: self.number, ..packet }, self.now);
+    }
+
+    fn give_back(&mut self, from: u32, packets: u32) -> Result<(), SimError> {
+        match self.credits.as_mut().map_or(0, |credits| credits.give_back(from, packets)) {
+            0 => Ok(()),
+            _ => Err(SimError::Broken("a credit came back that had not been taken")),
+        }
+    }
+
+    #[inline]
+    fn work(&mut self, ns: u64) {
+        self.busy = self.busy.saturating_add(ns);
+        self.now = self.timeline.work(self.now, ns);
+    }
+
+    /// Whether all credits are at home and nothing is owed.
+    pub fn is_settled(&self) -> bool {
+        self.unanswered == 0 && self.credits.as_ref().is_none_or(Credits::is_complete)
+    }
+
+    /// What it waits for, for a person.
+    pub fn waits_for(&self) -> Option<String> {
+        match &self.state {
+            State::Done => None,
+            State::Sync => Some(format!("sync ({} not answered)", self.unanswered)),
+            State::Stored(bytes) => Some(format!("wait for {bytes} stored bytes ({} are here)", self.stored)),
+            State::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
+            State::Meeting(Purpose::Barrier) => Some("barrier".into()),
+            State::Meeting(Purpose::StoreSync) => Some("store-sync".into()),
+            State::Sending { envelope, .. } => Some(format!("credit to send to {}", envelope.to)),
+            State::Over | State::Before(_) | State::Released(_) => Some("its processor".into()),
+        }
+    }
+}

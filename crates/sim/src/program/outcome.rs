@@ -1,0 +1,35 @@
+//! What came of a parallel program's run.
+
+use super::wires::Totals;
+
+/// A run.
+#[derive(Debug)]
+pub struct Outcome<R> {
+    /// When the last rank was at its end, or had handled its last message, ns.
+    pub makespan_ns: u64,
+    /// Messages, packets and so on.
+    pub totals: Totals,
+    /// Each rank's times.
+    pub times: Vec<RankTimes>,
+    /// The ranks as they are at their end, for [`crosswind_program::Program::check`].
+    pub ranks: Vec<R>,
+}
+
+/// One rank's times, ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankTimes {
+    /// When its last operation was over, or its last message handled.
+    pub end_ns: u64,
+    /// What its processor did for the program, of an undisturbed processor: computing, overheads, handlers.
+    pub busy_ns: u64,
+    /// Waited for credits.
+    pub stalled_ns: u64,
+}
+
+impl<R> Outcome<R> {
+    /// Waited for credits, all ranks together, ns.
+    #[must_use]
+    pub fn stalled_ns(&self) -> u64 {
+        self.times.iter().map(|times| times.stalled_ns).sum()
+    }
+}

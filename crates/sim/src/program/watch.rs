@@ -1,0 +1,149 @@
+//! What happens at a rank's interface while its processor computes or is away: packets that others take off the network for
+//! it, packets that are thrown away.
+//!
+//! Only where the window's settings make it matter (credits back when extracted, or packets discarded); otherwise packets
+//! just wait, and nobody looks.
+
+use std::collections::VecDeque;
+
+use crosswind_policy::window::{Away, CreditReturn, Moment, ReturnedBy, WindowSettings};
+use crosswind_schema::disturbance::Timeline;
+
+use super::inbox::Packet;
+use super::wires::Wires;
+
+/// A rank's interface.
+pub struct Watch {
+    /// The rank's timeline once more: packets arrive at other times than its processor has got to.
+    timeline: Timeline,
+    asked: u64,
+    discards: bool,
+    /// Acknowledgements sent by others than the rank.
+    number: u32,
+    /// By source: packets thrown away, in the order of sending. Until they have come again nothing else of that source is
+    /// kept, so messages never overtake one another.
+    missing: Vec<(u32, VecDeque<u32>)>,
+}
+
+impl Watch {
+    /// Whether anything is to be watched.
+    pub fn needed(settings: &WindowSettings) -> bool {
+        settings.away != Away::Buffer || (settings.limits() && settings.credit == CreditReturn::Extracted)
+    }
+
+    pub fn new(timeline: Timeline, settings: &WindowSettings) -> Self {
+        Self { timeline, asked: 0, discards: settings.away != Away::Buffer, number: 0, missing: Vec::new() }
+    }
+
+    /// Takes in what arrives before the horizon; the processor itself looks again at `processor`.
+    pub fn take_in(&mut self, me: u32, processor: u64, wires: &mut Wires) {
+        let mut thrown: Vec<Packet> = Vec::new();
+        let mut extracted: Vec<(u32, u64)> = Vec::new();
+        let horizon = wires.horizon;
+        let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
+        let (network, settings) = (wires.network, wires.window);
+        let inbox = &mut wires.inboxes[me as usize];
+        inbox.take_in(horizon, &network, |packet| {
+            if packet.is_control() {
+                return true;
+            }
+            self.asked = self.asked.max(packet.at);
+            let polled = self.timeline.is_polled(self.asked).is_some();
+            if self.discards && !self.is_kept(packet, polled) {
+                thrown.push(packet.clone());
+                return false;
+            }
+            if polled && early {
+                extracted.extend(extract(packet, &settings, packet.at));
+            }
+            true
+        });
+        // Somebody who polls may come while packets wait for a processor that is still busy.
+        while let Some(start) = if early { self.next_interval(horizon.min(processor)) } else { None } {
+            if self.timeline.is_polled(start).is_some() {
+                for packet in inbox.waiting_mut().iter_mut().filter(|packet| packet.at <= start) {
+                    extracted.extend(extract(packet, &settings, start));
+                }
+            }
+        }
+        for packet in thrown {
+            wires.throw_away(me, packet);
+        }
+        for (to, at) in extracted {
+            self.number = self.number.wrapping_add(1);
+            wires.acknowledge(me, to, self.number, at + network.acknowledgement_ns);
+        }
+    }
+
+    /// The start of the next interval, if it is before `until` and none has asked beyond it.
+    fn next_interval(&mut self, until: u64) -> Option<u64> {
+        let interval = self.timeline.clone().interval()?;
+        let start = if interval.start > self.asked { interval.start } else { self.beyond(interval.end)? };
+        (start < until).then(|| {
+            self.asked = start;
+            start
+        })
+    }
+
+    /// The start of the first interval after one that ends at `end`.
+    fn beyond(&self, end: u64) -> Option<u64> {
+        let mut timeline = self.timeline.clone();
+        timeline.interval()?;
+        timeline.interval().map(|interval| interval.start.max(end))
+    }
+
+    /// When to look at the interface again, at the latest.
+    pub fn next(&self, me: u32, wires: &mut Wires) -> u64 {
+        let inbox = &mut wires.inboxes[me as usize];
+        let coming = inbox.coming().unwrap_or(u64::MAX);
+        let waiting = inbox.waiting_mut().iter().any(|packet| !packet.extracted && !packet.is_control());
+        let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
+        if !(waiting && early) {
+            return coming;
+        }
+        let mut timeline = self.timeline.clone();
+        let mut next = timeline.interval();
+        while next.is_some_and(|interval| interval.start <= self.asked) {
+            next = timeline.interval();
+        }
+        next.map_or(coming, |interval| coming.min(interval.start))
+    }
+
+    /// Whether a packet is kept: the rank is there or somebody polls for it, and nothing of its source is missing before it.
+    fn is_kept(&mut self, packet: &Packet, polled: bool) -> bool {
+        let there = polled || self.timeline.next_on(self.asked) == self.asked;
+        let at = self.missing.iter().position(|(from, _)| *from == packet.from);
+        match at {
+            None if there => true,
+            None => {
+                self.missing.push((packet.from, VecDeque::from([packet.serial])));
+                false
+            }
+            Some(at) => {
+                let serials = &mut self.missing[at].1;
+                if serials.front() == Some(&packet.serial) {
+                    if there {
+                        serials.pop_front();
+                        if serials.is_empty() {
+                            self.missing.swap_remove(at);
+                        }
+                    }
+                    return there;
+                }
+                if !serials.contains(&packet.serial) {
+                    serials.push_back(packet.serial);
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Takes a packet off the network for its rank: whom to send the credit, and when it was taken.
+fn extract(packet: &mut Packet, settings: &WindowSettings, at: u64) -> Option<(u32, u64)> {
+    if packet.extracted || packet.is_control() || packet.what == super::inbox::What::Answer {
+        return None;
+    }
+    packet.extracted = true;
+    (settings.returned(Moment::ExtractedForIt, false, true) == ReturnedBy::Acknowledgement).then_some((packet.from, at))
+}
