@@ -7,6 +7,10 @@ use crosswind_program::{Body, Kind, Op};
 use scripted::{Script, message, run};
 use serde_json::json;
 
+fn window(packets: u32) -> serde_json::Value {
+    json!({"policy": {"window_packets": packets}})
+}
+
 /// Every rank sends messages of every kind and size to every rank, itself too; what each must hold then.
 fn everything(ranks: u32, rounds: u64) -> Script {
     let sizes = [1u32, 16, 17, 400, 5_000];
@@ -52,7 +56,7 @@ fn everything(ranks: u32, rounds: u64) -> Script {
 #[test]
 fn every_message_of_every_kind_is_handled_once_whatever_the_window() {
     for ranks in [2, 4] {
-        for window in [json!({}), json!({"window_packets": 1}), json!({"window_packets": 3, "credit": "extracted"})] {
+        for window in [json!({}), window(1), json!({"policy": {"window_packets": 3, "credit": "extracted"}})] {
             let (outcome, each) = run(&everything(ranks, 12), window.clone());
             let outcome = outcome.unwrap();
             each.into_iter().for_each(|rank| rank.unwrap());
@@ -80,7 +84,7 @@ fn a_result_that_is_wrong_is_an_error() {
 
 #[test]
 fn one_rank_alone_needs_nobody() {
-    let (outcome, _) = run(&everything(1, 3), json!({"window_packets": 1}));
+    let (outcome, _) = run(&everything(1, 3), window(1));
     assert_eq!(outcome.unwrap().ranks[0].messages, 0);
 }
 
@@ -108,7 +112,7 @@ fn sends_are_received_by_source_and_tag_in_their_order_and_stored_bytes_are_wait
         Op::Wait,
     ];
     let script = Script { ops: vec![first, second], expected: None };
-    for window in [json!({}), json!({"window_packets": 2, "packet_bytes": 100_000})] {
+    for window in [json!({}), json!({"policy": {"window_packets": 2}, "packet_bytes": 100_000})] {
         let (outcome, each) = run(&script, window);
         assert_eq!(outcome.unwrap().ranks[0].messages, 4);
         each.into_iter().for_each(|rank| rank.unwrap());
@@ -189,7 +193,7 @@ fn the_window_follows_whether_the_receiver_runs() {
     });
     let sends: Vec<Op> = (0..400).map(|word| message(1, Kind::Store, 16, Body::Pair([word, 0]))).collect();
     let script = Script { ops: vec![[sends, vec![Op::StoreSync]].concat(), vec![Op::StoreSync]], expected: None };
-    let more = json!({"disturbance": disturbance, "window_packets": 64, "away_packets": 1});
+    let more = json!({"disturbance": disturbance, "policy": {"window_packets": 64, "window": "follow", "away_packets": 1}});
     let outcome = run(&script, more).0.unwrap();
     assert_eq!(outcome.ranks[0].packets, 400);
 }

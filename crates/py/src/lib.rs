@@ -4,10 +4,12 @@
 
 use pyo3::prelude::*;
 
+mod chosen;
 mod errors;
 mod farm;
 mod measure;
 mod model;
+mod ranks;
 mod schema;
 mod sim;
 
@@ -18,5 +20,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     measure::register(module)?;
+    ranks::register(module)?;
     farm::register(module)
 }

@@ -30,4 +30,4 @@ pub mod wire;
 pub use conductor::{Conductor, ConductorConfig, Stop};
 pub use mesh::{Joined, RankConfig};
 pub use report::{Outcome, RankReport};
-pub use settings::{Computing, Credit, RanksSettings};
+pub use settings::RanksSettings;

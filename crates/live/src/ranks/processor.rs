@@ -9,8 +9,8 @@ use std::hint::spin_loop;
 use std::mem::zeroed;
 
 use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
+use crosswind_schema::experiment::RankCompute;
 
-use super::settings::Computing;
 use crate::linux::now_ns;
 
 /// A wait ends so long before its time, ns: a thread that sleeps wakes up late, one that turns does not.
@@ -49,7 +49,7 @@ pub(super) struct Absence {
 
 /// A processor.
 pub(super) struct Processor {
-    compute: Computing,
+    compute: RankCompute,
     zero_ns: u64,
     /// Of an emulated processor that is disturbed.
     timeline: Option<Timeline>,
@@ -59,10 +59,10 @@ pub(super) struct Processor {
 
 impl Processor {
     /// The processor of a rank; time 0 of its timeline is not known yet.
-    pub fn new(compute: Computing, rank: u32, timelines: Option<&Timelines>, follows: bool) -> Self {
+    pub fn new(compute: RankCompute, rank: u32, timelines: Option<&Timelines>, follows: bool) -> Self {
         let others =
             timelines.filter(|_| follows).map(|all| (0..all.ranks()).map(|other| (all.rank(other), 0)).collect());
-        let timeline = timelines.filter(|_| compute == Computing::Emulated).map(|all| all.rank(rank));
+        let timeline = timelines.filter(|_| compute == RankCompute::Emulated).map(|all| all.rank(rank));
         Self { compute, zero_ns: now_ns(), timeline, others: others.unwrap_or_default() }
     }
 
@@ -75,9 +75,9 @@ impl Processor {
     pub fn begin(&mut self, ns: u64) -> Option<Work> {
         let now = now_ns();
         match (self.compute, &mut self.timeline) {
-            (Computing::Burn, _) => Some(Work::Burn(ns)),
-            (Computing::Emulated, None) => Some(Work::Until(now.saturating_add(ns))),
-            (Computing::Emulated, Some(timeline)) => {
+            (RankCompute::Burn, _) => Some(Work::Burn(ns)),
+            (RankCompute::Emulated, None) => Some(Work::Until(now.saturating_add(ns))),
+            (RankCompute::Emulated, Some(timeline)) => {
                 let end = timeline.work(now.saturating_sub(self.zero_ns), ns);
                 (end < NEVER).then(|| Work::Until(self.zero_ns + end))
             }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn burning_takes_the_processor_for_as_long_as_it_says() {
-        let mut processor = Processor::new(Computing::Burn, 0, None, false);
+        let mut processor = Processor::new(RankCompute::Burn, 0, None, false);
         let (mut work, before) = (processor.begin(12_000_000).expect("ends"), cpu_ns());
         assert_eq!(Processor::step(&mut work), Step::Worked, "the conductor is looked at in between");
         while Processor::step(&mut work) != Step::Over {}
@@ -169,7 +169,7 @@ mod tests {
         let text = b"schema_version = 1\nname = \"two jobs\"\n[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.01\n";
         let disturbance = Disturbance::from_toml(text, "d.toml").expect("right");
         let timelines = Timelines::new(&disturbance, 2, 1).expect("right");
-        let mut processor = Processor::new(Computing::Emulated, 1, Some(&timelines), true);
+        let mut processor = Processor::new(RankCompute::Emulated, 1, Some(&timelines), true);
         processor.starts_at(now_ns());
         let zero = processor.zero_ns;
         let mut work = processor.begin(15_000_000).expect("ends");

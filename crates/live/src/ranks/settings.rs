@@ -1,37 +1,14 @@
 //! What a live run of a parallel program is about, as every rank must know it: what the conductor says when it lets one in.
 
-use std::num::NonZeroU32;
-
-use crosswind_policy::window::{CreditReturn, WindowSettings};
+use crosswind_policy::window::WindowSettings;
 use crosswind_schema::disturbance::{Disturbance, Timelines};
+use crosswind_schema::experiment::{AwayRule, RankCompute, WindowPolicy};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LiveError;
 
 /// Most ranks on one machine: each has a connection with every other one.
 pub const MOST_RANKS: u32 = 64;
-
-/// What a rank does for the time of a computation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Computing {
-    /// Waits for as long; needs no processor, so that more ranks than CPUs can be tried.
-    #[default]
-    Emulated,
-    /// Keeps a processor busy until this thread has had it for as long.
-    Burn,
-}
-
-/// When a credit goes back (`crosswind_policy::window`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Credit {
-    /// When the packet has been handled.
-    #[default]
-    Handled,
-    /// When it has been taken off the network.
-    Extracted,
-}
 
 /// What a run is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,19 +18,13 @@ pub struct RanksSettings {
     pub ranks: u32,
     /// How they compute.
     #[serde(default)]
-    pub compute: Computing,
+    pub compute: RankCompute,
     /// Bytes of a packet: what the window counts.
     #[serde(default = "packet")]
     pub packet_bytes: u32,
-    /// Packets that may be under way to one destination; none: no limit.
+    /// The window: packets that may be under way.
     #[serde(default)]
-    pub window_packets: Option<NonZeroU32>,
-    /// The window for a destination that is away, where windows follow that.
-    #[serde(default)]
-    pub away_packets: Option<NonZeroU32>,
-    /// When a credit goes back.
-    #[serde(default)]
-    pub credit: Credit,
+    pub policy: WindowPolicy,
     /// What takes processors away. Emulated ranks keep to it themselves; for burning ones it only says who runs.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
@@ -119,6 +90,10 @@ impl RanksSettings {
                 return value(field, time.to_string(), "finite and greater than 0");
             }
         }
+        if self.policy.away == AwayRule::Discard {
+            let permitted = "\"buffer\" where ranks are processes: the kernel keeps what comes for one that is away";
+            return value("policy.away", "\"discard\"".into(), permitted);
+        }
         self.timelines()?;
         if self.silence_s < 2.0 * self.quiet_s {
             return value("silence_s", self.silence_s.to_string(), "at least twice quiet_s");
@@ -139,15 +114,7 @@ impl RanksSettings {
     /// What the window code is told.
     #[must_use]
     pub fn window(&self) -> WindowSettings {
-        WindowSettings {
-            packets: self.window_packets,
-            away_packets: self.away_packets,
-            credit: match self.credit {
-                Credit::Handled => CreditReturn::Handled,
-                Credit::Extracted => CreditReturn::Extracted,
-            },
-            ..WindowSettings::default()
-        }
+        WindowSettings::from_policy(&self.policy)
     }
 
     /// How many packets so many bytes are.

@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU32;
 
+use crosswind_schema::experiment::{Credit, WindowPolicy};
+
 /// When the credit of a packet goes back to its sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum CreditReturn {
@@ -65,6 +67,23 @@ impl WindowSettings {
     #[must_use]
     pub fn of(packets: NonZeroU32) -> Self {
         Self { packets: Some(packets), ..Self::default() }
+    }
+
+    /// The flow control that an experiment describes.
+    #[must_use]
+    pub fn from_policy(policy: &WindowPolicy) -> Self {
+        let packets = |packets: u64| NonZeroU32::new(u32::try_from(packets).unwrap_or(u32::MAX));
+        Self {
+            packets: policy.window_packets.and_then(|window| packets(window.get())),
+            away_packets: policy.packets_away().and_then(packets),
+            credit: match policy.credit {
+                Credit::Handled => CreditReturn::Handled,
+                Credit::Extracted => CreditReturn::Extracted,
+            },
+            away: policy
+                .resent_after_s()
+                .map_or(Away::Buffer, |seconds| Away::Discard { resend_ns: (seconds * 1e9).round() as u64 }),
+        }
     }
 
     /// Whether there is any limit.

@@ -17,6 +17,8 @@ pub use allreduce::{Algorithm, Allreduce};
 pub use grid::Grid;
 pub use rank::BspRank;
 
+use crosswind_schema::experiment::parameters::{Allreduce as Sum, BspParameters};
+
 use crate::rank::Program;
 
 /// A BSP program.
@@ -56,6 +58,23 @@ impl Default for Bsp {
 }
 
 impl Bsp {
+    /// The program that an experiment describes.
+    #[must_use]
+    pub fn of(parameters: &BspParameters, ranks: u32) -> Self {
+        let dimensions = parameters.dimensions.get() as u32;
+        let sums = parameters.allreduce != Sum::None;
+        Self {
+            ranks,
+            dimensions,
+            iterations: parameters.iterations.get() as u32,
+            work_ns: (parameters.work_s.get() * 1e9).round() as u64,
+            halo_bytes: if dimensions > 0 { parameters.halo_bytes.get() as u32 } else { 0 },
+            allreduce_bytes: if sums { parameters.allreduce_bytes.get() as u32 } else { 0 },
+            algorithm: if parameters.allreduce == Sum::Ring { Algorithm::Ring } else { Algorithm::RecursiveDoubling },
+            barrier: parameters.barrier,
+        }
+    }
+
     /// Words of the vector that is summed up.
     #[must_use]
     pub const fn words(&self) -> usize {
@@ -148,10 +167,10 @@ impl Program for Bsp {
         BspRank::new(self, rank)
     }
 
-    fn check(&self, ranks: &[BspRank]) -> Result<(), String> {
-        for (rank, (expected, node)) in self.expected().iter().zip(ranks).enumerate() {
-            if node.value() != *expected {
-                return Err(format!("rank {rank} ends with {:016x}; it should be {expected:016x}", node.value()));
+    fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
+        for (rank, (expected, result)) in self.expected().iter().zip(results).enumerate() {
+            if *result != [*expected] {
+                return Err(format!("rank {rank} ends with {result:016x?}; it should be [{expected:016x}]"));
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! A rank of the BSP program.
 //!
-//! Everything is sent as stores. A store that belongs to a later round may come first; it is kept, and the rank waits for
-//! one store after the other until the one that it needs is there.
+//! Everything is sent as stores. A store that belongs to a later round may come first; it is kept, and the rank waits until
+//! the one that it needs is there.
 
 use super::allreduce::{Action, Allreduce, pack};
 use super::{Bsp, Grid};
@@ -41,9 +41,6 @@ pub struct BspRank {
     here: [u8; 2],
     /// What came for the sum, and of which iteration and round.
     early: Vec<(u64, Body)>,
-    /// Bytes of stores that came and were not waited for, and those that the last wait took off.
-    unclaimed: u64,
-    claimed: u64,
 }
 
 /// What a store is about: iteration, round or direction, and whether it belongs to the sum.
@@ -63,26 +60,12 @@ impl BspRank {
             halo: [[0; DIRECTIONS]; 2],
             here: [0; 2],
             early: Vec::new(),
-            unclaimed: 0,
-            claimed: 0,
         }
-    }
-
-    /// Its value.
-    #[must_use]
-    pub const fn value(&self) -> u64 {
-        self.value
     }
 
     /// Bytes of a store of so many words of the vector.
     fn bytes(&self, words: usize) -> u32 {
         if words == self.bsp.words() { self.bsp.allreduce_bytes } else { (words as u32 * 8).max(1) }
-    }
-
-    /// Waits for one more store than have come.
-    fn wait(&mut self) -> Op {
-        self.claimed = self.unclaimed + 1;
-        Op::WaitStored { bytes: self.claimed }
     }
 
     fn begin_sum(&self) -> Phase {
@@ -110,7 +93,6 @@ impl BspRank {
 
 impl Rank for BspRank {
     fn next(&mut self) -> Op {
-        self.unclaimed -= std::mem::take(&mut self.claimed);
         loop {
             match &mut self.phase {
                 Phase::Work => {
@@ -132,7 +114,7 @@ impl Rank for BspRank {
                 Phase::Neighbours => {
                     let (parity, count) = ((self.iteration % 2) as usize, self.grid.neighbours());
                     if self.here[parity].count_ones() < count {
-                        return self.wait();
+                        return Op::Wait;
                     }
                     self.here[parity] = 0;
                     self.value = Bsp::with_halo(self.value, &self.halo[parity][..count as usize]);
@@ -147,7 +129,7 @@ impl Rank for BspRank {
                         return Op::Message { to, kind: Kind::Store, bytes, body };
                     }
                     Action::Wait { round } => {
-                        let Some(body) = self.take_early(round) else { return self.wait() };
+                        let Some(body) = self.take_early(round) else { return Op::Wait };
                         if let Phase::Sum(sum) = &mut self.phase {
                             match &body {
                                 Body::Empty => {}
@@ -182,18 +164,16 @@ impl Rank for BspRank {
             Body::Empty => 0,
         };
         if tag & 1 == 1 {
-            let words = match &body {
-                Body::Words(words) => words.len() - 1,
-                _ => 1,
-            };
-            self.unclaimed += u64::from(self.bytes(words));
             self.early.push((tag, body));
         } else if let Body::Pair([_, value]) = body {
             let (parity, direction) = ((tag >> 32 & 1) as usize, (tag >> 1 & 7) as usize);
             self.halo[parity][direction] = value;
             self.here[parity] |= 1 << direction;
-            self.unclaimed += u64::from(self.bsp.halo_bytes);
         }
         Reply::default()
+    }
+
+    fn result(&self) -> Vec<u64> {
+        vec![self.value]
     }
 }
