@@ -1,20 +1,21 @@
 //! Bytes as `experiment.toml`: an answer, never a panic, and an error that says where; so for the points of its sweep.
 #![no_main]
 
-use crosswind_schema::Experiment;
-use crosswind_schema::experiment::Grid;
+use crosswind_schema::AnyExperiment;
 use libfuzzer_sys::fuzz_target;
 
-const MOST_POINTS: usize = 20;
+const MOST_POINTS: u64 = 20;
 
 fuzz_target!(|bytes: &[u8]| {
-    match Experiment::from_toml(bytes, "file") {
+    match AnyExperiment::from_toml(bytes, "file") {
         Ok(experiment) => {
-            let _ = experiment.runs();
-            for point in experiment.points().take(MOST_POINTS) {
-                let _ = point.map_err(|error| (error.to_string(), error.hint()));
+            for number in 0..experiment.runs().unwrap_or(0).min(MOST_POINTS) {
+                let _ = experiment.point(number).map_err(|error| (error.to_string(), error.hint()));
             }
-            let _ = experiment.workload.source().map_err(|error| error.to_string());
+            match experiment {
+                AnyExperiment::Farm(farm) => drop(farm.workload.source().map_err(|error| error.to_string())),
+                AnyExperiment::Program(program) => drop(program.workload.parameters()),
+            }
         }
         Err(error) => assert!(error.to_string().starts_with("file"), "{error} / {:?}", error.hint()),
     }

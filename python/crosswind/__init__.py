@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from crosswind.doctor import examine
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
+    from crosswind.inject import Injected, inject
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
+    from crosswind.noise import Noise, record
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
@@ -49,8 +51,10 @@ __all__ = [
     "Farm",
     "Fit",
     "InfeasibleError",
+    "Injected",
     "Measurement",
     "MeasurementError",
+    "Noise",
     "Plan",
     "Platform",
     "ProgramRun",
@@ -62,9 +66,11 @@ __all__ = [
     "blame",
     "examine",
     "fit",
+    "inject",
     "map",
     "measure",
     "plan",
+    "record",
     "report",
     "run",
     "run_sweep",
@@ -80,9 +86,11 @@ _HOMES = {
     "doctor": ["examine"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
+    "inject": ["Injected", "inject"],
     "measure": ["measure"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
+    "noise": ["Noise", "record"],
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],

@@ -12,6 +12,9 @@
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
 //! | who hands tasks over, from other threads? | [`desk`] |
 //! | what survives the root? | [`journal`] |
+//! | who disturbs a command that somebody else wrote? | [`inject`] |
+//! | what disturbs this machine anyway? | [`noise`] |
+//! | who undoes what those changed? | [`watchdog`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //!
@@ -28,10 +31,12 @@ mod emulated;
 pub mod error;
 pub mod executor;
 pub mod frame;
+pub mod inject;
 pub mod journal;
 mod late;
 mod link;
 pub mod linux;
+pub mod noise;
 pub mod payload;
 mod phases;
 pub mod ranks;
@@ -43,5 +48,6 @@ mod station;
 pub mod token;
 mod transfer;
 mod turn;
+pub mod watchdog;
 
 pub use error::LiveError;

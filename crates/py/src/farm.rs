@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Side of the matrix of the measurements: one work unit is one of its diagonals.
 const MATRIX: usize = 1024;
 
-pub(crate) fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
+pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
         LiveError::Value { .. } | LiveError::Setup(_) | LiveError::Journal { .. } => "DescriptionError",
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",

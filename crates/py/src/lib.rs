@@ -7,8 +7,10 @@ use pyo3::prelude::*;
 mod chosen;
 mod errors;
 mod farm;
+mod inject;
 mod measure;
 mod model;
+mod noise;
 mod ranks;
 mod schema;
 mod sim;
@@ -20,6 +22,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     measure::register(module)?;
-    ranks::register(module)?;
-    farm::register(module)
+    farm::register(module)?;
+    inject::register(module)?;
+    noise::register(module)?;
+    ranks::register(module)
 }

@@ -1,7 +1,8 @@
 //! Whatever the bytes: an answer, never a panic; and an error always says where in a file it is about.
 
+use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::{Grid, Tasks};
-use crosswind_schema::{Experiment, Measurement, Plan, Platform, Runs, Trace, tasks_file};
+use crosswind_schema::{AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, Trace, tasks_file};
 use proptest::prelude::*;
 
 const VALID: &str = "schema_version = 1\nname = \"fork\"\n[[node]]\nname = \"r\"\ncompute_per_s = 9.05\n\
@@ -15,6 +16,18 @@ const EXPERIMENT: &str = "schema_version = 1\nname = \"e\"\nplatform = \"p.toml\
     \"policy.order\" = [\"interference\", \"arrival\"]\n\"workload.task_size_mb.high\" = [2, 3]\n\
     \"platform\" = [\"a.toml\", \"b.toml\"]\n";
 
+const PROGRAM: &str = "schema_version = 1\nname = \"e\"\nnetwork = { latency_s = 1e-6, overhead_s = 0, gap_s = 1e-6, \
+    packet_bytes = 16 }\n[workload]\nkind = \"program\"\nprogram = \"bsp\"\nranks = 4\n[workload.parameters]\niterations = \
+    3\n[policy]\nwindow_packets = 2\nwindow = \"follow\"\n[sweep]\n\"disturbance.source[0].quantum_s\" = [0.1, 0.2]\n\
+    \"workload.parameters.iterations\" = [1, 2]\n[disturbance]\nschema_version = 1\nname = \"d\"\n";
+
+const SOURCES: &str = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 3\nskew_s = 0.01\n[[source]]\nkind = \
+    \"local\"\nquantum_s = 0.5\nphases = \"drifting\"\ndrift = 0.01\n[[source]]\nkind = \"daemon\"\ninterval_s = 2\n\
+    duration_s = { distribution = \"uniform\", low = 0.003, high = 0.006 }\nranks = [1, 0]\npolls = true\n[[source]]\nkind = \
+    \"job\"\nranks = [1]\nshare = 0.5\nslice_s = 0.1\nmigrate_after_s = 5\nmigrate_cost_s = 0.5\n[[source]]\nkind = \
+    \"recorded\"\nlength_s = 1.5\ncauses = [\"timer\", \"irq:eth0\"]\n[[source.cpu]]\ncpu = 0\nintervals = \
+    [[0.000123, 0.000004, 0], [0.5, 0.001, 1]]\n";
+
 fn read_all(bytes: &[u8]) {
     let errors = [
         Platform::from_toml(bytes, "f").err(),
@@ -26,10 +39,34 @@ fn read_all(bytes: &[u8]) {
         Runs::from_json(bytes, "f").err(),
         Trace::from_json(bytes, "f").err(),
         tasks_file::read(bytes, "f").err(),
+        AnyExperiment::from_toml(bytes, "f").err(),
+        AnyExperiment::from_json(bytes, "f").err(),
+        Disturbance::from_toml(bytes, "f").err(),
+        Disturbance::from_json(bytes, "f").err(),
     ];
     for error in errors.into_iter().flatten() {
         assert!(error.to_string().starts_with('f'), "{error}");
         let _ = error.hint();
+    }
+}
+
+/// Goes some way through a disturbance's times.
+fn walk(disturbance: &Disturbance) {
+    let Ok(timelines) = Timelines::new(disturbance, 2, 1) else { return };
+    for rank in 0..2 {
+        let mut timeline = timelines.rank(rank);
+        let mut last = 0;
+        for interval in std::iter::from_fn(|| timeline.interval()).take(100) {
+            assert!(interval.start >= last && interval.end > interval.start);
+            last = interval.end;
+        }
+        let mut timeline = timelines.rank(rank);
+        let mut at = 0;
+        for ns in [0, 1, 1000, 1_000_000] {
+            let done = timeline.work(at, ns);
+            assert!(done >= at + ns || done >= NEVER);
+            at = done;
+        }
     }
 }
 
@@ -78,6 +115,40 @@ proptest! {
             }
             let json = serde_json::to_string(&experiment).expect("writes");
             prop_assert_eq!(Ok(experiment), Experiment::from_json(json.as_bytes(), "g"));
+        }
+    }
+
+    #[test]
+    fn a_program_with_one_part_replaced_is_answered(
+        from in 0usize..PROGRAM.len() + SOURCES.len(), length in 0usize..30,
+        with in "[\\[\\]{}=\"'.,#\\PC\n]{0,12}|-?[0-9]{1,19}|inf|nan",
+    ) {
+        let sources = SOURCES.replace("[[source", "[[disturbance.source");
+        let text = [PROGRAM, &sources].concat();
+        let to = (from + length).min(text.len());
+        let text = [&text[..from], &with, &text[to..]].concat();
+        read_all(text.as_bytes());
+        if let Ok(experiment) = AnyExperiment::from_toml(text.as_bytes(), "f") {
+            for point in 0..experiment.runs().unwrap_or(0).min(20) {
+                let _ = experiment.point(point).map_err(|error| (error.to_string(), error.hint()));
+            }
+            let json = serde_json::to_string(&experiment).expect("writes");
+            prop_assert_eq!(Ok(experiment), AnyExperiment::from_json(json.as_bytes(), "g"));
+        }
+    }
+
+    #[test]
+    fn a_disturbance_with_one_part_replaced_has_times_that_go_on(
+        from in 0usize..SOURCES.len(), length in 0usize..30,
+        with in "[\\[\\]{}=\"'.,#\\PC\n]{0,12}|-?[0-9]{1,19}|inf|nan|1e-?[0-9]{1,2}",
+    ) {
+        let to = (from + length).min(SOURCES.len());
+        let text = ["schema_version = 1\nname = \"d\"\n", &SOURCES[..from], &with, &SOURCES[to..]].concat();
+        read_all(text.as_bytes());
+        if let Ok(disturbance) = Disturbance::from_toml(text.as_bytes(), "f") {
+            walk(&disturbance);
+            let again = disturbance.to_toml().expect("writes");
+            prop_assert_eq!(Disturbance::from_toml(again.as_bytes(), "g"), Ok(disturbance));
         }
     }
 

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from crosswind import host
-from crosswind.doctor import network, processor, surroundings
+from crosswind.doctor import disturbances, network, processor, surroundings
 from crosswind.doctor.finding import Finding, Level
 from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
@@ -72,7 +72,10 @@ def examine(
         *surroundings.permissions(root),
         surroundings.open_files(),
         *surroundings.programs(),
+        disturbances.real_time_limit(root),
     ]
+    if root == ROOT:  # these try it
+        found += [disturbances.recording(), *disturbances.injecting()]
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)

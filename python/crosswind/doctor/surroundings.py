@@ -74,7 +74,14 @@ def permissions(root: Path = ROOT, limit: Callable[[int], tuple[int, int]] = res
         found.append(Finding("real-time", "ok", "real-time scheduling is permitted"))
     else:
         hint = "`sudo prlimit --pid $$ --rtprio=1:1` in the shell that will measure"
-        found.append(Finding("real-time", "note", "real-time scheduling is not permitted; nothing here needs it", hint))
+        found.append(
+            Finding(
+                "real-time",
+                "note",
+                "real-time scheduling is not permitted; only `crosswind inject` is better with it",
+                hint,
+            )
+        )
     return found
 
 

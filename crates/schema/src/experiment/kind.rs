@@ -40,6 +40,7 @@ impl Head {
                 let (nearest, known) = (nearest(kind, KINDS.into_iter()), KINDS.map(str::to_owned).to_vec());
                 Err(Problem::Choice { found: kind.clone(), nearest, known }.at("workload.kind".into()))
             }
+            None if self.workload.is_some() => Err(Problem::Missing.at("workload.kind".into())),
             kind => Ok(kind.and_then(Value::as_str) == Some("program")),
         }
     }

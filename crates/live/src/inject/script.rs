@@ -1,0 +1,93 @@
+//! What is to be injected: per rank, intervals in which its processor is taken away.
+
+use crosswind_schema::DescriptionError;
+use crosswind_schema::disturbance::{Disturbance, Source, Timelines};
+
+use super::outcome::How;
+
+/// An interval in which a rank's processor is away; ns since the command began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Away {
+    /// Its begin.
+    pub start_ns: u64,
+    /// Its end, later than its begin.
+    pub end_ns: u64,
+    /// Place of its cause among those of the script.
+    pub cause: u16,
+}
+
+/// The intervals of one rank, by their begin.
+pub type Intervals = Box<dyn Iterator<Item = Away> + Send>;
+
+/// A cause, and what fits it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a daemon beside the rank, which needs its CPU; otherwise the rank itself is away: a slice of time.
+    pub is_daemon: bool,
+}
+
+/// A whole disturbance, ready to be injected.
+pub trait Script: Send + Sync {
+    /// The causes that intervals name.
+    fn causes(&self) -> &[Cause];
+    /// The intervals of a rank; the same at every call.
+    fn intervals(&self, rank: u32) -> Intervals;
+}
+
+/// Ranks of a command that nobody counted: timelines are made when a rank is met.
+const ANY_NUMBER: u32 = 1 << 24;
+
+/// A disturbance file as a script.
+pub struct Described {
+    timelines: Timelines,
+    causes: Vec<Cause>,
+}
+
+impl Described {
+    /// For so many ranks, or for as many as there will be.
+    ///
+    /// # Errors
+    /// When the disturbance names a rank that does not exist.
+    pub fn new(disturbance: &Disturbance, ranks: Option<u32>, seed: u64) -> Result<Self, DescriptionError> {
+        let timelines = Timelines::new(disturbance, ranks.unwrap_or(ANY_NUMBER), seed)?;
+        let causes = disturbance.sources.iter().flat_map(|source| {
+            let is_daemon = matches!(source, Source::Daemon(_) | Source::Recorded(_));
+            source.causes().iter().map(move |name| Cause { name: name.clone(), is_daemon })
+        });
+        Ok(Self { timelines, causes: causes.collect() })
+    }
+}
+
+impl Script for Described {
+    fn causes(&self) -> &[Cause] {
+        &self.causes
+    }
+
+    fn intervals(&self, rank: u32) -> Intervals {
+        let mut timeline = self.timelines.rank(rank);
+        Box::new(std::iter::from_fn(move || timeline.interval()).map(|interval| Away {
+            start_ns: interval.start,
+            end_ns: interval.end,
+            cause: interval.cause,
+        }))
+    }
+}
+
+/// The ways that suit a cause, the best first: a daemon takes the CPU (which does something only where the rank is bound
+/// to one), a slice of time takes the rank.
+#[must_use]
+pub fn ways(cause: &Cause, asked: Option<How>, freezer: bool) -> Vec<How> {
+    let hold = match asked {
+        Some(How::Freeze) => How::Freeze,
+        Some(How::Stop) => How::Stop,
+        _ if freezer => How::Freeze,
+        _ => How::Stop,
+    };
+    match asked {
+        Some(How::Burn) => vec![How::Burn, hold],
+        None if cause.is_daemon => vec![How::Burn, hold],
+        _ => vec![hold],
+    }
+}

@@ -1,0 +1,144 @@
+//! Whose is a gap? Lays the turns that the kernel told beside the gaps that the loop saw.
+//!
+//! The loop knows to tens of nanoseconds when it was away, the kernel's trace to a microsecond who was there. A gap is cut
+//! where the turn passes from one to another; what lies before the first and after the last (entry, exit, the switch
+//! itself) goes to them. A gap in which the kernel saw nobody is the hypervisor's or the hardware's.
+
+use std::collections::VecDeque;
+
+use super::events::{LOOP, OURSELVES, Turn, UNKNOWN, Who};
+use super::gaps::Gap;
+
+/// The kernel writes whole microseconds and rounds down.
+const BLUR_NS: u64 = 1_000;
+
+/// Part of a gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// First ns.
+    pub start_ns: u64,
+    /// End.
+    pub end_ns: u64,
+    /// Whose.
+    pub who: Who,
+}
+
+/// Turns of one CPU, the earliest first, and who had it before them.
+#[derive(Debug)]
+pub struct Turns {
+    waiting: VecDeque<Turn>,
+    before: Who,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), before: LOOP }
+    }
+}
+
+impl Turns {
+    /// Adds the next one.
+    pub fn push(&mut self, turn: Turn) {
+        // The trace of one CPU is in order but for what clocks do in virtual machines.
+        let from_ns = self.waiting.back().map_or(turn.from_ns, |last| turn.from_ns.max(last.from_ns));
+        self.waiting.push_back(Turn { from_ns, ..turn });
+    }
+
+    fn drop_before(&mut self, time_ns: u64) {
+        while self.waiting.front().is_some_and(|turn| turn.from_ns < time_ns) {
+            self.before = self.waiting.pop_front().map_or(self.before, |turn| turn.who);
+        }
+    }
+
+    /// Cuts a gap by whose it is. Gaps are to come in order; turns before this one are forgotten.
+    pub fn pieces(&mut self, gap: Gap, pieces: &mut Vec<Piece>) {
+        self.drop_before(gap.start_ns.saturating_sub(BLUR_NS));
+        let first = pieces.len();
+        let turns = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns);
+        let (mut who, mut from) = (self.before, gap.start_ns);
+        for turn in turns {
+            let at = turn.from_ns.clamp(from, gap.end_ns);
+            add(pieces, first, Piece { start_ns: from, end_ns: at, who });
+            (who, from) = (turn.who, at);
+        }
+        add(pieces, first, Piece { start_ns: from, end_ns: gap.end_ns, who });
+        // Who was only seen within the blur had it as well.
+        if pieces.len() == first {
+            let seen = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns).map(|turn| turn.who);
+            let who = seen.chain([self.before]).find(|who| *who != LOOP).unwrap_or(UNKNOWN);
+            pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, who });
+        } else {
+            pieces[first].start_ns = gap.start_ns;
+            let last = pieces.len() - 1;
+            pieces[last].end_ns = gap.end_ns;
+        }
+    }
+}
+
+/// Adds a piece, or to the one before it what is the loop's own: the way in and out.
+fn add(pieces: &mut Vec<Piece>, first: usize, piece: Piece) {
+    if piece.end_ns <= piece.start_ns {
+        return;
+    }
+    let known = pieces.len() > first;
+    let start_ns = match pieces.last_mut().filter(|_| known) {
+        Some(last) if piece.who == LOOP || last.who == piece.who => {
+            last.end_ns = piece.end_ns;
+            return;
+        }
+        None if piece.who == LOOP => return,
+        Some(last) => last.end_ns,
+        None => piece.start_ns,
+    };
+    pieces.push(Piece { start_ns, ..piece });
+}
+
+/// Whether that is noise of our own making, which a recording leaves out.
+#[must_use]
+pub fn is_ours(who: Who) -> bool {
+    who == OURSELVES
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(gap: (u64, u64), turns: &[(u64, Who)]) -> Vec<(u64, u64, Who)> {
+        let mut known = Turns::default();
+        turns.iter().for_each(|(from_ns, who)| known.push(Turn { from_ns: *from_ns, who: *who }));
+        let mut pieces = Vec::new();
+        known.pieces(Gap { start_ns: gap.0, end_ns: gap.1, preempted: false }, &mut pieces);
+        pieces.iter().map(|piece| (piece.start_ns, piece.end_ns, piece.who)).collect()
+    }
+
+    #[test]
+    fn a_gap_is_cut_where_the_turn_passes_and_the_way_in_and_out_goes_to_the_first_and_the_last() {
+        let turns = [(11_000, 0), (14_000, 1), (18_000, LOOP)];
+        assert_eq!(cut((10_500, 18_400), &turns), [(10_500, 14_000, 0), (14_000, 18_400, 1)]);
+    }
+
+    #[test]
+    fn a_moment_of_the_loop_between_two_goes_to_the_one_before() {
+        let turns = [(11_000, 0), (14_000, LOOP), (14_500, 1), (18_000, LOOP)];
+        assert_eq!(cut((10_500, 18_400), &turns), [(10_500, 14_500, 0), (14_500, 18_400, 1)]);
+    }
+
+    #[test]
+    fn a_gap_within_one_microsecond_is_whose_turn_was_seen_there() {
+        assert_eq!(cut((10_700, 12_300), &[(10_000, 3), (10_000, LOOP)]), [(10_700, 12_300, 3)]);
+    }
+
+    #[test]
+    fn a_gap_in_which_the_kernel_saw_nobody_is_unknown() {
+        assert_eq!(cut((50_000, 90_000), &[(10_000, 3), (12_000, LOOP)]), [(50_000, 90_000, UNKNOWN)]);
+    }
+
+    #[test]
+    fn pieces_cover_their_gap_and_follow_one_another() {
+        let turns: Vec<(u64, Who)> =
+            (0..100).map(|at| (at * 700, if at % 3 == 0 { LOOP } else { (at % 5) as Who })).collect();
+        let pieces = cut((5_100, 33_333), &turns);
+        assert_eq!((pieces[0].0, pieces[pieces.len() - 1].1), (5_100, 33_333));
+        assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].2 != pair[1].2));
+    }
+}

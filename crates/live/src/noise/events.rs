@@ -1,0 +1,204 @@
+//! What the kernel's trace says: who had a CPU from when on.
+//!
+//! Lines are those of `trace_pipe` with the events `sched_switch`, `irq_handler_*`, `softirq_*` and `irq_vectors`. Interrupts
+//! nest within threads and within each other; the innermost has the processor.
+
+use std::collections::HashMap;
+
+/// Somebody who can have a CPU, as a place in a [`Names`]; or one of these three.
+pub type Who = u16;
+/// The loop that looks for gaps, and nothing on top of it.
+pub const LOOP: Who = u16::MAX;
+/// The recorder's other threads: noise of our own making.
+pub const OURSELVES: Who = u16::MAX - 1;
+/// Nobody whom the kernel knows of.
+pub const UNKNOWN: Who = u16::MAX - 2;
+
+/// Most causes that are told apart; what comes after is "others".
+const MOST_CAUSES: usize = 500;
+const OTHERS: &str = "others";
+
+/// Names of causes, by the order in which they were met.
+#[derive(Debug, Default)]
+pub struct Names {
+    names: Vec<String>,
+    places: HashMap<String, Who>,
+}
+
+impl Names {
+    /// The place of a name.
+    pub fn place(&mut self, name: &str) -> Who {
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let name = if self.names.len() < MOST_CAUSES { name } else { OTHERS };
+        if let Some(place) = self.places.get(name) {
+            return *place;
+        }
+        let place = self.names.len() as Who;
+        self.names.push(name.to_owned());
+        self.places.insert(name.to_owned(), place);
+        place
+    }
+
+    /// All names.
+    #[must_use]
+    pub fn all(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// From that time on, he has the CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// Monotonic clock, ns; the kernel writes microseconds.
+    pub from_ns: u64,
+    /// Who.
+    pub who: Who,
+}
+
+/// One event of one CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Event<'a> {
+    Switch { name: &'a str, thread: i32 },
+    Enter(String),
+    Leave,
+}
+
+/// A line's CPU, time in ns and event; none for lines of another kind.
+fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
+    // "  comm-pid   [001] d..2.  1234.567890: sched_switch: ..."; the name before may hold anything.
+    let (_, after_cpu) = line.split_once("] ")?;
+    let (head, text) = after_cpu.split_once(": ")?;
+    let (seconds, micros) = head.rsplit_once(' ')?.1.split_once('.')?;
+    let ns = seconds.parse::<u64>().ok()? * 1_000_000_000 + micros.parse::<u64>().ok()? * 1_000;
+    let (kind, what) = text.split_once(':')?;
+    let event = match kind {
+        "sched_switch" => {
+            let next = what.rsplit_once(" ==> next_comm=")?.1;
+            let (name, rest) = next.rsplit_once(" next_pid=")?;
+            Event::Switch { name, thread: rest.split(' ').next()?.parse().ok()? }
+        }
+        "irq_handler_entry" => Event::Enter(format!("irq:{}", what.rsplit_once("name=")?.1.trim_end())),
+        "softirq_entry" => {
+            Event::Enter(format!("softirq:{}", what.rsplit_once("action=")?.1.trim_end().trim_end_matches(']')))
+        }
+        "local_timer_entry" => Event::Enter("timer".into()),
+        "irq_handler_exit" | "softirq_exit" => Event::Leave,
+        other => match other.strip_suffix("_entry") {
+            Some(name) => Event::Enter(format!("ipi:{name}")),
+            None => other.strip_suffix("_exit").map(|_| Event::Leave)?,
+        },
+    };
+    Some((ns, event))
+}
+
+/// A thread's name without what makes each of a kind unique: `kworker/0:1-events` is a `kworker`, `opt cgu.3` an `opt`.
+fn kind_of(name: &str) -> &str {
+    let kind = name.split(['/', ' ', ':']).next().unwrap_or_default();
+    if kind.is_empty() { name } else { kind }
+}
+
+/// Follows one CPU's events.
+#[derive(Debug)]
+pub struct Follower {
+    /// Who has the CPU when no interrupt has it.
+    thread: Who,
+    /// Interrupts, the innermost last.
+    nested: Vec<Who>,
+}
+
+impl Default for Follower {
+    fn default() -> Self {
+        Self { thread: LOOP, nested: Vec::new() }
+    }
+}
+
+impl Follower {
+    /// Takes a line; from when on who has the CPU. `of_thread` says which threads are the loops and which are ours.
+    pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<Who>) -> Option<Turn> {
+        let (from_ns, event) = parsed(line)?;
+        match event {
+            Event::Switch { name, thread } => {
+                self.thread = of_thread(thread).unwrap_or_else(|| names.place(&format!("thread:{}", kind_of(name))));
+                self.nested.clear();
+            }
+            Event::Enter(name) => self.nested.push(names.place(&name)),
+            Event::Leave => {
+                self.nested.pop();
+            }
+        }
+        Some(Turn { from_ns, who: self.nested.last().copied().unwrap_or(self.thread) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWITCH: &str = "  python3-100     [001] d..2. 12981.074320: sched_switch: prev_comm=python3 prev_pid=100 prev_prio=120 \
+                          prev_state=R ==> next_comm=kworker/1:2-eve nts next_pid=7 next_prio=120";
+    const BACK: &str = "  kworker/1:2-7   [001] d..2. 12981.074400: sched_switch: prev_comm=kworker/1:2 prev_pid=7 prev_prio=120 \
+                        prev_state=I ==> next_comm=python3 next_pid=100 next_prio=120";
+
+    fn turns(lines: &[&str]) -> (Vec<(u64, String)>, Names) {
+        let (mut follower, mut names) = (Follower::default(), Names::default());
+        let turns: Vec<Turn> = lines
+            .iter()
+            .filter_map(|line| follower.take(line, &mut names, |thread| (thread == 100).then_some(LOOP)))
+            .collect();
+        let name = |who: Who| if who == LOOP { "loop".to_owned() } else { names.all()[usize::from(who)].clone() };
+        (turns.iter().map(|turn| (turn.from_ns / 1000 % 1_000_000, name(turn.who))).collect(), names)
+    }
+
+    fn spoken(lines: &[&str]) -> Vec<(u64, String)> {
+        turns(lines).0
+    }
+
+    #[test]
+    fn the_innermost_interrupt_has_the_processor_and_gives_it_back_to_the_one_around_it() {
+        let lines = [
+            SWITCH,
+            "  kworker/1:2-7  [001] d.h.. 12981.074330: local_timer_entry: vector=236",
+            "  kworker/1:2-7  [001] d.h.. 12981.074331: irq_handler_entry: irq=31 name=virtio0-stats",
+            "  kworker/1:2-7  [001] d.h.. 12981.074332: irq_handler_exit: irq=31 ret=handled",
+            "  kworker/1:2-7  [001] d.h.. 12981.074333: local_timer_exit: vector=236",
+            "  kworker/1:2-7  [001] ..s.. 12981.074334: softirq_raise: vec=8 [action=HRTIMER]",
+            "  kworker/1:2-7  [001] ..s.. 12981.074335: softirq_entry: vec=3 [action=NET_RX]",
+            "  kworker/1:2-7  [001] ..s.. 12981.074336: softirq_exit: vec=3 [action=NET_RX]",
+            BACK,
+        ];
+        let named: Vec<(u64, String)> = [
+            (74320, "thread:kworker"),
+            (74330, "timer"),
+            (74331, "irq:virtio0-stats"),
+            (74332, "timer"),
+            (74333, "thread:kworker"),
+            (74335, "softirq:NET_RX"),
+            (74336, "thread:kworker"),
+            (74400, "loop"),
+        ]
+        .map(|(at, name)| (at, name.to_owned()))
+        .to_vec();
+        assert_eq!(spoken(&lines), named);
+    }
+
+    #[test]
+    fn lines_of_any_other_kind_are_passed_over() {
+        let lines =
+            ["", "# tracer: nop", "CPU:1 [LOST 20 EVENTS]", "a-1 [000] x: y: z", ": : :", "a 1.x: sched_switch: q"];
+        assert_eq!(spoken(&lines), []);
+        let named = spoken(&["  (a: b)-9 [000] d..2. 1.000001: reschedule_entry: vector=253"]);
+        assert_eq!(named, [(1, "ipi:reschedule".to_owned())]);
+    }
+
+    #[test]
+    fn more_causes_than_can_be_told_apart_are_others() {
+        let mut names = Names::default();
+        for number in 0..2 * MOST_CAUSES {
+            names.place(&format!("thread:{number}"));
+        }
+        assert_eq!(names.all().len(), MOST_CAUSES + 1);
+        assert_eq!(names.place("thread:new"), names.place(OTHERS));
+    }
+}

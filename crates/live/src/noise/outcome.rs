@@ -1,0 +1,127 @@
+//! What was recorded: pieces of noise per CPU, as a disturbance file and in numbers.
+
+use crosswind_schema::Disturbance;
+use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
+use crosswind_schema::units::{PositiveSeconds, Seconds};
+
+use super::blame::{Piece, is_ours};
+use super::events::{UNKNOWN, Who};
+
+/// How causes became known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// By the kernel's trace.
+    Trace,
+    /// By asking, after each gap, whether another thread had the CPU.
+    Loop,
+}
+
+impl Means {
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "trace",
+            Self::Loop => "loop",
+        }
+    }
+}
+
+/// What was seen on one CPU.
+#[derive(Clone, Debug, Default)]
+pub struct CpuNoise {
+    /// Its number.
+    pub cpu: usize,
+    /// Pieces of gaps, in order, ns since the begin. Our own are among them.
+    pub pieces: Vec<Piece>,
+}
+
+/// A recording.
+#[derive(Clone, Debug)]
+pub struct Recording {
+    /// How long was recorded, ns.
+    pub length_ns: u64,
+    /// Per CPU.
+    pub cpus: Vec<CpuNoise>,
+    /// Names of causes, by their place.
+    pub names: Vec<String>,
+    /// How causes became known.
+    pub means: Means,
+    /// Why the kernel's trace was not used, where it was not.
+    pub no_trace: Option<String>,
+    /// Events that the kernel could not keep: some causes are wrong or unknown.
+    pub lost_events: u64,
+    /// Whether it ended before its time because it was told to.
+    pub interrupted: bool,
+    /// Whether it ended before its time because there was more noise than is kept.
+    pub full: bool,
+}
+
+/// Where the kernel saw nobody: its name in the file.
+pub const NOBODY: &str = "unknown";
+
+impl Recording {
+    /// A cause's name.
+    #[must_use]
+    pub fn name(&self, who: Who) -> &str {
+        self.names.get(usize::from(who)).map_or(NOBODY, String::as_str)
+    }
+
+    /// As a disturbance. None where nothing was recorded, not even for a moment.
+    #[must_use]
+    pub fn disturbance(&self, name: &str) -> Option<Disturbance> {
+        let length_s = seconds(self.length_ns);
+        let mut used: Vec<(Who, u64)> = Vec::new();
+        for piece in self.noise() {
+            let who = self.known(piece.who);
+            match used.iter_mut().find(|(other, _)| *other == who) {
+                Some((_, sum)) => *sum += piece.end_ns - piece.start_ns,
+                None => used.push((who, piece.end_ns - piece.start_ns)),
+            }
+        }
+        used.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum)); // the worst first
+        let place = |who: Who| used.iter().position(|(other, _)| *other == self.known(who)).unwrap_or(0) as u16;
+        let cpu = self.cpus.iter().map(|cpu| RecordedCpu {
+            cpu: cpu.cpu as u32,
+            intervals: cpu
+                .pieces
+                .iter()
+                .filter(|piece| !is_ours(piece.who))
+                .map(|piece| {
+                    RecordedInterval(seconds(piece.start_ns), seconds(piece.end_ns - piece.start_ns), place(piece.who))
+                })
+                .collect(),
+        });
+        let mut causes: Vec<String> = used.iter().map(|(who, _)| self.name(*who).to_owned()).collect();
+        if causes.is_empty() {
+            causes.push(NOBODY.to_owned());
+        }
+        Some(Disturbance {
+            schema_version: 1,
+            name: name.into(),
+            switch_cost_s: Seconds::default(),
+            cache_cost_s: Seconds::default(),
+            sources: vec![Source::Recorded(Recorded {
+                length_s: PositiveSeconds::new(length_s).ok()?,
+                causes,
+                aligned: false,
+                cpu: cpu.collect(),
+            })],
+        })
+    }
+
+    /// All names beyond those that are known are one.
+    fn known(&self, who: Who) -> Who {
+        if usize::from(who) < self.names.len() { who } else { UNKNOWN }
+    }
+
+    /// Pieces on all CPUs but those of our own making.
+    pub fn noise(&self) -> impl Iterator<Item = &Piece> {
+        self.cpus.iter().flat_map(|cpu| &cpu.pieces).filter(|piece| !is_ours(piece.who))
+    }
+}
+
+/// Whole ns as the nearest number of seconds.
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,159 @@
+"""`crosswind inject`: Disturbance -> a command, disturbed."""
+
+from __future__ import annotations
+
+import shlex
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.errors import CrosswindError
+from crosswind.inject import DEFAULT_LIMIT_S, How
+from crosswind.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.inject import Injected
+
+UNTRUSTED = 3
+INTERRUPTED = 130
+MOST_CAUSES = 5
+
+EXAMPLES = """
+Run a command while the processors of its ranks are taken away as a disturbance.toml says: the same file that is
+simulated and recorded, for real.
+
+Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
+priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. Ranks are told by
+OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID; a command without is rank 0. However it ends, a watchdog sees
+to it that no process stays stopped and no control group stays behind.
+
+Examples:
+
+    crosswind inject disturbance.toml -- ./app --its-own options
+
+    crosswind inject disturbance.toml --dry-run -- ./app
+
+    crosswind inject daemons.toml --limit-s 600 -o injected.toml --json -- mpirun -n 4 ./app
+
+    crosswind inject noise.toml --pin -- ./app
+
+Exit codes: 0 done, 1 the command failed, or the limit was reached, 2 bad input, 3 done but not as it should be (late,
+not all injected), 130 interrupted.
+"""
+
+
+def inject(
+    disturbance: Annotated[Path, typer.Argument(help="What to inject.", metavar="DISTURBANCE.toml")],
+    command: Annotated[
+        list[str], typer.Argument(help="The program and its arguments, after --.", metavar="-- COMMAND")
+    ],
+    limit_s: Annotated[
+        float, typer.Option("--limit-s", help="The most that it may take, s; then the command is ended.", min=0.001)
+    ] = DEFAULT_LIMIT_S,
+    keep_running: Annotated[
+        bool, typer.Option("--keep-running", help="At the limit only the disturbance ends; the command goes on.")
+    ] = False,
+    ranks: Annotated[
+        int | None, typer.Option(help="Ranks that the command will have; else as many as are found.", min=1)
+    ] = None,
+    how: Annotated[How, typer.Option(help="How processors are taken away.")] = "auto",
+    pin: Annotated[bool, typer.Option("--pin", help="Bind rank r to the r-th CPU that may be used.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of what the disturbance draws, as in a simulation.", min=0)] = 1,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")] = False,
+    horizon_s: Annotated[
+        float, typer.Option("--horizon-s", help="--dry-run: how much of the disturbance is looked at, s.", min=0.001)
+    ] = 10.0,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="Write what was really injected, as a disturbance of kind recorded."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document; what the command prints goes to stderr.")
+    ] = False,
+) -> None:
+    """Disturb a command."""
+    from crosswind.inject import inject as perform
+    from crosswind.inject import preview
+
+    if out:
+        writable(out, "--out", "injected.toml")
+    options: dict[str, Any] = {
+        "ranks": ranks,
+        "limit_s": limit_s,
+        "how": how,
+        "pin": pin,
+        "keep_running": keep_running,
+        "seed": seed,
+    }
+    if dry_run:
+        _print_preview(preview(disturbance, command, **options, horizon_s=horizon_s), json)
+        return
+    with progress_bar() as advance:
+        injected = perform(disturbance, command, **options, stdout_to_stderr=json, progress=advance)
+    if out:
+        injected.save(out)
+        tell(f"wrote {out}")
+    tell_warnings(injected.warnings)
+    if json:
+        print_json(injected.to_dict())
+    else:
+        _tell(injected)
+    raise typer.Exit(_exit_code(injected))
+
+
+def _exit_code(injected: Injected) -> int:
+    summary = injected.summary
+    if summary["ended"] == "asked":
+        return INTERRUPTED if summary["asked_by_signal"] == signal.SIGINT else 128 + int(summary["asked_by_signal"])
+    if summary["ended"] == "limit" and not summary["keep_running"]:
+        raise CrosswindError("the limit was reached", "limit", "--limit-s gives it longer")
+    if summary["exit_status"] != 0:
+        raise CrosswindError(f"the command {_end(summary)}", "command-failed")
+    return UNTRUSTED if injected.warnings else 0
+
+
+def _end(summary: dict[str, Any]) -> str:
+    if summary["exit_signal"] is not None:
+        number = summary["exit_signal"]
+        names = {item.value: item.name for item in signal.Signals}
+        return f"was ended by {names.get(number, f'signal {number}')}"
+    return f"ended with status {summary['exit_status']}"
+
+
+def _tell(injected: Injected) -> None:
+    """Say on stderr what was injected: stdout is the command's."""
+    summary = injected.summary
+    used = summary["cpu_user_s"] + summary["cpu_system_s"]
+    took = f"{summary['elapsed_s']:.4g} s, of which it computed {used:.4g} s"
+    tell(f"{shlex.join(summary['command'])}: {took}; {_end(summary)}")
+    for rank in summary["ranks"]:
+        causes = sorted(rank["causes"], key=lambda cause: -cause["away_s"])
+        ways = ", ".join(
+            f"{cause['cause']} {cause['intervals']} times {cause['away_s']:.4g} s ({' and '.join(cause['how'])})"
+            for cause in causes[:MOST_CAUSES]
+        )
+        ways += f", and {len(causes) - MOST_CAUSES} causes more (--json)" if len(causes) > MOST_CAUSES else ""
+        late = f"late by {1e6 * rank['late_mean_s']:.0f} us on average, {1e6 * rank['late_max_s']:.0f} us at most"
+        tell(f"rank {rank['rank']}: away {rank['away_s']:.4g} s ({rank['share']:.1%}), {late}: {ways or 'nothing'}")
+
+
+def _print_preview(found: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(found)
+        return
+    rows = [[cause["cause"], ", else ".join(cause["how"])] for cause in found["causes"]]
+    print_table([("cause", "left"), ("how", "left")], rows, title=f"{found['name']}: nothing was done; this would be")
+    for rank in found["ranks"]:
+        seen = f"{rank['intervals']} intervals, {rank['away_s']:.4g} s ({rank['share']:.1%})"
+        shown = [[f"{start:.6f}", f"{duration:.6f}", cause] for start, duration, cause in rank["first"]]
+        title = f"rank {rank['rank']}, first {found['horizon_s']:g} s: {seen}; the first of them"
+        print_table([("start s", "right"), ("duration s", "right"), ("cause", "left")], shown, title=title)
+    print_table([("what would be changed", "left")], [[change] for change in found["changes"]])
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("inject", help=EXAMPLES)(inject)

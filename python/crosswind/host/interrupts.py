@@ -1,0 +1,79 @@
+"""What the kernel counts per CPU: interrupts by name, and time that the hypervisor gave to others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosswind.host.tree import ROOT, text
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counters at one moment.
+
+    Attributes
+    ----------
+    interrupts : dict
+        CPU -> name -> how many since the machine started.
+    steal_s : dict
+        CPU -> seconds since the machine started in which the hypervisor ran others.
+    """
+
+    interrupts: dict[int, dict[str, int]]
+    steal_s: dict[int, float]
+
+    @classmethod
+    def take(cls, root: Path = ROOT) -> Counts:
+        """Read the counters; what can't be read is not there."""
+        return cls(_interrupts(root), _steal(root))
+
+    def since(self, before: Counts, cpus: Sequence[int]) -> dict[str, Any]:
+        """Return what was counted since, on these CPUs.
+
+        Returns
+        -------
+        dict
+            `interrupts`: CPU as text -> name -> number, the most frequent first, without those that did not come;
+            `steal_s`: CPU as text -> seconds.
+        """
+        counted = {}
+        for cpu in cpus:
+            earlier = before.interrupts.get(cpu, {})
+            grown = {name: now - earlier.get(name, 0) for name, now in self.interrupts.get(cpu, {}).items()}
+            ordered = sorted(grown.items(), key=lambda item: -item[1])
+            counted[str(cpu)] = {name: number for name, number in ordered if number > 0}
+        steal = {str(c): self.steal_s[c] - before.steal_s.get(c, 0.0) for c in cpus if c in self.steal_s}
+        return {"interrupts": counted, "steal_s": steal}
+
+
+def _interrupts(root: Path) -> dict[int, dict[str, int]]:
+    lines = (text(root, "proc/interrupts") or "").splitlines()
+    if not lines:
+        return {}
+    cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
+    found: dict[int, dict[str, int]] = {cpu: {} for cpu in cpus}
+    for line in lines[1:]:
+        number, _, rest = line.partition(":")
+        words = rest.split()
+        counts = words[: len(cpus)]
+        if len(counts) < len(cpus) or not all(word.isdigit() for word in counts):
+            continue  # the sums over all CPUs
+        described = words[len(cpus) :]
+        # A line with a number names its chip, its trigger and then its device; one with a word describes itself.
+        name = (described[-1] if described else number) if number.strip().isdigit() else " ".join(described)
+        for cpu, count in zip(cpus, counts, strict=True):
+            found[cpu][name or number.strip()] = found[cpu].get(name, 0) + int(count)
+    return found
+
+
+def _steal(root: Path) -> dict[int, float]:
+    found = {}
+    for line in (text(root, "proc/stat") or "").splitlines():
+        words = line.split()
+        if words and words[0].startswith("cpu") and words[0] != "cpu" and len(words) > 8:
+            found[int(words[0].removeprefix("cpu"))] = int(words[8]) / os.sysconf("SC_CLK_TCK")
+    return found

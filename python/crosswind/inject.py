@@ -1,0 +1,289 @@
+"""Injects a disturbance into a command: the same file that is simulated, recorded and blamed, for real.
+
+The time is kept, processes are held and everything is undone in Rust (`crates/live/src/inject`); this describes what is
+wanted and hears what was done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+from crosswind.progress import Advance
+from crosswind.signals import heard
+
+How = Literal["auto", "stop", "freeze", "burn"]
+
+DEFAULT_LIMIT_S = 3600.0
+_LOOK_S = 0.1
+_WAYS = ("auto", "stop", "freeze", "burn")
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+LATE_S = 0.005
+"""A mean lateness above this makes a result untrustworthy, s."""
+
+
+@dataclass(frozen=True)
+class Injected:
+    """What was really injected into a command, and how long it took.
+
+    Attributes
+    ----------
+    summary : dict
+        `elapsed_s`, `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
+        "asked", "unwatched"), `priority`, `ranks_told_by`, and per rank `intervals`, `away_s`, `share` (0 to 1),
+        `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
+    recorded : str
+        The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
+    """
+
+    summary: dict[str, Any]
+    recorded: str
+
+    @property
+    def elapsed_s(self) -> float:
+        """How long the command took, s."""
+        return float(self.summary["elapsed_s"])
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the command ended by itself with status 0."""
+        return bool(self.summary["ended"] == "exited" and self.summary["exit_status"] == 0)
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What one should know before comparing: code, message, hint."""
+        return _warnings(self.summary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary with its warnings."""
+        return self.summary | {"warnings": self.warnings}
+
+    def save(self, path: str | Path) -> None:
+        """Write the intervals as they really were, as a disturbance of kind recorded."""
+        Path(path).write_text(self.recorded, encoding="utf-8")
+
+
+def inject(
+    disturbance: str | Path,
+    command: Sequence[str],
+    *,
+    ranks: int | None = None,
+    limit_s: float = DEFAULT_LIMIT_S,
+    how: How = "auto",
+    pin: bool = False,
+    keep_running: bool = False,
+    seed: int = 1,
+    stdout_to_stderr: bool = False,
+    progress: Advance | None = None,
+) -> Injected:
+    r"""Run a command while its ranks' processors are taken away as a disturbance says.
+
+    Parameters
+    ----------
+    disturbance : path
+        A `disturbance.toml`.
+    command : sequence of str
+        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK
+        or SLURM_PROCID in their environment; where none has any of these, the whole command is rank 0.
+    ranks : int, optional
+        How many ranks it will have, at least 1; default: as many as are found.
+    limit_s : float
+        The most that it may take, s, greater than 0. Then everything is undone and the command is ended.
+    how : str
+        "stop" (SIGSTOP, SIGCONT), "freeze" (a control group of version 2), "burn" (a thread of real-time or high
+        priority on the rank's CPU, where it is bound to one; elsewhere as "stop"). "auto": daemons and recorded noise
+        burn, slices of time stop.
+    pin : bool
+        Bind rank r to the r-th CPU that this process may use (again from the first); undone at the end.
+    keep_running : bool
+        At the limit only the disturbance ends, and the command goes on.
+    seed : int
+        Seed of what the disturbance draws; 0 or more. The same as in a simulation: the same intervals.
+    stdout_to_stderr : bool
+        Send what the command prints to our stderr.
+    progress : callable, optional
+        Told the part of the limit that is gone (0 to 1) and a message.
+
+    Returns
+    -------
+    Injected
+
+    Raises
+    ------
+    DescriptionError
+        When the disturbance is wrong, the command can't be started, or `how` can't be had here.
+
+    Notes
+    -----
+    SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". SIGKILL of
+    this process is seen by a watchdog process, which undoes everything; the command then goes on undisturbed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "half.toml"
+    >>> _ = file.write_text(
+    ...     'schema_version = 1\nname = "half"\n[[source]]\nkind = "coscheduled"\nquantum_s = 0.01\njobs = 2\n'
+    ... )
+    >>> injected = inject(file, ["sleep", "0.1"])
+    >>> injected.succeeded, injected.summary["ranks"][0]["intervals"] >= 1
+    (True, True)
+    """
+    text, file = _read(disturbance)
+    config = _config(
+        command,
+        ranks=ranks,
+        limit_s=limit_s,
+        how=how,
+        pin=pin,
+        keep_running=keep_running,
+        seed=seed,
+        stdout_to_stderr=stdout_to_stderr,
+    )
+    with heard(_HEARD) as asked:
+        injection = _core.Injection(config, text, file)
+        stopped = False
+        while not injection.wait(_LOOK_S):
+            if asked and not stopped:
+                injection.stop(asked[0])
+                stopped = True
+            if progress:
+                elapsed_s = injection.elapsed_s()
+                progress(min(elapsed_s / limit_s, 1.0), f"{elapsed_s:.0f} s, limit {limit_s:.0f} s")
+    summary, recorded = injection.outcome()
+    about = {"command": list(command), "disturbance": file, "limit_s": limit_s, "keep_running": keep_running}
+    return Injected(about | json.loads(summary), recorded)
+
+
+def preview(
+    disturbance: str | Path,
+    command: Sequence[str],
+    *,
+    ranks: int | None = None,
+    limit_s: float = DEFAULT_LIMIT_S,
+    how: How = "auto",
+    pin: bool = False,
+    keep_running: bool = False,
+    seed: int = 1,
+    horizon_s: float = 10.0,
+) -> dict[str, Any]:
+    """Say what `inject` would do, and change nothing.
+
+    Parameters
+    ----------
+    horizon_s : float
+        How much of the disturbance is looked at, s, greater than 0. The other parameters are those of `inject`.
+
+    Returns
+    -------
+    dict
+        `name`, `causes` (each with `how`), `priority`, `cpus`, `changes` (sentences), `horizon_s`, and per rank
+        `intervals`, `away_s`, `share` and the `first` ten intervals: start s, duration s, cause.
+
+    Raises
+    ------
+    DescriptionError
+        As `inject`.
+    """
+    text, file = _read(disturbance)
+    config = _config(
+        command,
+        ranks=ranks,
+        limit_s=limit_s,
+        how=how,
+        pin=pin,
+        keep_running=keep_running,
+        seed=seed,
+        stdout_to_stderr=False,
+    )
+    found: dict[str, Any] = json.loads(_core.injection_preview(config, text, file, horizon_s))
+    return found | {"changes": _changes(found, how, pin=pin, keep_running=keep_running, limit_s=limit_s)}
+
+
+def means() -> dict[str, Any]:
+    """Say what injection can do here: `priority` (real-time, nice -20, ordinary), `no_freezer` (why not, or None)."""
+    found: dict[str, Any] = json.loads(_core.injection_means())
+    return found
+
+
+def _read(disturbance: str | Path) -> tuple[bytes, str]:
+    path = Path(disturbance)
+    try:
+        return path.read_bytes(), str(path)
+    except OSError as error:
+        raise DescriptionError(f"{path}: {error.strerror}", "no-file", "name a disturbance.toml") from None
+
+
+def _config(command: Sequence[str], *, ranks: int | None, limit_s: float, how: str, seed: int, **rest: bool) -> str:
+    if not command:
+        raise DescriptionError("there is no command", "argument", "crosswind inject disturbance.toml -- COMMAND ...")
+    if how not in _WAYS:
+        raise DescriptionError(f"how is {how!r}; it must be one of {', '.join(_WAYS)}", "argument")
+    if ranks is not None and ranks < 1:
+        raise DescriptionError(f"ranks is {ranks}; it must be at least 1", "argument")
+    if seed < 0:
+        raise DescriptionError(f"seed is {seed}; it must be at least 0", "argument")
+    if not 0 < limit_s < float("inf"):
+        raise DescriptionError(f"limit_s is {limit_s} s; it must be greater than 0 s and finite", "argument")
+    words = [{"Unix": list(os.fsencode(word))} for word in command]
+    wanted = None if how == "auto" else how
+    return json.dumps({"command": words, "ranks": ranks, "seed": seed, "limit_s": limit_s, "how": wanted, **rest})
+
+
+def _changes(found: dict[str, Any], how: str, *, pin: bool, keep_running: bool, limit_s: float) -> list[str]:
+    ways = {way for cause in found["causes"] for way in cause["how"]}
+    changes = ["a watchdog process is started first; it undoes everything should this process be killed"]
+    if "stop" in ways:
+        changes.append("processes of the command get SIGSTOP and SIGCONT")
+    if "freeze" in ways:
+        changes.append(
+            f"control groups are made below {found['groups_below']}, the command's processes moved into them"
+        )
+    if "burn" in ways:
+        changes.append("threads compute on the CPU of a rank that is bound to one (elsewhere the rank is held)")
+    changes.append(f"threads that keep the time get the highest priority permitted: {found['priority']}")
+    if pin:
+        changes.append(f"ranks are bound to one CPU each, of {found['cpus']}")
+    end = (
+        "the disturbance ends, the command goes on" if keep_running else "the command is ended (SIGTERM, then SIGKILL)"
+    )
+    changes.append(f"after {limit_s:g} s {end}; then, as at every other end, all of this is undone")
+    return changes
+
+
+def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+
+    def warning(code: str, message: str, hint: str) -> None:
+        found.append({"code": code, "message": message, "hint": hint})
+
+    ranks = summary["ranks"]
+    for rank in ranks:
+        name = f"rank {rank['rank']}"
+        if rank["intervals"] and rank["late_mean_s"] > LATE_S:
+            seen = f"{name}: intervals began {1e3 * rank['late_mean_s']:.1f} ms late on average"
+            warning(
+                "injected-late", seen, "as root, or with a limit of real-time priorities, threads keep the time better"
+            )
+        if rank["too_short"]:
+            seen = f"{name}: {rank['too_short']} intervals ({rank['too_short_s']:.3g} s) were too short to be injected"
+            warning(
+                "too-short", seen, "this machine's own noise of that length is there anyway; bind ranks to CPUs (--pin)"
+            )
+        for complaint in rank["complaints"]:
+            warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")
+    if not ranks:
+        warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
+    if summary["ended"] == "limit" and summary["keep_running"]:
+        seen = f"after {summary['limit_s']:g} s the disturbance ended, and the command went on without"
+        warning("limit", seen, "--limit-s gives it longer")
+    if summary["ended"] == "unwatched":
+        warning("unwatched", "the watchdog was ended, and so the disturbance was too", "leave crosswind-watch alone")
+    return found

@@ -1,0 +1,159 @@
+"""Records this machine's own noise as a disturbance: when each CPU is kept from computing, and by what.
+
+The loops and the kernel's trace are in Rust (`crates/live/src/noise`); this says what is wanted and hears the result.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+from crosswind.host import interrupts
+from crosswind.progress import Advance
+from crosswind.signals import heard
+
+RecordHow = Literal["auto", "trace", "loop"]
+
+_LOOK_S = 0.5  # to look more often would be noise
+_WAYS = ("auto", "trace", "loop")
+_HEARD = (signal.SIGINT, signal.SIGTERM)
+OWN_SHARE = 0.001
+"""Noise of the recorder's own making above this part of the time is told."""
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What was recorded.
+
+    Attributes
+    ----------
+    summary : dict
+        `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": told apart without), `no_trace` (why it
+        was not used), `lost_events`, `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts`
+        (per CPU: name, count), `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`,
+        `longest_s`, `longest_cause`, and the same for each of `causes`, the worst first.
+    disturbance : str
+        The recording as a `disturbance.toml` of kind recorded.
+    """
+
+    summary: dict[str, Any]
+    disturbance: str
+
+    @property
+    def share(self) -> float:
+        """Part of the time in which processors were away, mean of all CPUs, 0 to 1."""
+        return float(self.summary["total"]["share"])
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What one should know before using it: code, message, hint."""
+        return _warnings(self.summary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary with its warnings."""
+        return self.summary | {"warnings": self.warnings}
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a `disturbance.toml`."""
+        Path(path).write_text(self.disturbance, encoding="utf-8")
+
+
+def record(
+    seconds: float = 60.0,
+    *,
+    cpus: Sequence[int] | None = None,
+    how: RecordHow = "auto",
+    threshold_us: float = 1.0,
+    name: str | None = None,
+    progress: Advance | None = None,
+) -> Noise:
+    """Record this machine's noise: a loop per CPU that only looks at the clock, and whose each gap is.
+
+    Parameters
+    ----------
+    seconds : float
+        For how long, s, greater than 0. Ctrl-C ends it earlier and keeps what was recorded.
+    cpus : sequence of int, optional
+        On which CPUs; default: all that this process may use. Each is busy meanwhile.
+    how : str
+        "trace": causes by the kernel's trace (root; `sched_switch` and interrupts through tracefs, an instance of its
+        own, removed at the end). "loop": without any privilege; only whether another thread had the CPU or none is
+        told apart. "auto": the trace where it can be had.
+    threshold_us : float
+        Shorter gaps are not kept, us, at least 0.001. A look at the clock takes about 0.03.
+    name : str, optional
+        What to call it; default: the host's name and the length.
+    progress : callable, optional
+        Told the part that is done (0 to 1) and the time left.
+
+    Returns
+    -------
+    Noise
+
+    Raises
+    ------
+    DescriptionError
+        When a setting is out of its range, or the trace is asked for and can't be had.
+
+    Examples
+    --------
+    >>> noise = record(0.2, how="loop")
+    >>> 0.0 <= noise.share < 1.0, "recorded" in noise.disturbance
+    (True, True)
+    """
+    allowed = sorted(os.sched_getaffinity(0))
+    chosen = sorted(set(cpus)) if cpus is not None else allowed
+    foreign = [cpu for cpu in chosen if cpu not in allowed]
+    if foreign or not chosen:
+        raise DescriptionError(f"cpus is {list(chosen)}; it must be some of {allowed}", "argument")
+    if how not in _WAYS:
+        raise DescriptionError(f"how is {how!r}; it must be one of {', '.join(_WAYS)}", "argument")
+    wanted = None if how == "auto" else how
+    config = {"seconds": seconds, "cpus": chosen, "threshold_us": threshold_us, "how": wanted}
+    before = interrupts.Counts.take()
+    with heard(_HEARD) as asked:
+        recorder = _core.NoiseRecorder(json.dumps(config))
+        while not recorder.wait(min(_LOOK_S, seconds)):
+            if asked:
+                recorder.stop()
+            if progress:
+                elapsed_s = min(recorder.elapsed_s(), seconds)
+                progress(elapsed_s / seconds, f"{seconds - elapsed_s:.0f} s left")
+    called = name or f"noise of {socket.gethostname()}"
+    summary, disturbance = recorder.recording(called)
+    counted = interrupts.Counts.take().since(before, chosen)
+    return Noise({"name": called} | json.loads(summary) | counted, disturbance)
+
+
+def no_trace() -> str | None:
+    """Say why the kernel's trace can't be had here; None when it can. Nothing is left of the try."""
+    return _core.no_trace()
+
+
+def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = []
+
+    def warning(code: str, message: str, hint: str) -> None:
+        found.append({"code": code, "message": message, "hint": hint})
+
+    if summary["how"] == "loop" and summary["no_trace"]:
+        seen = f"causes are told apart only roughly: {summary['no_trace']}"
+        warning("no-trace", seen, "as root, on a kernel with tracefs, each has its name")
+    if summary["lost_events"]:
+        seen = f"the kernel could not keep {summary['lost_events']} events: some causes are wrong or unknown"
+        warning("events-lost", seen, "record while less goes on, or fewer --cpus")
+    if summary["full"]:
+        seen = f"it ended after {summary['length_s']:.1f} s: there was more noise than is kept"
+        warning("recording-full", seen, "a higher --threshold-us keeps fewer intervals")
+    if summary["own_share"] > OWN_SHARE:
+        seen = f"the recorder itself took {summary['own_share']:.2%} of the time, which was left out"
+        warning("own-noise", seen, "record on fewer CPUs than there are: --cpus")
+    return found

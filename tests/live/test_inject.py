@@ -1,0 +1,371 @@
+"""Injection into real programs: who is held, what is left behind, whatever happens."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crosswind.errors import DescriptionError
+from crosswind.inject import inject, means, preview
+
+pytestmark = pytest.mark.live
+
+MOSTLY_AWAY = """
+schema_version = 1
+name = "mostly away"
+[[source]]
+kind = "coscheduled"
+quantum_s = 0.1
+jobs = 5
+"""
+HALF = """
+schema_version = 1
+name = "half"
+[[source]]
+kind = "coscheduled"
+quantum_s = 0.02
+jobs = 2
+"""
+DAEMON = """
+schema_version = 1
+name = "a daemon"
+[[source]]
+kind = "daemon"
+cause = "cron"
+interval_s = 0.02
+duration_s = 0.01
+ranks = [%s]
+"""
+# Computes in a process and a child of it until a file appears.
+PROGRAM = """
+import os, sys, pathlib
+stop = pathlib.Path(sys.argv[1])
+child = os.fork()
+while not stop.exists():
+    sum(range(20000))
+if child:
+    os.waitpid(child, 0)
+    print("done")
+"""
+
+
+def waits_until(true, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def processes_with(word):
+    """Process id -> (state, nice level, policy) of those whose command line has this word, the injectors left out."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if os.fsencode(word) in words and b"crosswind.cli" not in words and fields[0] != "Z":
+            found[int(entry.name)] = (fields[0], int(fields[16]), int(fields[38]))
+    return found
+
+
+def watchdogs_of(injector):
+    """Watchdogs whose command line is this injector's: a fork keeps it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text().strip() == "crosswind-watch":
+                arguments = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")[:-1]]
+                if arguments[-len(injector.words) :] == injector.words:
+                    found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def groups_of(injector):
+    return list(Path("/sys/fs/cgroup").rglob(f"crosswind-{injector.process.pid}"))
+
+
+class Injector:
+    """`crosswind inject` as a process of its own, with the program above."""
+
+    def __init__(self, directory, *options, disturbance=MOSTLY_AWAY, new_session=False):
+        self.stop = directory / "stop"
+        file = directory / "disturbance.toml"
+        file.write_text(disturbance)
+        self.words = ["inject", str(file), *options, "--", sys.executable, "-c", PROGRAM, str(self.stop)]
+        self.log = (directory / "log").open("w+")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "crosswind.cli", *self.words],
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=new_session,
+        )
+
+    def program(self):
+        return processes_with(str(self.stop))
+
+    def is_held(self):
+        found = self.program()
+        frozen = any("frozen 1" in (g / "cgroup.events").read_text() for b in groups_of(self) for g in b.glob("rank-*"))
+        return len(found) == 2 and (frozen or {state for state, _, _ in found.values()} == {"T"})
+
+    def wait_until_held(self):
+        waits_until(lambda: self.is_held() or self.process.poll() is not None)
+        assert self.process.poll() is None, self.said()
+
+    def said(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def assert_nothing_is_left(self):
+        waits_until(lambda: not watchdogs_of(self))
+        assert groups_of(self) == []
+        for state, nice, policy in self.program().values():
+            assert (state != "T", nice, policy) == (True, 0, 0)
+
+    def end(self):
+        self.stop.touch()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        waits_until(lambda: not self.program())
+        self.log.close()
+
+
+@pytest.fixture
+def start(tmp_path):
+    started = []
+
+    def begin(*options, **more):
+        started.append(Injector(tmp_path, *options, **more))
+        return started[-1]
+
+    yield begin
+    for injector in started:
+        injector.end()
+
+
+WAYS = ["stop", pytest.param("freeze", marks=pytest.mark.skipif(bool(means()["no_freezer"]), reason="no freezer here"))]
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_that_asks_to_end_ends_the_program_and_leaves_nothing(start, how, number):
+    injector = start("--how", how)
+    injector.wait_until_held()
+    injector.process.send_signal(number)
+    code = injector.process.wait(30)
+    assert code == (130 if number == signal.SIGINT else 128 + number), injector.said()
+    assert injector.program() == {}
+    injector.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_an_injector_that_is_killed_leaves_a_program_that_goes_on(start, how):
+    injector = start("--how", how)
+    injector.wait_until_held()
+    injector.process.kill()
+    injector.process.wait()
+    injector.assert_nothing_is_left()
+    assert len(injector.program()) == 2
+    injector.stop.touch()
+    waits_until(lambda: not injector.program())
+    assert "done" in injector.said()
+
+
+def test_an_injector_that_is_killed_with_its_whole_group_leaves_nobody_stopped(start):
+    injector = start("--how", "stop", new_session=True)
+    injector.wait_until_held()
+    os.killpg(injector.process.pid, signal.SIGKILL)
+    injector.process.wait()
+    injector.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_program_that_is_killed_is_reported_and_its_children_go_on(start, how):
+    injector = start("--how", how)
+    injector.wait_until_held()
+    parent = min(injector.program())
+    os.kill(parent, signal.SIGKILL)
+    assert injector.process.wait(30) == 1
+    assert "was ended by SIGKILL" in injector.said()
+    injector.assert_nothing_is_left()
+    assert len(injector.program()) == 1
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_program_that_ends_by_itself_leaves_nothing(start, how):
+    injector = start("--how", how)
+    injector.wait_until_held()
+    injector.stop.touch()
+    assert injector.process.wait(30) == 0, injector.said()
+    injector.assert_nothing_is_left()
+
+
+def test_the_limit_ends_the_program_and_its_children(start):
+    injector = start("--limit-s", "1.0")
+    assert injector.process.wait(30) == 1
+    assert "the limit was reached" in injector.said()
+    assert injector.program() == {}
+    injector.assert_nothing_is_left()
+
+
+def test_at_the_limit_only_the_disturbance_ends_where_the_program_is_to_go_on(start):
+    injector = start("--limit-s", "0.7", "--keep-running", "--how", "stop")
+    injector.wait_until_held()
+    time.sleep(0.7)  # beyond the limit, whenever that was
+    assert all(not injector.is_held() for _ in range(20) if not time.sleep(0.02))
+    assert len(injector.program()) == 2
+    injector.stop.touch()
+    assert injector.process.wait(30) == 3, injector.said()
+    injector.assert_nothing_is_left()
+
+
+def test_a_watchdog_that_is_killed_ends_the_disturbance_and_the_program_goes_on(start):
+    injector = start("--how", "stop")
+    injector.wait_until_held()
+    [watchdog] = watchdogs_of(injector)
+    os.kill(watchdog, signal.SIGKILL)
+    waits_until(lambda: not injector.is_held())
+    assert all(not injector.is_held() for _ in range(30) if not time.sleep(0.02))
+    injector.stop.touch()
+    assert injector.process.wait(30) == 3
+    assert "the watchdog was ended" in injector.said()
+    injector.assert_nothing_is_left()
+
+
+def test_an_injector_that_is_stopped_itself_holds_nobody_for_long(start):
+    injector = start("--how", "stop")
+    injector.wait_until_held()
+    injector.process.send_signal(signal.SIGSTOP)
+    waits_until(lambda: not injector.is_held())
+    injector.process.send_signal(signal.SIGCONT)
+    injector.wait_until_held()
+    injector.stop.touch()
+    assert injector.process.wait(30) == 3
+    assert "late on average" in injector.said()
+    injector.assert_nothing_is_left()
+
+
+def written(directory, text):
+    file = directory / "disturbance.toml"
+    file.write_text(text)
+    return file
+
+
+COMPUTES = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_program_that_is_away_half_of_the_time_takes_about_twice_as_long(tmp_path, how):
+    injected = inject(written(tmp_path, HALF), [sys.executable, "-c", COMPUTES], how=how)
+    summary = injected.summary
+    [rank] = summary["ranks"]
+    assert injected.succeeded
+    assert 0.4 < rank["share"] < 0.6
+    # It computes only while it is not away. How long others keep it from computing is theirs.
+    computed = summary["cpu_user_s"] + summary["cpu_system_s"]
+    assert summary["elapsed_s"] > 0.9 * (computed + rank["away_s"])
+    assert summary["elapsed_s"] > 1.5 * computed
+
+
+def test_what_was_injected_can_be_injected_again(tmp_path):
+    first = inject(written(tmp_path, HALF), ["sleep", "0.3"])
+    again = tmp_path / "again.toml"
+    first.save(again)
+    assert 'kind = "recorded"' in again.read_text()
+    second = inject(again, ["sleep", "0.3"])
+    counts = [injected.summary["ranks"][0]["intervals"] for injected in (first, second)]
+    assert counts[0] > 3
+    assert abs(counts[0] - counts[1]) <= 2  # the length of a sleep differs a little
+    assert second.summary["ranks"][0]["causes"][0]["cause"] == "coscheduled"
+
+
+LAUNCHER = """
+import os, subprocess, sys
+code = "import time; time.sleep(1.0)"
+told = [{**os.environ, "OMPI_COMM_WORLD_RANK": rank} for rank in "01"]
+ranks = [subprocess.Popen([sys.executable, "-c", code], env=environment) for environment in told]
+print(*(rank.pid for rank in ranks), flush=True)
+sys.exit(max(rank.wait() for rank in ranks))
+"""
+
+
+def test_ranks_are_told_by_their_launcher_and_only_the_one_that_is_named_is_disturbed(tmp_path, capfd):
+    file = written(tmp_path, DAEMON % 1)
+    injected = inject(file, [sys.executable, "-c", LAUNCHER], ranks=2, how="stop")
+    started = [int(word) for word in capfd.readouterr().out.split()]
+    assert injected.summary["ranks_told_by"] == "OMPI_COMM_WORLD_RANK"
+    ranks = {rank["rank"]: rank for rank in injected.summary["ranks"]}
+    assert {rank: found["pids"] for rank, found in ranks.items()} == {0: [started[0]], 1: [started[1]]}
+    assert ranks[0]["intervals"] == 0
+    assert ranks[1]["intervals"] > 10
+
+
+def test_a_daemon_computes_on_the_cpu_of_a_rank_that_is_bound_to_it(tmp_path):
+    injected = inject(written(tmp_path, DAEMON % 0), [sys.executable, "-c", COMPUTES], pin=True)
+    [rank] = injected.summary["ranks"]
+    assert rank["cpus"] == [min(os.sched_getaffinity(0))]
+    assert rank["causes"][0]["how"] == ["burn"]
+    assert rank["intervals"] > 5
+
+
+def test_binding_is_undone_where_the_program_goes_on(start):
+    injector = start("--pin")
+    waits_until(lambda: len(injector.program()) == 2)
+    injector.wait_until_held()
+    injector.process.kill()
+    injector.process.wait()
+    injector.assert_nothing_is_left()
+    assert {frozenset(os.sched_getaffinity(pid)) for pid in injector.program()} == {frozenset(os.sched_getaffinity(0))}
+
+
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(tmp_path):
+    file = written(tmp_path, HALF)
+    made = tmp_path / "made"
+    found = preview(file, ["touch", str(made)], how="stop")
+    assert not made.exists()
+    assert found["causes"] == [{"cause": "coscheduled", "daemon": False, "how": ["stop"]}]
+    assert found["ranks"][0]["share"] == pytest.approx(0.5)
+    done = subprocess.run(
+        [sys.executable, "-m", "crosswind.cli", "inject", str(file), "--dry-run", "--json", "--", "touch", str(made)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["name"] == "half"
+    assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ranks": 1}, "rank"),
+        ({"limit_s": 0.0}, "limit_s"),
+        ({"how": "magic"}, "how is"),
+        ({"seed": -1}, "seed"),
+        ({"ranks": 0}, "ranks is 0"),
+    ],
+)
+def test_what_cannot_be_injected_is_refused_before_anything_starts(tmp_path, options, said):
+    made = tmp_path / "made"
+    with pytest.raises(DescriptionError, match=said):
+        inject(written(tmp_path, DAEMON % 3), ["touch", str(made)], **options)
+    assert not made.exists()
+
+
+def test_a_program_that_does_not_exist_is_refused_and_nothing_is_left(tmp_path):
+    with pytest.raises(DescriptionError, match="no/such/program"):
+        inject(written(tmp_path, HALF), ["no/such/program"])
+    with pytest.raises(DescriptionError, match="there is no command"):
+        inject(written(tmp_path, HALF), [])
