@@ -124,7 +124,14 @@ def simulate(
     trace: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> tuple[str, dict[str, bytes] | None]: ...
-def simulate_program(point: str, disturbance: str | None = None, goal: str | None = None) -> str: ...
+def simulate_program(
+    point: str,
+    disturbance: str | None = None,
+    goal: str | None = None,
+    *,
+    dedicated_s: float | None = None,
+    progress: Callable[[int], object] | None = None,
+) -> str: ...
 
 # crates/live
 

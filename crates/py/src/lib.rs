@@ -11,6 +11,7 @@ mod inject;
 mod measure;
 mod model;
 mod noise;
+mod program;
 mod ranks;
 mod schema;
 mod sim;
@@ -21,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     schema::register(module)?;
     model::register(module)?;
     sim::register(module)?;
+    program::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

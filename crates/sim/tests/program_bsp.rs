@@ -9,15 +9,15 @@ use crosswind_policy::window::{Away, CreditReturn, WindowSettings};
 use crosswind_program::bsp::Algorithm;
 use crosswind_program::{Bsp, Program};
 use crosswind_schema::disturbance::Timelines;
-use crosswind_sim::program::{Network, simulate};
-use programs::disturbed;
+use crosswind_sim::program::simulate;
+use programs::{cm5, disturbed};
 
 const NOISE: &str = "[[source]]\nkind = \"daemon\"\ninterval_s = { distribution = \"exponential\", mean = 0.001 }\n\
                      duration_s = { distribution = \"exponential\", mean = 25e-6 }\n";
 
 fn is_right(bsp: &Bsp, window: WindowSettings, timelines: &Timelines) -> (u64, u64) {
-    let run = simulate(bsp, &Network::cm5(), window, timelines, &mut |_| true).unwrap();
-    bsp.check(&run.ranks).unwrap_or_else(|wrong| panic!("{wrong}: {bsp:?}, {window:?}"));
+    let run = simulate(bsp, &cm5(), window, timelines, &mut |_| true).unwrap();
+    bsp.check(&run.results()).unwrap_or_else(|wrong| panic!("{wrong}: {bsp:?}, {window:?}"));
     (run.makespan_ns, run.totals.messages)
 }
 

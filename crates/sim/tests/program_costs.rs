@@ -9,7 +9,7 @@ use crosswind_policy::window::{CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use programs::{Scripts, compute, message};
+use programs::{Scripts, cm5, compute, message};
 
 const L: u64 = 6_000;
 const O: u64 = 2_200;
@@ -95,7 +95,7 @@ fn a_rank_that_all_send_to_takes_packets_one_gap_apart() {
 
 #[test]
 fn without_a_gap_the_overhead_is_the_bottleneck() {
-    let network = Network { gap_ns: 0, ..Network::cm5() };
+    let network = Network { gap_ns: 0, ..cm5() };
     let ops = vec![message(1, Kind::Store, 160, 0)];
     let program = Scripts::new(vec![ops, vec![Op::WaitStored { bytes: 160 }]]);
     let run = program.run(&network, WindowSettings::default(), &Timelines::undisturbed(2));
@@ -104,7 +104,7 @@ fn without_a_gap_the_overhead_is_the_bottleneck() {
 
 #[test]
 fn bytes_of_one_packet_take_their_time_once() {
-    let network = Network { gap_per_byte_ns: 2.5, packet_bytes: u32::MAX, ..Network::cm5() };
+    let network = Network { gap_per_byte_ns: 2.5, packet_bytes: u32::MAX, ..cm5() };
     let ops = vec![message(1, Kind::Store, 1001, 0), message(1, Kind::Store, 1, 0)];
     let program = Scripts::new(vec![ops, vec![Op::WaitStored { bytes: 1002 }]]);
     let run = program.run(&network, WindowSettings::default(), &Timelines::undisturbed(2));
@@ -117,7 +117,7 @@ fn bytes_of_one_packet_take_their_time_once() {
 fn a_window_of_one_makes_each_packet_wait_for_the_acknowledgement_of_the_last() {
     let store = message(1, Kind::Store, 48, 0);
     let program = Scripts::new(vec![vec![store], vec![Op::WaitStored { bytes: 48 }]]);
-    let run = program.run(&Network::cm5(), window(1), &Timelines::undisturbed(2));
+    let run = program.run(&cm5(), window(1), &Timelines::undisturbed(2));
     // Packet out, handled, acknowledged, acknowledgement handled.
     let round = O + L + O + O + L + O;
     assert_eq!(run.makespan_ns, 2 * round + O + L + O + O);
@@ -132,7 +132,7 @@ fn a_window_that_holds_all_packets_costs_only_acknowledgements() {
         let program = Scripts::new(vec![ops(5), vec![]]);
         let free = program.dedicated();
         let settings = WindowSettings { credit, ..window(5) };
-        let run = program.run(&Network::cm5(), settings, &Timelines::undisturbed(2));
+        let run = program.run(&cm5(), settings, &Timelines::undisturbed(2));
         // The answers bring the credits.
         assert_eq!((run.makespan_ns, run.totals.acknowledgements), (free.makespan_ns, 0));
         assert_eq!(run.stalled_ns(), 0);

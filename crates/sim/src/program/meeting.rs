@@ -5,7 +5,7 @@
 pub enum Purpose {
     /// All are here.
     Barrier,
-    /// All are here, and all stores have been handled.
+    /// All are here, and all one-way messages have been handled.
     StoreSync,
 }
 
@@ -16,8 +16,8 @@ pub struct Meeting {
     at_store_sync: u32,
     /// When the last thing happened that ranks wait for.
     last: u64,
-    /// When the last store was handled.
-    last_store: u64,
+    /// When the last one-way message was handled.
+    last_handled: u64,
 }
 
 impl Meeting {
@@ -30,18 +30,18 @@ impl Meeting {
         self.last = self.last.max(now);
     }
 
-    /// A store has been handled.
-    pub fn stored(&mut self, now: u64) {
-        self.last_store = self.last_store.max(now);
+    /// A one-way message has been handled.
+    pub fn handled(&mut self, now: u64) {
+        self.last_handled = self.last_handled.max(now);
     }
 
     /// Whether all may go on, and since when; the next meeting begins then.
     #[inline]
-    pub fn over(&mut self, ranks: u32, stores_out: u64) -> Option<u64> {
+    pub fn over(&mut self, ranks: u32, one_way: u64) -> Option<u64> {
         let since = if self.at_barrier == ranks {
             self.last
-        } else if self.at_store_sync == ranks && stores_out == 0 {
-            self.last.max(self.last_store)
+        } else if self.at_store_sync == ranks && one_way == 0 {
+            self.last.max(self.last_handled)
         } else {
             return None;
         };

@@ -116,7 +116,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             shift: network.lookahead(window.limits()).ilog2(),
             horizon: 0,
             running,
-            stores_out: 0,
+            one_way: 0,
         };
         for rank in 0..ranks {
             wires.look_at(rank, 0);
@@ -149,7 +149,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
                     return Err(SimError::Interrupted);
                 }
             }
-            if let Some(since) = self.wires.meeting.over(self.nodes.len() as u32, self.wires.stores_out) {
+            if let Some(since) = self.wires.meeting.over(self.nodes.len() as u32, self.wires.one_way) {
                 self.release(since + self.wires.network.control_ns);
             }
         }

@@ -5,6 +5,9 @@
 //! receiver's interface takes packets one `gap` apart, in order of arrival, so a rank that everybody sends to is a hot spot.
 //! The receiver's processor pays `overhead_ns` again. Inside the network nothing is in anybody's way.
 
+use crosswind_schema::experiment::Network as Description;
+use crosswind_schema::units::Quantity;
+
 use crate::error::SimError;
 
 /// Costs of messages, in nanoseconds.
@@ -27,18 +30,21 @@ pub struct Network {
 }
 
 impl Network {
-    /// The CM-5 of scheduling-and-communication: its text gives no constants; these are those published with the LogP model
-    /// (L 6 us, o 2.2 us, g 4 us, packets of 16 bytes of data), and a control network of 5 us.
+    /// The network that an experiment describes. An acknowledgement costs the overhead and a barrier the latency, where the
+    /// description doesn't say.
     #[must_use]
-    pub const fn cm5() -> Self {
+    pub fn of(description: &Description) -> Self {
+        let ns = |seconds: f64| (seconds * 1e9).round() as u64;
+        let overhead_ns = ns(description.overhead_s.get());
+        let latency_ns = ns(description.latency_s.get());
         Self {
-            latency_ns: 6_000,
-            overhead_ns: 2_200,
-            gap_ns: 4_000,
-            gap_per_byte_ns: 0.0,
-            packet_bytes: 16,
-            acknowledgement_ns: 2_200,
-            control_ns: 5_000,
+            latency_ns,
+            overhead_ns,
+            gap_ns: ns(description.gap_s.get()),
+            gap_per_byte_ns: description.gap_per_byte_s.get() * 1e9,
+            packet_bytes: description.packet_bytes.get() as u32,
+            acknowledgement_ns: description.acknowledgement_s.map_or(overhead_ns, |s| ns(s.get())),
+            control_ns: description.control_s.map_or(latency_ns, |s| ns(s.get())),
         }
     }
 

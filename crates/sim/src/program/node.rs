@@ -23,6 +23,8 @@ pub enum State {
     Sync,
     /// Waiting for stores.
     Stored(u64),
+    /// Waiting for anything to be handled.
+    Wait,
     /// Waiting for a send.
     Receive { from: u32, tag: u32 },
     /// Waiting for all other ranks.
@@ -45,6 +47,8 @@ pub struct Node<R> {
     number: u32,
     /// Own gets, puts and requests that are not answered.
     unanswered: u32,
+    /// Whether anything has been handled since the last operation was given.
+    heard: bool,
     /// Bytes of stores handled and not waited for.
     stored: u64,
     matching: Matching,
@@ -80,6 +84,7 @@ impl<R: Rank> Node<R> {
             interface: 0,
             number: 0,
             unanswered: 0,
+            heard: false,
             stored: 0,
             matching: Matching::default(),
             credits,
@@ -103,6 +108,7 @@ impl<R: Rank> Node<R> {
         loop {
             while let State::Over = self.state {
                 wires.totals.operations += 1;
+                self.heard = false;
                 match self.rank.next() {
                     Op::Compute { ns } => self.work(ns),
                     op => self.state = State::Before(op),
@@ -165,6 +171,8 @@ impl<R: Rank> Node<R> {
             State::Sending { .. } => return Ok(self.send(wires)),
             State::Sync if self.unanswered > 0 => return Ok(Until::Packet),
             State::Sync => {}
+            State::Wait if !self.heard => return Ok(Until::Packet),
+            State::Wait => {}
             State::Stored(bytes) => {
                 if self.stored < *bytes {
                     return Ok(Until::Packet);
@@ -199,6 +207,7 @@ impl<R: Rank> Node<R> {
                 wires.totals.handled += 1;
                 let reply = self.rank.handle(me, kind, body);
                 self.work(reply.ns);
+                self.heard = true;
                 if kind == Kind::Store {
                     self.stored += u64::from(bytes);
                 }
@@ -210,7 +219,7 @@ impl<R: Rank> Node<R> {
             Op::Message { to, kind, bytes, body } => {
                 known(to)?;
                 wires.totals.messages += 1;
-                wires.stores_out += u64::from(kind == Kind::Store);
+                wires.one_way += u64::from(!kind.is_answered());
                 self.unanswered += u32::from(kind.is_answered());
                 let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
                 State::Sending { envelope, left: u64::from(bytes.max(1)), body }
@@ -225,6 +234,7 @@ impl<R: Rank> Node<R> {
                 State::Sending { envelope, left: bytes.max(1), body: Body::Empty }
             }
             Op::Sync => State::Sync,
+            Op::Wait => State::Wait,
             Op::WaitStored { bytes } => State::Stored(bytes),
             Op::Receive { from, tag } => {
                 known(from)?;
@@ -316,6 +326,7 @@ impl<R: Rank> Node<R> {
             What::Answer => {
                 wires.totals.handled += 1;
                 self.unanswered -= 1;
+                self.heard = true;
                 self.rank.answered(packet.from, std::mem::take(&mut packet.body));
                 if packet.credit {
                     self.give_back(packet.from, 1)?;
@@ -323,6 +334,7 @@ impl<R: Rank> Node<R> {
             }
             What::Send => {
                 wires.totals.handled += 1;
+                self.heard = true;
                 self.matching.add(packet.from, packet.word);
             }
             What::Acknowledgement => {}
@@ -338,13 +350,15 @@ impl<R: Rank> Node<R> {
         wires.totals.handled += 1;
         let reply = self.rank.handle(packet.from, kind, std::mem::take(&mut packet.body));
         self.work(ns.saturating_add(reply.ns));
+        self.heard = true;
         if kind == Kind::Store {
             self.stored += u64::from(packet.word);
-            wires.stores_out -= 1;
-            wires.meeting.stored(self.now);
         }
         if kind.is_answered() {
             self.answer(me, &packet, reply, wires);
+        } else {
+            wires.one_way -= 1;
+            wires.meeting.handled(self.now);
         }
         self.end = self.end.max(self.now);
         self.handled(me, &packet, wires);
@@ -418,6 +432,7 @@ impl<R: Rank> Node<R> {
             State::Done => None,
             State::Sync => Some(format!("sync ({} not answered)", self.unanswered)),
             State::Stored(bytes) => Some(format!("wait for {bytes} stored bytes ({} are here)", self.stored)),
+            State::Wait => Some("any message".into()),
             State::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
             State::Meeting(Purpose::Barrier) => Some("barrier".into()),
             State::Meeting(Purpose::StoreSync) => Some("store-sync".into()),

@@ -1,5 +1,7 @@
 //! What came of a parallel program's run.
 
+use crosswind_program::Rank;
+
 use super::wires::Totals;
 
 /// A run.
@@ -11,7 +13,7 @@ pub struct Outcome<R> {
     pub totals: Totals,
     /// Each rank's times.
     pub times: Vec<RankTimes>,
-    /// The ranks as they are at their end, for [`crosswind_program::Program::check`].
+    /// The ranks as they are at their end.
     pub ranks: Vec<R>,
 }
 
@@ -24,6 +26,14 @@ pub struct RankTimes {
     pub busy_ns: u64,
     /// Waited for credits.
     pub stalled_ns: u64,
+}
+
+impl<R: Rank> Outcome<R> {
+    /// What the ranks hold at their end, for [`crosswind_program::Program::check`].
+    #[must_use]
+    pub fn results(&self) -> Vec<Vec<u64>> {
+        self.ranks.iter().map(Rank::result).collect()
+    }
 }
 
 impl<R> Outcome<R> {

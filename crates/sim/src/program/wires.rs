@@ -40,8 +40,8 @@ pub struct Wires {
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
-    /// Stores sent and not handled.
-    pub stores_out: u64,
+    /// One-way messages sent and not handled.
+    pub one_way: u64,
 }
 
 /// What all packets of a message have in common.

@@ -5,6 +5,7 @@ use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Body, Kind, Op, Program, Rank, Reply};
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::Timelines;
+use crosswind_schema::experiment::KnownNetwork;
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, Outcome, simulate};
 
@@ -94,13 +95,17 @@ impl Scripts {
 
     /// On an undisturbed CM-5 without windows.
     pub fn dedicated(&self) -> Outcome<Script> {
-        self.run(&Network::cm5(), WindowSettings::default(), &Timelines::undisturbed(self.ranks()))
+        self.run(&cm5(), WindowSettings::default(), &Timelines::undisturbed(self.ranks()))
     }
 
     pub fn fails(&self) -> SimError {
         let timelines = Timelines::undisturbed(self.ranks());
-        simulate(self, &Network::cm5(), WindowSettings::default(), &timelines, &mut |_| true).map(|_| ()).unwrap_err()
+        simulate(self, &cm5(), WindowSettings::default(), &timelines, &mut |_| true).map(|_| ()).unwrap_err()
     }
+}
+
+pub fn cm5() -> Network {
+    Network::of(&KnownNetwork::Cm5.network())
 }
 
 pub fn compute(ns: u64) -> Op {
