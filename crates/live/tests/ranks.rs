@@ -193,7 +193,8 @@ fn the_window_follows_whether_the_receiver_runs() {
     });
     let sends: Vec<Op> = (0..400).map(|word| message(1, Kind::Store, 16, Body::Pair([word, 0]))).collect();
     let script = Script { ops: vec![[sends, vec![Op::StoreSync]].concat(), vec![Op::StoreSync]], expected: None };
-    let more = json!({"disturbance": disturbance, "policy": {"window_packets": 64, "window": "follow", "away_packets": 1}});
+    let more =
+        json!({"disturbance": disturbance, "policy": {"window_packets": 64, "window": "follow", "away_packets": 1}});
     let outcome = run(&script, more).0.unwrap();
     assert_eq!(outcome.ranks[0].packets, 400);
 }

@@ -10,6 +10,7 @@ use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankCon
 use crosswind_live::token::Token;
 use crosswind_program::Program;
 use crosswind_schema::experiment::{ProgramExperiment, RankCompute};
+use crosswind_schema::run::ComputedBy;
 use crosswind_schema::{Disturbance, ProgramRun, Spread};
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -175,6 +176,10 @@ impl PyConductor {
             program: self.point.workload.program.name().into(),
             ranks: ranks.len() as u32,
             disturbance: self.disturbance.as_ref().map(|disturbance| disturbance.name.clone()),
+            compute: match self.point.execution.compute {
+                RankCompute::Emulated => ComputedBy::Emulated,
+                RankCompute::Burn => ComputedBy::Burn,
+            },
             makespan_s: outcome.makespan_s,
             dedicated_s,
             coscheduled_s: dedicated_s * jobs,
@@ -193,12 +198,6 @@ impl PyConductor {
     /// What each rank did, as JSON; after `wait`.
     fn reports(&self) -> PyResult<String> {
         json(&locked(&self.outcome).as_ref().map(|outcome| outcome.ranks.clone()).unwrap_or_default())
-    }
-
-    /// Whether ranks keep CPUs busy, and the disturbance is for others to inject.
-    #[getter]
-    fn burns(&self) -> bool {
-        self.point.execution.compute == RankCompute::Burn
     }
 }
 
