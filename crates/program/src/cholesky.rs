@@ -62,7 +62,8 @@ impl Program for Cholesky {
             let values = own.iter().flat_map(|column| factor[*column as usize].iter().map(move |v| (column, v)));
             for (found, (column, wanted)) in found.iter().map(|bits| f64::from_bits(*bits)).zip(values) {
                 // Not a number is not right either.
-                if !((found - wanted).abs() <= TOLERANCE * wanted.abs().max(1.0)) {
+                let is_right = (found - wanted).abs() <= TOLERANCE * wanted.abs().max(1.0);
+                if !is_right {
                     return Err(format!("a value of column {column}, of rank {rank}, is {found} instead of {wanted}"));
                 }
             }

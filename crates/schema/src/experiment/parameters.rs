@@ -35,9 +35,9 @@ impl Default for CholeskyParameters {
     fn default() -> Self {
         Self {
             grid_width: Whole::fixed(12),
-            grid_length: Whole::fixed(1_024),
-            panel_columns: Whole::fixed(12),
-            matrices: Whole::fixed(40),
+            grid_length: Whole::fixed(512),
+            panel_columns: Whole::fixed(4),
+            matrices: Whole::fixed(60),
             operation_s: Cost::fixed(2e-6),
         }
     }
