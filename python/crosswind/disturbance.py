@@ -94,5 +94,9 @@ class Disturbance:
         description: dict[str, Any] = json.loads(self._checked.to_json())
         return description
 
+    def to_toml(self) -> str:
+        """Return the content of `disturbance.toml`."""
+        return self._checked.to_toml()
+
     def __repr__(self) -> str:
         return f"Disturbance({self.name!r}, {', '.join(self.causes)})"

@@ -23,7 +23,16 @@ pub(crate) struct Welcome {
     pub rest: Vec<u8>,
 }
 
-/// Reaches the parent and is let in; tries again until the time is over where nobody listens yet,
+/// Somebody who listened, who let us in and has shown the token.
+pub(crate) struct Entered {
+    pub stream: TcpStream,
+    /// What came with the welcome.
+    pub settings: Vec<u8>,
+    /// What came beyond.
+    pub rest: Vec<u8>,
+}
+
+/// Reaches the parent of a farm and is let in; tries again until the time is over where nobody listens yet,
 /// as long as it is `still` wanted.
 pub(crate) fn dial(
     address: &str,
@@ -33,17 +42,48 @@ pub(crate) fn dial(
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Welcome, LiveError> {
+    knock(address, name, about, token, patience, still, &farm)
+}
+
+/// The same for whoever listens: only the token is shown, and what is said then is the caller's.
+pub(crate) fn enter_as(
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    patience: Duration,
+    still: &dyn Fn() -> bool,
+) -> Result<Entered, LiveError> {
+    knock(address, name, about, token, patience, still, &|talk, settings| {
+        talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
+        Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
+    })
+}
+
+type Then<'a, T> = &'a dyn Fn(Conversation<'_>, Vec<u8>) -> Result<T, LiveError>;
+
+fn knock<T>(
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    patience: Duration,
+    still: &dyn Fn() -> bool,
+    then: Then<'_, T>,
+) -> Result<T, LiveError> {
     let until = Instant::now() + patience;
     loop {
         if !still() {
             return Err(LiveError::Interrupted);
         }
         match connect(address, until) {
-            Ok(stream) => match enter(stream, address, name, about, token, until) {
-                // A parent that ends while we stand at its door may be one that starts again.
-                Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
-                result => return result,
-            },
+            Ok(stream) => {
+                match enter(stream, address, name, about, token, until).and_then(|(talk, said)| then(talk, said)) {
+                    // A parent that ends while we stand at its door may be one that starts again.
+                    Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
+                    result => return result,
+                }
+            }
             Err(source) if Instant::now() + AGAIN >= until => {
                 return Err(LiveError::Unreachable { peer: address.into(), source });
             }
@@ -116,14 +156,14 @@ impl Conversation<'_> {
     }
 }
 
-fn enter(
+fn enter<'a>(
     stream: TcpStream,
-    address: &str,
+    address: &'a str,
     name: &str,
     about: &str,
     token: &Token,
     until: Instant,
-) -> Result<Welcome, LiveError> {
+) -> Result<(Conversation<'a>, Vec<u8>), LiveError> {
     let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
     let child = token::random().map_err(LiveError::system("drawing a nonce"))?;
     talk.stream.write_all(&frame::greeting(&child)).map_err(|error| talk.lost(error))?;
@@ -153,6 +193,11 @@ fn enter(
         Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
         _ => return Err(talk.refused("said something else than it should")),
     };
+    Ok((talk, settings))
+}
+
+/// What the parent of a farm says beyond: the run, and the code.
+fn farm(mut talk: Conversation<'_>, settings: Vec<u8>) -> Result<Welcome, LiveError> {
     let admission: Admission = serde_json::from_slice(&settings).map_err(|error| talk.refused(error))?;
     let mut code = Vec::new();
     let mut last = !admission.code;

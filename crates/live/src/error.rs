@@ -34,6 +34,12 @@ pub enum LiveError {
     /// Nobody is left to work with.
     #[error("{0}")]
     Lost(String),
+    /// Every rank of a program waits, or is done, and nothing is on its way.
+    #[error("the program is stuck: {0}")]
+    Deadlock(String),
+    /// A program's result is not that of a plain computation.
+    #[error("the program's result is wrong: {0}")]
+    WrongResult(String),
     /// The work can't be done as described.
     #[error("the work cannot be set up: {0}")]
     Setup(String),
@@ -83,6 +89,8 @@ impl LiveError {
             Self::Refused { .. } => "refused",
             Self::Unreachable { .. } => "unreachable",
             Self::Lost(_) => "agents-lost",
+            Self::Deadlock(_) => "deadlock",
+            Self::WrongResult(_) => "wrong-result",
             Self::Setup(_) => "setup",
             Self::Journal { .. } => "journal",
             Self::Replay { .. } => "replay",
@@ -98,7 +106,8 @@ impl LiveError {
         Some(match self {
             Self::Refused { .. } => "both ends need the same version and the same token",
             Self::Unreachable { .. } => "start the parent first, and check the address",
-            Self::Lost(_) => "look at the agents' logs",
+            Self::Lost(_) => "look at the logs of the agents or ranks",
+            Self::Deadlock(_) => "each rank waits for what another one must do first: the program's order is wrong",
             Self::Journal { .. } => "name another file, or run without --resume",
             Self::System { source, .. } if is_full(source) => {
                 "make room, then go on with --resume: what was delivered stands in the journal"

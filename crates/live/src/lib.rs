@@ -1,4 +1,5 @@
-//! Runs farms in wall time: the agents of a tree of nodes, over TCP, with the very policy that the simulator drives.
+//! Runs farms and parallel programs in wall time: the agents of a tree of nodes, or the ranks of a program, over TCP, with
+//! the very policies that the simulator drives.
 //!
 //! | question | module |
 //! |---|---|
@@ -15,6 +16,7 @@
 //! | what disturbs this machine anyway? | [`noise`] |
 //! | who undoes what those changed? | [`watchdog`] |
 //! | what is left of a run? | [`record`], [`replay`] |
+//! | how do the ranks of a parallel program run? | [`ranks`] |
 //!
 //! It decides nothing: who is served next is the policy's (`crosswind-policy`). It knows no Python.
 
@@ -37,6 +39,7 @@ pub mod linux;
 pub mod noise;
 pub mod payload;
 mod phases;
+pub mod ranks;
 pub mod record;
 pub mod replay;
 pub mod root;

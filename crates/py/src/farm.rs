@@ -43,6 +43,8 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
         LiveError::Value { .. } | LiveError::Setup(_) | LiveError::Journal { .. } => "DescriptionError",
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
+        LiveError::Deadlock(_) => "InfeasibleError",
+        LiveError::WrongResult(_) => "CrosswindError",
         LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
     };
@@ -136,7 +138,7 @@ impl Workshop for Python3 {
     }
 }
 
-fn diary(name: &str, path: Option<&PathBuf>) -> Result<Diary, LiveError> {
+pub(crate) fn diary(name: &str, path: Option<&PathBuf>) -> Result<Diary, LiveError> {
     let Some(path) = path else { return Ok(Diary::on_stderr(name)) };
     let file = OpenOptions::new().create(true).append(true).open(path);
     let file = file.map_err(LiveError::system(path.display().to_string()))?;

@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod chosen;
 mod errors;
 mod farm;
 mod inject;
@@ -11,6 +12,7 @@ mod measure;
 mod model;
 mod noise;
 mod program;
+mod ranks;
 mod schema;
 mod sim;
 
@@ -24,5 +26,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;
-    noise::register(module)
+    noise::register(module)?;
+    ranks::register(module)
 }

@@ -6,6 +6,7 @@ use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample};
 use crosswind_schema::disturbance::{Source, Timelines};
 use crosswind_schema::experiment::{Parameters, Params, ProgramExperiment};
+use crosswind_schema::run::ComputedBy;
 use crosswind_schema::{DescriptionError, Disturbance, ProgramRun, Spread};
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, Outcome, simulate};
@@ -73,6 +74,7 @@ impl Setting<'_> {
             program: self.point.workload.program.name().into(),
             ranks,
             disturbance: self.disturbance.map(|disturbance| disturbance.name.clone()),
+            compute: ComputedBy::Simulated,
             makespan_s,
             dedicated_s,
             coscheduled_s,

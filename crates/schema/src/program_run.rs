@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::Params;
 use crate::read;
+use crate::run::ComputedBy;
 
 /// The runs of an experiment of kind program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -53,6 +54,9 @@ pub struct ProgramRun {
     /// Name of the disturbance; null where there was none.
     #[serde(default)]
     pub disturbance: Option<String>,
+    /// Who did the computing: nobody (simulated), or real ranks that waited (emulated) or kept CPUs busy (burn).
+    #[serde(default = "simulated")]
+    pub compute: ComputedBy,
     /// From the start to the end of the last rank, s.
     pub makespan_s: f64,
     /// Makespan of the same program with the same seed and nothing that disturbs it, s.
@@ -80,6 +84,10 @@ pub struct ProgramRun {
     /// What to keep in mind when trusting the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+}
+
+fn simulated() -> ComputedBy {
+    ComputedBy::Simulated
 }
 
 /// A quantity over all ranks.

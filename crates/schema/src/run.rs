@@ -31,7 +31,8 @@ pub struct Runs {
 pub enum ComputedBy {
     /// Nobody: the time was virtual.
     Simulated,
-    /// Real agents that slept for the time that the platform's rates give, over paced links.
+    /// Real agents that slept for the time that the platform's rates give, over paced links; ranks that waited as long as
+    /// they would have computed.
     Emulated,
     /// The synthetic kernel of the measurements.
     Diagonals,

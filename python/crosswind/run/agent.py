@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--patience-s", type=float, default=60.0)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
-    token = _first_line()
+    token = first_line()
     try:
         be_agent(
             options.parent,
@@ -126,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
 
 
-def _first_line() -> str:
+def first_line() -> str:
     """Read a line without reading ahead: what follows is only waited for to end."""
     line = bytearray()
     while (byte := os.read(0, 1)) not in {b"", b"\n"}:

@@ -155,6 +155,11 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
             from crosswind.run.program import simulate_program
 
             return lambda point: simulate_program(cast(ProgramPoint, point)), True
+        case "program", "local":
+            from crosswind.run.ranks import RanksHere
+
+            ranks = RanksHere()
+            return lambda point: ranks(cast(ProgramPoint, point)), False
     raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
 
 

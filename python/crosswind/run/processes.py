@@ -99,7 +99,7 @@ class AgentProcesses:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE if listens else log,
                 stderr=log,
-                env=_environment(),
+                env=environment(),
                 start_new_session=True,
             )
         self._processes[name] = process
@@ -159,7 +159,7 @@ class AgentProcesses:
             shutil.rmtree(self.logs, ignore_errors=True)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     ours = str(Path(__file__).resolve().parents[2])
     paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

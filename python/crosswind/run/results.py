@@ -31,7 +31,8 @@ _FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "wa
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb")
 
 
-_PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "makespan_s", "dedicated_s")
+_PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "compute", "makespan_s")
+_PROGRAM_FIELDS += ("dedicated_s",)
 _PROGRAM_FIELDS += ("coscheduled_s", "slowdown", "slowdown_dedicated", "messages", "packets", "stalled_s", "bounds")
 _PROGRAM_FIELDS += ("busy_s", "away_s", "warnings")
 
@@ -182,7 +183,9 @@ class ProgramRun(AnyRun):
         numbers = ("makespan_s", "dedicated_s", "coscheduled_s", "slowdown", "slowdown_dedicated")
         return {
             **self._swept(),
-            **{name: d[name] for name in ("seed", "program", "ranks", "disturbance", *numbers)},
+            **{name: d[name] for name in ("seed", "program", "ranks", "disturbance")},
+            "compute": d.get("compute", "simulated"),
+            **{name: d[name] for name in numbers},
             **{name: d[name] for name in ("messages", "packets", "stalled_s")},
             **{f"{name}.mean": d[name]["mean"] for name in ("busy_s", "away_s")},
             **{f"bound.{name}": value for name, value in self.bounds.items()},

@@ -41,3 +41,22 @@ impl Execution {
         Ok(())
     }
 }
+
+/// What a rank of a parallel program does for the time of a computation, live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RankCompute {
+    /// Waits for as long, and keeps to the disturbance by itself: needs no processor, so ranks may outnumber CPUs.
+    #[default]
+    Emulated,
+    /// Keeps a CPU busy until it has had it for as long; the disturbance is injected.
+    Burn,
+}
+
+/// How a live run of a parallel program computes.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProgramExecution {
+    /// What a rank does for the time of a computation.
+    pub compute: RankCompute,
+}

@@ -9,6 +9,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
+use super::execution::ProgramExecution;
 use super::network::NetworkSource;
 use super::parameters::{
     BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, GoalParameters,
@@ -46,6 +47,9 @@ pub struct ProgramExperiment {
     /// Packets that may be under way.
     #[serde(default)]
     pub policy: WindowPolicy,
+    /// How a live run computes; simulations ignore it.
+    #[serde(default)]
+    pub execution: ProgramExecution,
     /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
     #[serde(default, skip_serializing_if = "Sweep::is_empty")]
     pub sweep: Sweep,
@@ -272,9 +276,10 @@ impl ProgramExperiment {
 }
 
 /// What a sweep may vary; where a star stands, any field.
-const SWEPT: [&str; 15] = [
+const SWEPT: [&str; 16] = [
     "disturbance",
     "disturbance.*",
+    "execution.compute",
     "network",
     "network.*",
     "policy.away",
@@ -332,6 +337,7 @@ impl Grid for ProgramExperiment {
                     return Err(Problem::Value(sentence.into()).at(format!("sweep.{path}")));
                 }
             },
+            ("execution", field) => self.execution = with(&self.execution, field, value, path)?,
             ("policy", field) => self.policy = with(&self.policy, field, value, path)?,
             ("workload", field) => self.workload = with(&self.workload, field, value, path)?,
             _ => return Err(Self::unknown(path)),

@@ -1,0 +1,118 @@
+//! A connection between two ranks, or a rank and the conductor: bytes that wait to be written, bytes that wait to be read.
+//!
+//! Never blocks. What the kernel does not take stays here until the next [`Channel::flush`].
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+
+use super::wire::{self, Wire};
+use crate::link::bad;
+use crate::linux;
+
+/// Bytes that are read at most before others are looked at.
+const TURN: usize = 1 << 20;
+/// Room for reading, at the start.
+const INPUT: usize = 64 << 10;
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Channel {
+    stream: TcpStream,
+    out: Vec<u8>,
+    out_from: usize,
+    input: Vec<u8>,
+    from: usize,
+    to: usize,
+}
+
+impl Channel {
+    /// Over a stream; `rest` is what came with the handshake.
+    pub fn new(stream: TcpStream, rest: &[u8]) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        stream.set_nodelay(true)?;
+        let mut input = vec![0; INPUT.max(rest.len())];
+        input[..rest.len()].copy_from_slice(rest);
+        Ok(Self { stream, out: Vec::new(), out_from: 0, input, from: 0, to: rest.len() })
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+
+    /// Whether something waits for the kernel to take it.
+    pub fn is_full(&self) -> bool {
+        self.out_from < self.out.len()
+    }
+
+    /// Says something, as soon as the kernel takes it; `bytes` on the wire at least.
+    pub fn say(&mut self, what: &Wire, bytes: u64) -> io::Result<()> {
+        what.encode(bytes, &mut self.out);
+        self.flush()
+    }
+
+    /// Raw bytes: what belongs to the handshake.
+    pub fn say_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.out.extend_from_slice(bytes);
+        self.flush()
+    }
+
+    /// Writes what the kernel takes.
+    pub fn flush(&mut self) -> io::Result<()> {
+        while self.out_from < self.out.len() {
+            match linux::send_both(&self.stream, &self.out[self.out_from..], &[], false) {
+                Ok(sent) => self.out_from += sent,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.clear();
+        self.out_from = 0;
+        Ok(())
+    }
+
+    /// Reads what is there, a turn's share.
+    ///
+    /// # Errors
+    /// When the connection is at its end; what came before it has been read.
+    pub fn fill(&mut self) -> io::Result<()> {
+        let mut turn = 0;
+        while turn < TURN {
+            self.make_room();
+            match (&self.stream).read(&mut self.input[self.to..]) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+                Ok(read) => {
+                    (self.to, turn) = (self.to + read, turn + read);
+                    if self.to < self.input.len() {
+                        return Ok(()); // it was all there was, most likely: a call to the kernel less
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn make_room(&mut self) {
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+        } else if self.to == self.input.len() {
+            if self.from > 0 {
+                self.input.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, self.to - self.from);
+            } else {
+                self.input.resize(self.input.len() * 2, 0); // a long frame; the decoder limits it
+            }
+        }
+    }
+
+    /// The next frame of what was read.
+    pub fn next(&mut self) -> io::Result<Option<Wire>> {
+        let Some((said, used)) = wire::decode(&self.input[self.from..self.to]).map_err(bad)? else { return Ok(None) };
+        self.from += used;
+        Ok(Some(said))
+    }
+}

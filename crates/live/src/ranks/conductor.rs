@@ -1,0 +1,394 @@
+//! The conductor: brings the ranks of a program together, is their control network, and knows when it is over or stuck.
+//!
+//! It sees no message of the program. Barriers and store-syncs go through it (one message there, one back), as through the
+//! control network of the papers' machine. It starts no process: whoever does tells it, by [`Stop`], when one has ended.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crosswind_program::Program;
+
+use super::channel::Channel;
+use super::mesh::{number, welcome};
+use super::report::{Outcome, RankReport};
+use super::settings::{Admission, RanksSettings};
+use super::waves::{Answer, Verdict, Waves};
+use super::wire::Wire;
+use crate::diary::Diary;
+use crate::door::{Caller, Door, refuse};
+use crate::error::LiveError;
+use crate::linux::{self, Bell, now_ns, watch};
+use crate::token::Token;
+
+/// Time 0 is so long after all were connected, ns: each rank hears of it before.
+const AHEAD_NS: u64 = 20_000_000;
+/// Who says that a rank is lost is believed after so long, ns; the lost one's own words are waited for until then.
+const HEARSAY_NS: u64 = 2_000_000_000;
+/// Most bytes that a rank may hold at its end.
+const MOST_HELD: usize = 1 << 30;
+
+/// What the conductor needs.
+pub struct ConductorConfig {
+    /// What the run is about.
+    pub run: RanksSettings,
+    /// HOST:PORT where ranks knock; port 0 takes a free one.
+    pub listen: String,
+    /// The shared token.
+    pub token: Token,
+    /// Log.
+    pub diary: Diary,
+}
+
+/// Ends a run from another thread.
+#[derive(Clone, Debug)]
+pub struct Stop {
+    why: Arc<Mutex<Option<Option<String>>>>,
+    bell: Arc<Bell>,
+}
+
+impl Stop {
+    /// The user wants no more of it.
+    pub fn interrupt(&self) {
+        self.ring(None);
+    }
+
+    /// It cannot go on: a process has ended.
+    pub fn fail(&self, why: &str) {
+        self.ring(Some(why.to_owned()));
+    }
+
+    fn ring(&self, why: Option<String>) {
+        self.why.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+        self.bell.ring();
+    }
+
+    fn heard(&self) -> Result<(), LiveError> {
+        match self.why.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            None => Ok(()),
+            Some(None) => Err(LiveError::Interrupted),
+            Some(Some(why)) => Err(LiveError::Lost(why)),
+        }
+    }
+}
+
+/// What the conductor knows of a rank.
+#[derive(Default)]
+struct Seat {
+    channel: Option<Channel>,
+    address: String,
+    meshed: bool,
+    done_ns: Option<u64>,
+    /// Waits for all: whether at a store-sync, one-way messages sent, handled.
+    entered: Option<(bool, u64, u64)>,
+    held: Vec<u8>,
+    report: Option<RankReport>,
+}
+
+/// A conductor whose door is open.
+pub struct Conductor {
+    config: ConductorConfig,
+    door: Door,
+    stop: Stop,
+    seats: Vec<Seat>,
+    waves: Waves,
+    /// When the wave under way began, or the last one ended, ns.
+    wave_ns: u64,
+    hearsay: Option<(u64, u32, String)>,
+    finishing: bool,
+}
+
+impl Conductor {
+    /// Opens the door.
+    ///
+    /// # Errors
+    /// When the settings can't be, or the address is not ours.
+    pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
+        config.run.check()?;
+        let door = Door::open(&config.listen, config.token.clone())?;
+        let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
+        let stop = Stop { why: Arc::new(Mutex::new(None)), bell };
+        let ranks = config.run.ranks as usize;
+        let seats = (0..ranks).map(|_| Seat::default()).collect();
+        Ok(Self { door, stop, seats, waves: Waves::new(ranks), wave_ns: 0, hearsay: None, finishing: false, config })
+    }
+
+    /// HOST:PORT in use.
+    ///
+    /// # Errors
+    /// When the port has failed.
+    pub fn address(&self) -> Result<String, LiveError> {
+        self.door.address().map_err(LiveError::system("listening"))
+    }
+
+    /// Ends the run from another thread.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Runs until all ranks are done, on this thread; `started` is told time 0 on the monotonic clock, ns, a little before it.
+    ///
+    /// # Errors
+    /// When a rank is lost or does what can't be, when the program is stuck, when its result is wrong.
+    pub fn run<P: Program>(mut self, program: &P, started: &mut dyn FnMut(u64)) -> Result<Outcome, LiveError> {
+        if program.ranks() != self.config.run.ranks {
+            let why = format!("the program has {} ranks, the run {}", program.ranks(), self.config.run.ranks);
+            return Err(LiveError::Setup(why));
+        }
+        let zero_ns = match self.conduct(started) {
+            Ok(zero_ns) => zero_ns,
+            Err(error) => {
+                self.config.diary.note(&format!("the run ends: {error}"));
+                for channel in self.seats.iter_mut().filter_map(|seat| seat.channel.as_mut()) {
+                    // Whoever is gone need not hear it.
+                    let _ = channel.say(&Wire::Abort { why: error.to_string() }, 0);
+                }
+                return Err(error);
+            }
+        };
+        let last_ns = self.seats.iter().filter_map(|seat| seat.done_ns).max().unwrap_or(zero_ns);
+        if self.config.run.check {
+            let results: Vec<Vec<u64>> = self.seats.iter().map(|seat| words(&seat.held)).collect();
+            program.check(&results).map_err(LiveError::WrongResult)?;
+        }
+        Ok(Outcome {
+            makespan_s: last_ns.saturating_sub(zero_ns) as f64 * 1e-9,
+            ranks: self.seats.iter_mut().filter_map(|seat| seat.report.take()).collect(),
+            checked: self.config.run.check,
+        })
+    }
+
+    fn conduct(&mut self, started: &mut dyn FnMut(u64)) -> Result<u64, LiveError> {
+        let begun = now_ns();
+        let by = |s: f64| begun.saturating_add((s * 1e9) as u64);
+        let start_by = by(self.config.run.start_s);
+        self.until(start_by, "did not come", |seat| seat.channel.is_some())?;
+        let peers: Vec<String> = self.seats.iter().map(|seat| seat.address.clone()).collect();
+        let admission = Admission { run: self.config.run.clone(), peers };
+        let settings = serde_json::to_vec(&admission).map_err(|error| LiveError::Setup(error.to_string()))?;
+        for rank in 0..self.seats.len() {
+            // The proof has waited in the seat since the rank knocked.
+            let proof = <[u8; 32]>::try_from(std::mem::take(&mut self.seats[rank].held)).unwrap_or_default();
+            self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
+        }
+        self.until(start_by, "is not connected with all others", |seat| seat.meshed)?;
+        let zero_ns = now_ns() + AHEAD_NS;
+        started(zero_ns);
+        for rank in 0..self.seats.len() {
+            self.say(rank, &Wire::Start { zero_ns })?;
+        }
+        self.wave_ns = zero_ns;
+        let limit = self.config.run.limit_s.map(|s| zero_ns.saturating_add((s * 1e9) as u64));
+        while !self.seats.iter().all(|seat| seat.report.is_some()) {
+            if limit.is_some_and(|limit| now_ns() > limit) {
+                let limit_s = self.config.run.limit_s.unwrap_or_default();
+                let waits = self.waves.waits().join("; ");
+                return Err(LiveError::Lost(format!("the run is not over after {limit_s} s: {waits}")));
+            }
+            self.look_after_waves()?;
+            self.attend(self.next_ns(limit))?;
+        }
+        Ok(zero_ns)
+    }
+
+    /// Attends until all ranks are so, or it is time.
+    fn until(&mut self, by_ns: u64, lacks: &str, is: impl Fn(&Seat) -> bool) -> Result<(), LiveError> {
+        while let Some(rank) = self.seats.iter().position(|seat| !is(seat)) {
+            if now_ns() > by_ns {
+                let patience = self.config.run.start_s;
+                return Err(LiveError::Lost(format!("rank {rank} {lacks} within {patience} s")));
+            }
+            self.attend(by_ns)?;
+        }
+        Ok(())
+    }
+
+    // What moves? -----------------------------------------------------------------------------------------------------------
+
+    fn next_ns(&self, limit: Option<u64>) -> u64 {
+        let run = &self.config.run;
+        let wave_s = if self.waves.is_open() { run.silence_s } else { run.quiet_s };
+        let wave = self.wave_ns.saturating_add((wave_s * 1e9) as u64);
+        wave.min(limit.unwrap_or(u64::MAX))
+    }
+
+    fn look_after_waves(&mut self) -> Result<(), LiveError> {
+        let now = now_ns();
+        if self.finishing {
+            return match now.saturating_sub(self.wave_ns) as f64 * 1e-9 > self.config.run.silence_s {
+                true => Err(LiveError::Lost("the ranks are done, and one does not tell what it did".into())),
+                false => Ok(()),
+            };
+        }
+        if let Some(rank) = self.waves.silent() {
+            let silence_s = self.config.run.silence_s;
+            if now.saturating_sub(self.wave_ns) as f64 * 1e-9 > silence_s {
+                let others = self.waves.waits().into_iter().filter(|said| !said.starts_with(&format!("rank {rank} ")));
+                let others = others.collect::<Vec<_>>().join("; ");
+                return Err(LiveError::Lost(format!("rank {rank} has not answered for {silence_s} s; {others}")));
+            }
+            return Ok(());
+        }
+        let all_done = self.seats.iter().all(|seat| seat.done_ns.is_some());
+        if all_done || now.saturating_sub(self.wave_ns) as f64 * 1e-9 > self.config.run.quiet_s {
+            let wave = self.waves.begin();
+            self.wave_ns = now;
+            for rank in 0..self.seats.len() {
+                self.say(rank, &Wire::Probe { wave })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&mut self, verdict: Verdict) -> Result<(), LiveError> {
+        self.wave_ns = now_ns();
+        match verdict {
+            Verdict::Moving => Ok(()),
+            Verdict::Stuck => Err(LiveError::Deadlock(self.waves.waits().join("; "))),
+            Verdict::Over => {
+                self.finishing = true;
+                (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Finish))
+            }
+        }
+    }
+
+    /// Lets all go on where all are there.
+    fn release(&mut self) -> Result<(), LiveError> {
+        let Some(entered) = self.seats.iter().map(|seat| seat.entered).collect::<Option<Vec<_>>>() else {
+            return Ok(());
+        };
+        let stores = entered[0].0;
+        // Some at a barrier, others at a store-sync: nobody goes on, and the waves find it.
+        let same = entered.iter().all(|one| one.0 == stores);
+        let empty = entered.iter().map(|one| one.1).sum::<u64>() == entered.iter().map(|one| one.2).sum::<u64>();
+        if !same || stores && !empty {
+            return Ok(());
+        }
+        self.waves.stir();
+        self.seats.iter_mut().for_each(|seat| seat.entered = None);
+        (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Release))
+    }
+
+    // Connections -----------------------------------------------------------------------------------------------------------
+
+    fn with(&mut self, rank: usize, then: impl FnOnce(&mut Channel) -> io::Result<()>) -> Result<(), LiveError> {
+        match self.seats[rank].channel.as_mut().map_or(Ok(()), then) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.gone(rank, &error)),
+        }
+    }
+
+    fn say(&mut self, rank: usize, what: &Wire) -> Result<(), LiveError> {
+        self.with(rank, |channel| channel.say(what, 0))
+    }
+
+    fn gone(&self, rank: usize, error: &io::Error) -> LiveError {
+        let waits = self.waves.waits();
+        let waits = if waits.is_empty() { String::new() } else { format!("; when last asked: {}", waits.join("; ")) };
+        LiveError::Lost(format!("rank {rank} is gone: {error}{waits}"))
+    }
+
+    /// Waits until something happens, or it is time, and deals with it.
+    fn attend(&mut self, by_ns: u64) -> Result<(), LiveError> {
+        let by_ns = self.hearsay.as_ref().map_or(by_ns, |(at, ..)| by_ns.min(at + HEARSAY_NS));
+        let by_ns = self.door.due().map_or(by_ns, |due| by_ns.min(due));
+        let mut watched = vec![watch(self.stop.bell.fd(), true, false)];
+        watched.extend(self.seats.iter().map(|seat| {
+            seat.channel.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
+        }));
+        watched.extend(self.door.fds().map(|fd| watch(fd, true, false)));
+        linux::wait(&mut watched, Some(by_ns.saturating_sub(now_ns()))).map_err(LiveError::system("waiting"))?;
+        self.stop.heard()?;
+        self.let_in()?;
+        for rank in 0..self.seats.len() {
+            if watched[rank + 1].revents != 0 {
+                self.hear(rank)?;
+            }
+        }
+        match &self.hearsay {
+            Some((at, rank, why)) if now_ns() > at + HEARSAY_NS => {
+                Err(LiveError::Lost(format!("a connection with rank {rank} broke: {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn let_in(&mut self) -> Result<(), LiveError> {
+        let diary = &mut self.config.diary;
+        for caller in self.door.attend(now_ns(), &mut |line| diary.note_once(line)) {
+            let Caller { stream, rest, proof, name, about, .. } = caller;
+            let seat = number(&name, self.config.run.ranks).map(|rank| &mut self.seats[rank as usize]);
+            let Some(seat) = seat.filter(|seat| seat.address.is_empty()) else {
+                refuse(&stream, &format!("{name:?} is not waited for here"));
+                continue;
+            };
+            let channel = Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?;
+            (seat.channel, seat.address, seat.held) = (Some(channel), about, proof.to_vec());
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, rank: usize) -> Result<(), LiveError> {
+        let Some(channel) = &mut self.seats[rank].channel else { return Ok(()) };
+        let filled = channel.flush().and_then(|()| channel.fill());
+        loop {
+            let said = match &mut self.seats[rank].channel {
+                Some(channel) => channel.next(),
+                None => return Ok(()),
+            };
+            match said {
+                Ok(Some(said)) => self.take(rank, said)?,
+                Ok(None) => break,
+                Err(error) => return Err(self.gone(rank, &error)),
+            }
+        }
+        // Who has told everything may go.
+        match filled {
+            Err(error) if self.seats[rank].report.is_none() => Err(self.gone(rank, &error)),
+            Err(_) => {
+                self.seats[rank].channel = None;
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    fn take(&mut self, rank: usize, said: Wire) -> Result<(), LiveError> {
+        let broken = |what: &str| Err(LiveError::Lost(format!("rank {rank} {what}")));
+        let seat = &mut self.seats[rank];
+        match said {
+            Wire::Meshed => seat.meshed = true,
+            Wire::Enter { stores, sent, handled } => {
+                seat.entered = Some((stores, sent, handled));
+                return self.release();
+            }
+            Wire::Status { wave, state, sent, handled, what } => {
+                if let Some(verdict) = self.waves.answer(rank, wave, Answer { state, sent, handled, what }) {
+                    return self.judge(verdict);
+                }
+            }
+            Wire::Done { at_ns } => seat.done_ns = Some(at_ns),
+            Wire::Held { piece } => {
+                if seat.held.len() + piece.len() > MOST_HELD {
+                    return broken(&format!("holds more than {MOST_HELD} bytes at its end"));
+                }
+                seat.held.extend(piece);
+            }
+            Wire::Report { report } => match serde_json::from_slice(&report) {
+                Ok(report) => seat.report = Some(report),
+                Err(error) => return broken(&format!("tells what is no report: {error}")),
+            },
+            Wire::Lost { rank: other, why } => {
+                self.hearsay.get_or_insert((now_ns(), other, why));
+            }
+            // What it repeats is what another rank's end did to it.
+            Wire::Abort { why } => return Err(LiveError::Lost(format!("rank {rank} gave up: {why}"))),
+            _ => return broken("says what only others may"),
+        }
+        Ok(())
+    }
+}
+
+fn words(bytes: &[u8]) -> Vec<u64> {
+    super::wire::words(bytes).collect()
+}

@@ -1,0 +1,189 @@
+//! The processor of a rank: real work for a stated time, or a wait for as long.
+//!
+//! *Burn* keeps a CPU busy until this thread has had it for so long (CLOCK_THREAD_CPUTIME_ID): whoever takes the CPU away,
+//! or stops the process, makes it last longer, as real work would. It knows nothing of caches or of the memory's speed.
+//! *Emulated* needs no CPU but at the end of a wait, to be there in time; and it keeps to its rank's timeline: while that says
+//! that the processor is away, nothing is computed, sent or handled. (A burning rank is disturbed from outside, or not at all.)
+
+use std::hint::spin_loop;
+use std::mem::zeroed;
+
+use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
+use crosswind_schema::experiment::RankCompute;
+
+use crate::linux::now_ns;
+
+/// A wait ends so long before its time, ns: a thread that sleeps wakes up late, one that turns does not.
+const AWAKE_NS: u64 = 10_000;
+/// Longest stretch of work after which the conductor is looked at, ns.
+const STRETCH_NS: u64 = 5_000_000;
+
+/// What is to be done next for a computation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// It is over.
+    Over,
+    /// A stretch was done; the conductor may be looked at.
+    Worked,
+    /// Nothing, until the conductor says something or so many ns have passed.
+    Rest(u64),
+}
+
+/// A computation under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Work {
+    /// So many ns of the CPU are left.
+    Burn(u64),
+    /// It ends at this time of the monotonic clock.
+    Until(u64),
+}
+
+/// The time of a processor's being away, as far as it is known now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Absence {
+    /// When it is back, on the monotonic clock, ns; none: never.
+    pub until_ns: Option<u64>,
+    /// Somebody takes messages off the network meanwhile.
+    pub polled: bool,
+}
+
+/// A processor.
+pub(super) struct Processor {
+    compute: RankCompute,
+    zero_ns: u64,
+    /// Of an emulated processor that is disturbed.
+    timeline: Option<Timeline>,
+    /// The timelines of all ranks, where their senders follow them, and until when each is known to be away.
+    others: Vec<(Timeline, u64)>,
+}
+
+impl Processor {
+    /// The processor of a rank; time 0 of its timeline is not known yet.
+    pub fn new(compute: RankCompute, rank: u32, timelines: Option<&Timelines>, follows: bool) -> Self {
+        let others =
+            timelines.filter(|_| follows).map(|all| (0..all.ranks()).map(|other| (all.rank(other), 0)).collect());
+        let timeline = timelines.filter(|_| compute == RankCompute::Emulated).map(|all| all.rank(rank));
+        Self { compute, zero_ns: now_ns(), timeline, others: others.unwrap_or_default() }
+    }
+
+    /// Time 0 of the timelines.
+    pub fn starts_at(&mut self, zero_ns: u64) {
+        self.zero_ns = zero_ns;
+    }
+
+    /// Begins to compute for so many ns; none: it would never be over.
+    pub fn begin(&mut self, ns: u64) -> Option<Work> {
+        let now = now_ns();
+        match (self.compute, &mut self.timeline) {
+            (RankCompute::Burn, _) => Some(Work::Burn(ns)),
+            (RankCompute::Emulated, None) => Some(Work::Until(now.saturating_add(ns))),
+            (RankCompute::Emulated, Some(timeline)) => {
+                let end = timeline.work(now.saturating_sub(self.zero_ns), ns);
+                (end < NEVER).then(|| Work::Until(self.zero_ns + end))
+            }
+        }
+    }
+
+    /// Whether the processor is away now.
+    pub fn absence(&mut self) -> Option<Absence> {
+        let at = now_ns().saturating_sub(self.zero_ns);
+        let timeline = self.timeline.as_mut()?;
+        // Asked first: the time that is asked about must not decrease.
+        let polled_until = timeline.is_polled(at);
+        let back = polled_until.unwrap_or_else(|| timeline.next_on(at));
+        let until_ns = (back < NEVER).then(|| self.zero_ns + back);
+        (back > at).then_some(Absence { until_ns, polled: polled_until.is_some() })
+    }
+
+    /// Whether another rank's processor is there, as its timeline says; always, where senders do not follow it.
+    pub fn runs(&mut self, other: u32) -> bool {
+        let at = now_ns().saturating_sub(self.zero_ns);
+        let Some((timeline, away_until)) = self.others.get_mut(other as usize) else { return true };
+        // A timeline that has said when its processor is back may not be asked about earlier times.
+        if at >= *away_until {
+            *away_until = timeline.next_on(at);
+        }
+        at >= *away_until
+    }
+
+    /// Goes on with it.
+    pub fn step(work: &mut Work) -> Step {
+        match work {
+            Work::Burn(0) => Step::Over,
+            Work::Burn(left) => {
+                let stretch = (*left).min(STRETCH_NS);
+                burn(stretch);
+                *left -= stretch;
+                if *left == 0 { Step::Over } else { Step::Worked }
+            }
+            Work::Until(end) => match end.saturating_sub(now_ns()) {
+                0 => Step::Over,
+                left if left > AWAKE_NS => Step::Rest(left - AWAKE_NS),
+                _ => {
+                    while now_ns() < *end {
+                        spin_loop();
+                    }
+                    Step::Over
+                }
+            },
+        }
+    }
+}
+
+/// Keeps the CPU busy until this thread has had it for so many ns more.
+fn burn(ns: u64) {
+    let end = cpu_ns().saturating_add(ns);
+    while cpu_ns() < end {
+        spin_loop();
+    }
+}
+
+/// CPU time of this thread, ns.
+pub(super) fn cpu_ns() -> u64 {
+    // SAFETY: an all-zero timespec is a valid value, and the pointer is to a live local.
+    let time = unsafe {
+        let mut time: libc::timespec = zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use crosswind_schema::disturbance::Disturbance;
+
+    use super::*;
+
+    #[test]
+    fn burning_takes_the_processor_for_as_long_as_it_says() {
+        let mut processor = Processor::new(RankCompute::Burn, 0, None, false);
+        let (mut work, before) = (processor.begin(12_000_000).expect("ends"), cpu_ns());
+        assert_eq!(Processor::step(&mut work), Step::Worked, "the conductor is looked at in between");
+        while Processor::step(&mut work) != Step::Over {}
+        assert!(cpu_ns() - before >= 12_000_000);
+    }
+
+    #[test]
+    fn an_emulated_computation_lasts_as_long_as_the_timeline_says() {
+        let text = b"schema_version = 1\nname = \"two jobs\"\n[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.01\n";
+        let disturbance = Disturbance::from_toml(text, "d.toml").expect("right");
+        let timelines = Timelines::new(&disturbance, 2, 1).expect("right");
+        let mut processor = Processor::new(RankCompute::Emulated, 1, Some(&timelines), true);
+        processor.starts_at(now_ns());
+        let zero = processor.zero_ns;
+        let mut work = processor.begin(15_000_000).expect("ends");
+        while let step @ (Step::Rest(_) | Step::Worked) = Processor::step(&mut work) {
+            assert!(matches!(step, Step::Rest(_)));
+        }
+        // Ten there, ten away, the rest there; when the clock is late, more is left for later.
+        assert!(now_ns() - zero >= 25_000_000);
+        let seen = std::iter::repeat_with(|| (processor.absence(), processor.runs(0), now_ns()));
+        let (absence, other_runs, at) =
+            seen.into_iter().find(|(absence, ..)| absence.is_some()).expect("away at some time");
+        let Some(Absence { until_ns: Some(until), polled: false }) = absence else { panic!("{absence:?}") };
+        assert_eq!((until - zero) % 20_000_000, 0);
+        // The other one is away at the same times, unless these two questions lie on either side of the end.
+        assert!(!other_runs || at >= until, "{} {}", at - zero, until - zero);
+    }
+}

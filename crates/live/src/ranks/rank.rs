@@ -1,0 +1,651 @@
+//! A rank of a parallel program as a process: it does what its [`Rank`] says, one thing at a time, on one thread.
+//!
+//! Messages are taken off the network and handled where the program communicates or waits, never while it computes. Whatever
+//! arrives meanwhile waits in the kernel, as the packets of the papers wait in the network. Nothing here blocks with a message
+//! unsent and unread ones waiting: who waits for credits, or for room in a full socket, goes on handling.
+//!
+//! Not here: when a credit goes back, and how many there are (`crosswind_policy::window`); what is computed (`crosswind_program`).
+
+use std::collections::VecDeque;
+use std::io;
+
+use crosswind_policy::window::{Credits, Moment, ReturnedBy, WindowSettings};
+use crosswind_program::{Body, Kind, Op, Program, Rank};
+
+use super::channel::Channel;
+use super::mesh::Joined;
+use super::processor::{Absence, Processor, Step, Work, cpu_ns};
+use super::report::RankReport;
+use super::settings::RanksSettings;
+use super::waiting::Waiting;
+use super::wire::{LARGEST, PART, State, Wire};
+use crate::error::LiveError;
+use crate::linux::{self, now_ns, watch};
+
+/// How long the conductor may take to say what becomes of a run that has lost somebody, ns.
+const VERDICT_NS: u64 = 15_000_000_000;
+/// Between two looks at the standard input, ns.
+const LOOK_NS: u64 = 500_000_000;
+/// Between two looks whether another rank's processor has come back, ns.
+const RETURNS_NS: u64 = 200_000;
+/// What a rank holds is told in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+
+/// What was taken off the network and not yet handled.
+struct Extracted {
+    from: u32,
+    said: Wire,
+    /// Taken by somebody else while the program was away.
+    elsewhere: bool,
+}
+
+/// A rank, and all that it is connected with.
+pub(super) struct Station<R> {
+    rank: R,
+    number: u32,
+    settings: RanksSettings,
+    window: WindowSettings,
+    credits: Credits,
+    links: Vec<Option<Channel>>,
+    conductor: Channel,
+    processor: Processor,
+    inbox: VecDeque<Extracted>,
+    /// By sender: tags of sends that came and were not asked for yet.
+    mail: Vec<VecDeque<u32>>,
+    /// Own messages that are not answered yet.
+    open: u64,
+    stored_bytes: u64,
+    one_way_sent: u64,
+    one_way_handled: u64,
+    one_way_told: u64,
+    waiting: Waiting,
+    /// Whether it goes on by itself although it waits: it computes for a handler, or its processor is away.
+    busy: Option<&'static str>,
+    zero_ns: Option<u64>,
+    released: bool,
+    finishing: bool,
+    /// Frames to and of other ranks.
+    sent: u64,
+    handled: u64,
+    /// Messages and answers handled, those of oneself too.
+    events: u64,
+    report: RankReport,
+    watch_input: bool,
+    looked_ns: u64,
+}
+
+impl Joined {
+    /// Connects with the others, runs the program's rank, and tells the conductor what it did.
+    ///
+    /// # Errors
+    /// When the run ends before its time: another rank is lost, the program is stuck, or it does what can't be.
+    pub fn run<P: Program>(mut self, program: &P) -> Result<(), LiveError> {
+        if program.ranks() != self.settings.ranks {
+            let why = format!("the program has {} ranks, the run {}", program.ranks(), self.settings.ranks);
+            self.give_up(&why);
+            return Err(LiveError::Setup(why));
+        }
+        let links = match self.mesh() {
+            Ok(links) => links,
+            Err(error) => {
+                self.give_up(&error.to_string());
+                return Err(error);
+            }
+        };
+        let mut station = Station::new(self, links, program)?;
+        let result = station.run();
+        if let Err(error) = &result {
+            // Whoever is gone need not hear it.
+            let _ = station.conductor.say(&Wire::Abort { why: error.to_string() }, 0);
+        }
+        result
+    }
+}
+
+impl<R: Rank> Station<R> {
+    fn new<P: Program<Rank = R>>(joined: Joined, links: Vec<Option<Channel>>, program: &P) -> Result<Self, LiveError> {
+        let Joined { config, settings, conductor, .. } = joined;
+        let window = settings.window();
+        let timelines = settings.timelines()?;
+        let processor = Processor::new(settings.compute, config.rank, timelines.as_ref(), window.follows());
+        Ok(Self {
+            rank: program.rank(config.rank),
+            number: config.rank,
+            window,
+            credits: Credits::new(&window),
+            mail: links.iter().map(|_| VecDeque::new()).collect(),
+            links,
+            conductor,
+            processor,
+            inbox: VecDeque::new(),
+            open: 0,
+            stored_bytes: 0,
+            one_way_sent: 0,
+            one_way_handled: 0,
+            one_way_told: 0,
+            waiting: Waiting::Nothing,
+            busy: None,
+            zero_ns: None,
+            released: false,
+            finishing: false,
+            sent: 0,
+            handled: 0,
+            events: 0,
+            report: RankReport { rank: config.rank, pid: std::process::id(), ..RankReport::default() },
+            watch_input: config.watch_input,
+            looked_ns: now_ns(),
+            settings,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), LiveError> {
+        linux::exact_timers();
+        self.tell(&Wire::Meshed)?;
+        let zero_ns = self.begin()?;
+        let cpu = cpu_ns();
+        while self.step()? {}
+        let at_ns = now_ns();
+        self.report.cpu_s = (cpu_ns() - cpu) as f64 * 1e-9;
+        self.report.done_s = at_ns.saturating_sub(zero_ns) as f64 * 1e-9;
+        self.tell(&Wire::Done { at_ns })?;
+        self.wait(Waiting::Finish)?;
+        self.account()
+    }
+
+    /// Waits for time 0; when it is.
+    fn begin(&mut self) -> Result<u64, LiveError> {
+        let zero_ns = loop {
+            match self.zero_ns {
+                Some(zero_ns) => break zero_ns,
+                None => self.rest(LOOK_NS)?,
+            }
+        };
+        while let left @ 1.. = zero_ns.saturating_sub(now_ns()) {
+            self.rest(left)?;
+        }
+        self.processor.starts_at(zero_ns);
+        Ok(zero_ns)
+    }
+
+    /// One operation; whether there are more.
+    fn step(&mut self) -> Result<bool, LiveError> {
+        let op = self.rank.next();
+        let events = self.events;
+        if !matches!(op, Op::Compute { .. } | Op::Done) {
+            self.attend(Some(0))?;
+        }
+        match op {
+            Op::Compute { ns } => self.compute(ns)?,
+            Op::Message { to, kind, bytes, body } => self.message(to, kind, bytes, body)?,
+            Op::Sync => self.wait(Waiting::Answers)?,
+            Op::WaitStored { bytes } => {
+                self.wait(Waiting::Stored { bytes })?;
+                self.stored_bytes -= bytes;
+            }
+            Op::Wait => self.wait(Waiting::More { than: events })?,
+            Op::StoreSync => {
+                self.tell_stores()?;
+                self.wait(Waiting::StoreSync)?;
+            }
+            Op::Barrier => {
+                self.tell(&Wire::Enter { stores: false, sent: 0, handled: 0 })?;
+                self.wait(Waiting::Barrier)?;
+            }
+            Op::Send { to, tag, bytes } => self.send(to, tag, bytes)?,
+            Op::Receive { from, tag } => {
+                self.known(from, "receives from")?;
+                self.wait(Waiting::Receive { from, tag })?;
+            }
+            Op::Done => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    // Sending ---------------------------------------------------------------------------------------------------------------
+
+    fn known(&self, other: u32, does: &str) -> Result<(), LiveError> {
+        if other < self.settings.ranks && other != self.number {
+            return Ok(());
+        }
+        let (own, ranks) = (self.number, self.settings.ranks);
+        Err(LiveError::Setup(format!("rank {own} {does} rank {other}; it must be another one below {ranks}")))
+    }
+
+    fn message(&mut self, to: u32, kind: Kind, bytes: u32, body: Body) -> Result<(), LiveError> {
+        self.open += u64::from(kind.is_answered());
+        self.one_way_sent += u64::from(!kind.is_answered());
+        if to == self.number {
+            let reply = self.handle(to, kind, bytes, body)?;
+            if kind.is_answered() {
+                self.answered(to, reply.body);
+            }
+            return Ok(());
+        }
+        self.known(to, "sends to")?;
+        is_sendable(&body)?;
+        self.packets(to, bytes.into(), |packets| Wire::Message { kind, packets, bytes, body })
+    }
+
+    fn send(&mut self, to: u32, tag: u32, bytes: u64) -> Result<(), LiveError> {
+        self.known(to, "sends to")?;
+        self.packets(to, bytes, |packets| Wire::Sent { tag, packets })
+    }
+
+    /// Sends the packets of a message as credits allow; the last ones carry it.
+    fn packets(&mut self, to: u32, bytes: u64, last: impl FnOnce(u32) -> Wire) -> Result<(), LiveError> {
+        let size = u64::from(self.settings.packet_bytes);
+        let most = (PART / size).max(1);
+        let mut left = self.settings.packets(bytes);
+        self.report.messages += 1;
+        self.report.packets += left;
+        let mut sent_bytes = 0;
+        loop {
+            let granted = self.granted(to, left.min(most));
+            if granted == 0 {
+                self.wait(Waiting::Credit { to })?;
+                continue;
+            }
+            left -= granted;
+            if left == 0 {
+                self.say(to, &last(granted as u32), bytes.saturating_sub(sent_bytes))?;
+                return self.wait(Waiting::Room { to });
+            }
+            sent_bytes += granted * size;
+            self.say(to, &Wire::Part { packets: granted as u32 }, granted * size)?;
+            self.wait(Waiting::Room { to })?;
+        }
+    }
+
+    /// How many of so many packets may be sent now.
+    fn granted(&mut self, to: u32, wanted: u64) -> u64 {
+        if !self.window.limits() {
+            return wanted;
+        }
+        let running = self.processor.runs(to);
+        let mut granted = 0;
+        while granted < wanted && self.credits.take(to, running) {
+            granted += 1;
+        }
+        granted
+    }
+
+    fn say(&mut self, to: u32, what: &Wire, bytes: u64) -> Result<(), LiveError> {
+        self.sent += 1;
+        let Some(link) = &mut self.links[to as usize] else { return Ok(()) };
+        match link.say(what, bytes) {
+            Ok(()) => Ok(()),
+            Err(error) => self.lost(to, &error),
+        }
+    }
+
+    fn tell(&mut self, what: &Wire) -> Result<(), LiveError> {
+        self.conductor.say(what, 0).map_err(|error| conductor_lost(&error))
+    }
+
+    fn tell_stores(&mut self) -> Result<(), LiveError> {
+        self.one_way_told = self.one_way_handled;
+        self.tell(&Wire::Enter { stores: true, sent: self.one_way_sent, handled: self.one_way_handled })
+    }
+
+    // Waiting ---------------------------------------------------------------------------------------------------------------
+
+    fn wait(&mut self, what: Waiting) -> Result<(), LiveError> {
+        if self.is_met(what) {
+            return Ok(());
+        }
+        let begun = now_ns();
+        self.waiting = what;
+        let result = loop {
+            if let Err(error) = self.attend(None) {
+                break Err(error);
+            }
+            if self.is_met(what) {
+                break Ok(());
+            }
+        };
+        self.waiting = Waiting::Nothing;
+        let waited_s = (now_ns() - begun) as f64 * 1e-9;
+        match what {
+            Waiting::Credit { .. } => self.report.stalled_s += waited_s,
+            Waiting::Finish => {}
+            _ => self.report.waited_s += waited_s,
+        }
+        result
+    }
+
+    fn is_met(&mut self, what: Waiting) -> bool {
+        match what {
+            Waiting::Nothing => true,
+            Waiting::Credit { to } => {
+                let running = self.processor.runs(to);
+                self.credits.under_way(to) < self.credits.window(running)
+            }
+            Waiting::Room { to } => !self.links[to as usize].as_ref().is_some_and(Channel::is_full),
+            Waiting::Answers => self.open == 0,
+            Waiting::Stored { bytes } => self.stored_bytes >= bytes,
+            Waiting::More { than } => self.events > than,
+            Waiting::StoreSync | Waiting::Barrier => std::mem::take(&mut self.released),
+            Waiting::Receive { from, tag } => {
+                let mail = &mut self.mail[from as usize];
+                mail.iter().position(|&known| known == tag).and_then(|at| mail.remove(at)).is_some()
+            }
+            Waiting::Finish => self.finishing,
+        }
+    }
+
+    /// Takes what has come off the network and handles it; waits for something first, at most so long.
+    fn attend(&mut self, wait_ns: Option<u64>) -> Result<(), LiveError> {
+        self.come_back()?;
+        let mut wait_ns = wait_ns.unwrap_or(u64::MAX);
+        if self.watch_input || matches!(self.waiting, Waiting::Credit { .. }) && self.window.follows() {
+            // Nobody tells when the input ends, or when another rank's processor comes back.
+            wait_ns = wait_ns.min(if self.window.follows() { RETURNS_NS } else { LOOK_NS });
+        }
+        self.extract(wait_ns, false)?;
+        self.come_back()?;
+        while let Some(next) = self.inbox.pop_front() {
+            self.deal_with(next)?;
+        }
+        if self.waiting == Waiting::StoreSync && self.one_way_told != self.one_way_handled {
+            self.tell_stores()?;
+        }
+        Ok(())
+    }
+
+    /// Takes what has come off the network; `elsewhere`: not the program does it.
+    fn extract(&mut self, wait_ns: u64, elsewhere: bool) -> Result<(), LiveError> {
+        let others = self.links.iter().map(|link| {
+            link.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
+        });
+        let own = watch(self.conductor.fd(), true, self.conductor.is_full());
+        let mut watched: Vec<_> = std::iter::once(own).chain(others).collect();
+        linux::wait(&mut watched, Some(wait_ns)).map_err(LiveError::system("waiting"))?;
+        self.look_at_input()?;
+        if watched[0].revents != 0 {
+            self.hear_conductor()?;
+        }
+        if !elsewhere {
+            self.come_back()?;
+        }
+        for (from, seen) in watched[1..].iter().enumerate().filter(|(_, seen)| seen.revents != 0) {
+            if let Err(error) = self.hear(from as u32, linux::readable(seen), elsewhere) {
+                self.lost(from as u32, &error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits while the processor is away; what somebody takes off the network meanwhile is not handled.
+    fn come_back(&mut self) -> Result<(), LiveError> {
+        while let Some(Absence { until_ns, polled }) = self.processor.absence() {
+            let begun = now_ns();
+            let mut away = Work::Until(until_ns.ok_or_else(|| self.never_comes_back())?);
+            self.busy = Some("is away");
+            while let Step::Rest(ns) = Processor::step(&mut away) {
+                if polled { self.extract(ns.min(LOOK_NS), true)? } else { self.rest(ns)? }
+            }
+            self.busy = None;
+            self.report.away_s += (now_ns() - begun) as f64 * 1e-9;
+        }
+        Ok(())
+    }
+
+    fn never_comes_back(&self) -> LiveError {
+        let number = self.number;
+        LiveError::Setup(format!("the disturbance takes the processor of rank {number} for good"))
+    }
+
+    fn hear(&mut self, from: u32, readable: bool, elsewhere: bool) -> io::Result<()> {
+        let Some(link) = &mut self.links[from as usize] else { return Ok(()) };
+        link.flush()?;
+        let filled = if readable { link.fill() } else { Ok(()) };
+        while let Some(said) = link.next()? {
+            let moment = if elsewhere { Moment::ExtractedForIt } else { Moment::Extracted };
+            let (early, _) = returned(&self.window, &said, moment, elsewhere);
+            if early > 0 {
+                self.sent += 1;
+                link.say(&Wire::Credit { packets: early }, 0)?;
+            }
+            self.inbox.push_back(Extracted { from, said, elsewhere });
+        }
+        filled
+    }
+
+    fn look_at_input(&mut self) -> Result<(), LiveError> {
+        if self.watch_input && now_ns().saturating_sub(self.looked_ns) >= LOOK_NS {
+            self.looked_ns = now_ns();
+            if linux::input_has_ended() {
+                return Err(LiveError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+
+    // Handling --------------------------------------------------------------------------------------------------------------
+
+    fn deal_with(&mut self, next: Extracted) -> Result<(), LiveError> {
+        let Extracted { from, said, elsewhere } = next;
+        let (alone, with_answer) = returned(&self.window, &said, Moment::Handled, elsewhere);
+        match said {
+            Wire::Part { .. } => {}
+            Wire::Sent { tag, .. } => self.mail[from as usize].push_back(tag),
+            Wire::Message { kind, bytes, body, .. } => {
+                let reply = self.handle(from, kind, bytes, body)?;
+                if kind.is_answered() {
+                    is_sendable(&reply.body)?;
+                    self.say(from, &Wire::Answer { packets: with_answer, body: reply.body }, reply.bytes.into())?;
+                }
+            }
+            Wire::Answer { packets, body } => {
+                self.give_back(from, packets)?;
+                if self.open == 0 {
+                    return Err(broken(from, "answers what nobody asked"));
+                }
+                self.answered(from, body);
+            }
+            Wire::Credit { packets } => self.give_back(from, packets)?,
+            _ => return Err(broken(from, "says what only the conductor may")),
+        }
+        if alone > 0 {
+            self.say(from, &Wire::Credit { packets: alone }, 0)?;
+        }
+        self.handled += 1;
+        Ok(())
+    }
+
+    fn give_back(&mut self, from: u32, packets: u32) -> Result<(), LiveError> {
+        if packets > 0 && self.credits.give_back(from, packets) > 0 {
+            return Err(broken(from, "gives back more credits than it had"));
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, from: u32, kind: Kind, bytes: u32, body: Body) -> Result<crosswind_program::Reply, LiveError> {
+        let reply = self.rank.handle(from, kind, body);
+        self.compute(reply.ns)?;
+        self.events += 1;
+        self.one_way_handled += u64::from(!kind.is_answered());
+        if kind == Kind::Store {
+            self.stored_bytes += u64::from(bytes);
+        }
+        Ok(reply)
+    }
+
+    fn answered(&mut self, from: u32, body: Body) {
+        self.open -= 1;
+        self.rank.answered(from, body);
+        self.events += 1;
+    }
+
+    // Computing -------------------------------------------------------------------------------------------------------------
+
+    fn compute(&mut self, ns: u64) -> Result<(), LiveError> {
+        if ns == 0 {
+            return Ok(());
+        }
+        let begun = now_ns();
+        self.busy = Some("computes");
+        let mut work = self.processor.begin(ns).ok_or_else(|| self.never_comes_back())?;
+        loop {
+            match Processor::step(&mut work) {
+                Step::Over => break,
+                Step::Worked => self.hear_conductor()?,
+                Step::Rest(ns) => self.rest(ns)?,
+            }
+        }
+        self.busy = None;
+        self.report.busy_s += ns as f64 * 1e-9;
+        self.report.away_s += (now_ns() - begun).saturating_sub(ns) as f64 * 1e-9;
+        Ok(())
+    }
+
+    /// Does nothing for so long; hears the conductor only.
+    fn rest(&mut self, ns: u64) -> Result<(), LiveError> {
+        let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
+        linux::wait(&mut watched, Some(ns.min(LOOK_NS))).map_err(LiveError::system("waiting"))?;
+        self.look_at_input()?;
+        if watched[0].revents != 0 { self.hear_conductor() } else { Ok(()) }
+    }
+
+    // The conductor ---------------------------------------------------------------------------------------------------------
+
+    fn next_of_conductor(&mut self) -> Result<Option<Wire>, LiveError> {
+        if let Some(said) = self.conductor.next().map_err(|error| conductor_lost(&error))? {
+            return Ok(Some(said));
+        }
+        self.conductor.flush().and_then(|()| self.conductor.fill()).map_err(|error| conductor_lost(&error))?;
+        self.conductor.next().map_err(|error| conductor_lost(&error))
+    }
+
+    fn hear_conductor(&mut self) -> Result<(), LiveError> {
+        while let Some(said) = self.next_of_conductor()? {
+            self.obey(said)?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, said: Wire) -> Result<(), LiveError> {
+        match said {
+            Wire::Probe { wave } => {
+                let state = match self.waiting {
+                    _ if self.busy.is_some() => State::Moving,
+                    Waiting::Nothing => State::Moving,
+                    Waiting::Finish => State::Done,
+                    _ => State::Waiting,
+                };
+                let what = self.busy.map_or_else(|| self.waits_for(), str::to_owned);
+                self.tell(&Wire::Status { wave, state, sent: self.sent, handled: self.handled, what })
+            }
+            Wire::Start { zero_ns } => {
+                self.zero_ns = Some(zero_ns);
+                Ok(())
+            }
+            Wire::Release => {
+                self.released = true;
+                Ok(())
+            }
+            Wire::Finish => {
+                self.finishing = true;
+                Ok(())
+            }
+            Wire::Abort { why } => Err(LiveError::Lost(format!("the run was ended: {why}"))),
+            _ => Err(LiveError::Lost("the conductor says what it may not".into())),
+        }
+    }
+
+    fn waits_for(&self) -> String {
+        let under_way = |to: u32| self.credits.under_way(to);
+        match self.waiting {
+            Waiting::Credit { to } => {
+                format!("waits for a credit of rank {to} ({} packets are under way)", under_way(to))
+            }
+            Waiting::Answers => format!("waits for {} answers (sync)", self.open),
+            Waiting::Stored { bytes } => {
+                format!("waits for {bytes} bytes of stores, of which {} have come", self.stored_bytes)
+            }
+            other => other.to_string(),
+        }
+    }
+
+    /// Another rank is gone: tells the conductor, and waits for what it says.
+    fn lost(&mut self, rank: u32, error: &io::Error) -> Result<(), LiveError> {
+        self.links[rank as usize] = None;
+        self.tell(&Wire::Lost { rank, why: error.to_string() })?;
+        let until = now_ns() + VERDICT_NS;
+        while now_ns() < until {
+            match self.next_of_conductor()? {
+                // Questions are answered; only an end is waited for.
+                Some(said) => self.obey(said)?,
+                None => self.rest(LOOK_NS)?,
+            }
+        }
+        Err(LiveError::Lost(format!("the connection with rank {rank} broke: {error}")))
+    }
+
+    /// Tells what was done, and stays until all have.
+    fn account(&mut self) -> Result<(), LiveError> {
+        if self.settings.check {
+            let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
+            for piece in held.chunks(PIECE) {
+                self.tell(&Wire::Held { piece: piece.to_vec() })?;
+                while self.conductor.is_full() {
+                    self.rest(LOOK_NS)?;
+                    self.conductor.flush().map_err(|error| conductor_lost(&error))?;
+                }
+            }
+        }
+        let report = serde_json::to_vec(&self.report).map_err(|error| LiveError::Setup(error.to_string()))?;
+        self.tell(&Wire::Report { report })?;
+        // The conductor hangs up once all have told: until then no connection may break.
+        loop {
+            let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
+            linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
+            self.look_at_input()?;
+            let heard = self.conductor.flush().and_then(|()| self.conductor.fill());
+            while let Ok(Some(said)) = self.conductor.next() {
+                self.obey(said)?;
+            }
+            if heard.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Credits of a frame's packets that go back at a moment: by themselves, and with an answer.
+fn returned(window: &WindowSettings, said: &Wire, moment: Moment, elsewhere: bool) -> (u32, u32) {
+    let (packets, answered) = match said {
+        Wire::Part { packets } | Wire::Sent { packets, .. } => (*packets, false),
+        Wire::Message { packets, kind, .. } => (*packets, kind.is_answered()),
+        _ => return (0, 0),
+    };
+    let (mut alone, mut with_answer) = (0, 0);
+    // Only the last packet is the one that is answered.
+    let last = u32::from(answered).min(packets);
+    for (count, answer) in [(packets - last, false), (last, true)] {
+        match window.returned(moment, answer, elsewhere) {
+            ReturnedBy::Nothing => {}
+            ReturnedBy::Acknowledgement => alone += count,
+            ReturnedBy::Answer => with_answer += count,
+        }
+    }
+    (alone, with_answer)
+}
+
+fn is_sendable(body: &Body) -> Result<(), LiveError> {
+    match body {
+        Body::Words(words) if words.len() * 8 + 64 > LARGEST => {
+            let problem = format!("a message with {} words; at most {} travel in one", words.len(), LARGEST / 8 - 8);
+            Err(LiveError::Setup(problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn broken(from: u32, what: &str) -> LiveError {
+    LiveError::Lost(format!("rank {from} {what}"))
+}
+
+fn conductor_lost(error: &io::Error) -> LiveError {
+    LiveError::Lost(format!("the conductor is gone: {error}"))
+}

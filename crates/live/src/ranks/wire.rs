@@ -1,0 +1,468 @@
+//! What ranks say to each other and to the conductor, as bytes. Pure functions; no socket is known here.
+//!
+//! A frame: a length (32 bits, big-endian), one byte for the kind, its fields, and, where a message counts for more bytes than
+//! its data has, zeros up to them: so a message loads the link as it says. The greeting and the token come before
+//! ([`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
+
+use crosswind_program::{Body, Kind};
+
+use crate::frame::FrameError;
+
+/// Most bytes of a frame, its length not counted.
+pub const LARGEST: usize = 64 << 20;
+/// Most bytes of packets in one frame: a longer message goes in parts, so that others are heard in between.
+pub const PART: u64 = 1 << 20;
+
+/// What a rank is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It computes, or has more to do.
+    Moving,
+    /// It goes on when something comes.
+    Waiting,
+    /// It has nothing more to do, and handles what comes.
+    Done,
+}
+
+const STATES: [State; 3] = [State::Moving, State::Waiting, State::Done];
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Wire {
+    /// Packets of a message that are not its last ones.
+    Part {
+        /// How many.
+        packets: u32,
+    },
+    /// The last packets of a one-sided message.
+    Message {
+        /// What for.
+        kind: Kind,
+        /// How many packets are in this frame.
+        packets: u32,
+        /// Bytes of the whole message.
+        bytes: u32,
+        /// Data.
+        body: Body,
+    },
+    /// The last packets of a send.
+    Sent {
+        /// Its tag.
+        tag: u32,
+        /// How many packets are in this frame.
+        packets: u32,
+    },
+    /// To a get, put or request.
+    Answer {
+        /// Credits that come back with it, packets.
+        packets: u32,
+        /// Data.
+        body: Body,
+    },
+    /// Credits that come back, packets.
+    Credit {
+        /// How many.
+        packets: u32,
+    },
+    /// Rank to conductor: connected with all others.
+    Meshed,
+    /// Conductor to rank: time 0.
+    Start {
+        /// The monotonic clock then, ns.
+        zero_ns: u64,
+    },
+    /// Rank to conductor: waits for all; of a store-sync with what one-way messages it has sent and handled so far.
+    Enter {
+        /// Whether it is a store-sync.
+        stores: bool,
+        /// Stores and posts sent since the start.
+        sent: u64,
+        /// Stores and posts handled since the start.
+        handled: u64,
+    },
+    /// Conductor to rank: all are there.
+    Release,
+    /// Conductor to rank: what are you doing?
+    Probe {
+        /// Which time this is asked.
+        wave: u64,
+    },
+    /// Rank to conductor: this.
+    Status {
+        /// The question.
+        wave: u64,
+        /// Whether it goes on by itself.
+        state: State,
+        /// Frames sent to other ranks since the start.
+        sent: u64,
+        /// Frames of other ranks handled since the start.
+        handled: u64,
+        /// For a person.
+        what: String,
+    },
+    /// Rank to conductor: nothing more to do.
+    Done {
+        /// The monotonic clock then, ns.
+        at_ns: u64,
+    },
+    /// Conductor to rank: all are done; tell.
+    Finish,
+    /// Rank to conductor: a piece of what it holds at the end.
+    Held {
+        /// The piece.
+        piece: Vec<u8>,
+    },
+    /// Rank to conductor: what it did, and all is told.
+    Report {
+        /// JSON.
+        report: Vec<u8>,
+    },
+    /// Rank to conductor: the connection with another rank broke.
+    Lost {
+        /// Whose.
+        rank: u32,
+        /// What the system said.
+        why: String,
+    },
+    /// Either way: the run ends.
+    Abort {
+        /// Why.
+        why: String,
+    },
+}
+
+const PART_OF: u8 = 1;
+const MESSAGE: u8 = 2;
+const SENT: u8 = 3;
+const ANSWER: u8 = 4;
+const CREDIT: u8 = 5;
+const MESHED: u8 = 6;
+const START: u8 = 7;
+const ENTER: u8 = 8;
+const RELEASE: u8 = 9;
+const PROBE: u8 = 10;
+const STATUS: u8 = 11;
+const DONE: u8 = 12;
+const FINISH: u8 = 13;
+const HELD: u8 = 14;
+const REPORT: u8 = 15;
+const LOST: u8 = 16;
+const ABORT: u8 = 17;
+
+impl Wire {
+    /// Appends the frame; with zeros so that its fields have `wire` bytes at least.
+    pub fn encode(&self, wire: u64, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend([0; 4]);
+        match self {
+            Self::Part { packets } => word(out, PART_OF, *packets),
+            Self::Message { kind, packets, bytes, body } => {
+                word(out, MESSAGE, *packets);
+                out.push(Kind::ALL.iter().position(|known| known == kind).unwrap_or(0) as u8);
+                out.extend(bytes.to_be_bytes());
+                put_body(body, out);
+            }
+            Self::Sent { tag, packets } => {
+                word(out, SENT, *packets);
+                out.extend(tag.to_be_bytes());
+            }
+            Self::Answer { packets, body } => {
+                word(out, ANSWER, *packets);
+                put_body(body, out);
+            }
+            Self::Credit { packets } => word(out, CREDIT, *packets),
+            Self::Meshed => out.push(MESHED),
+            Self::Start { zero_ns } => long(out, START, *zero_ns),
+            Self::Enter { stores, sent, handled } => {
+                out.extend([ENTER, u8::from(*stores)]);
+                out.extend(sent.to_be_bytes());
+                out.extend(handled.to_be_bytes());
+            }
+            Self::Release => out.push(RELEASE),
+            Self::Probe { wave } => long(out, PROBE, *wave),
+            Self::Status { wave, state, sent, handled, what } => {
+                long(out, STATUS, *wave);
+                out.push(*state as u8);
+                out.extend(sent.to_be_bytes());
+                out.extend(handled.to_be_bytes());
+                out.extend(what.as_bytes());
+            }
+            Self::Done { at_ns } => long(out, DONE, *at_ns),
+            Self::Finish => out.push(FINISH),
+            Self::Held { piece } => {
+                out.push(HELD);
+                out.extend(piece);
+            }
+            Self::Report { report } => {
+                out.push(REPORT);
+                out.extend(report);
+            }
+            Self::Lost { rank, why } => {
+                word(out, LOST, *rank);
+                out.extend(why.as_bytes());
+            }
+            Self::Abort { why } => {
+                out.push(ABORT);
+                out.extend(why.as_bytes());
+            }
+        }
+        if self.is_padded() {
+            let missing = wire.saturating_sub((out.len() - start - 5) as u64);
+            out.resize(out.len() + missing as usize, 0);
+        }
+        let length = (out.len() - start - 4) as u32;
+        out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// Whether zeros may follow the fields.
+    const fn is_padded(&self) -> bool {
+        matches!(self, Self::Part { .. } | Self::Message { .. } | Self::Sent { .. } | Self::Answer { .. })
+    }
+}
+
+fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
+    out.push(kind);
+    out.extend(value.to_be_bytes());
+}
+
+fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
+    out.push(kind);
+    out.extend(value.to_be_bytes());
+}
+
+/// Its form, then its words.
+fn put_body(body: &Body, out: &mut Vec<u8>) {
+    match body {
+        Body::Empty => out.push(0),
+        Body::Pair(pair) => {
+            out.push(1);
+            pair.iter().for_each(|word| out.extend(word.to_be_bytes()));
+        }
+        Body::Words(words) => {
+            out.push(2);
+            out.extend((words.len() as u32).to_be_bytes());
+            words.iter().for_each(|word| out.extend(word.to_be_bytes()));
+        }
+    }
+}
+
+/// Words of eight bytes each; what is left over counts for nothing.
+pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| word.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
+}
+
+/// Reads the next frame and the bytes that it took; none while bytes of it are missing.
+///
+/// # Errors
+/// When the length is larger than [`LARGEST`], or the bytes are no frame.
+pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
+    let Some((&head, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_be_bytes(head) as usize;
+    if length > LARGEST {
+        return Err(FrameError::TooLarge { bytes: length, limit: LARGEST });
+    }
+    if length == 0 {
+        return Err(FrameError::Fields { kind: 0, what: "no bytes at all" });
+    }
+    let Some(frame) = rest.get(..length) else { return Ok(None) };
+    let mut reader = Reader { kind: frame[0], bytes: &frame[1..] };
+    let wire = reader.wire()?;
+    let zeros = wire.is_padded() && reader.bytes.iter().all(|&byte| byte == 0);
+    if !reader.bytes.is_empty() && !zeros {
+        return Err(FrameError::Fields { kind: reader.kind, what: "too many bytes" });
+    }
+    Ok(Some((wire, 4 + length)))
+}
+
+/// Takes fields off the front of bytes.
+struct Reader<'a> {
+    kind: u8,
+    bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    fn wrong<T>(&self, what: &'static str) -> Result<T, FrameError> {
+        Err(FrameError::Fields { kind: self.kind, what })
+    }
+
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
+        let Some((&taken, rest)) = self.bytes.split_first_chunk::<N>() else { return self.wrong("too few bytes") };
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    fn byte(&mut self) -> Result<u8, FrameError> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    fn u32(&mut self) -> Result<u32, FrameError> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, FrameError> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn flag(&mut self) -> Result<bool, FrameError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => self.wrong("a flag that is neither 0 nor 1"),
+        }
+    }
+
+    fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes).to_vec()
+    }
+
+    fn text(&mut self) -> Result<String, FrameError> {
+        String::from_utf8(self.rest()).or_else(|_| self.wrong("text that is not UTF-8"))
+    }
+
+    fn state(&mut self) -> Result<State, FrameError> {
+        match STATES.get(usize::from(self.byte()?)) {
+            Some(&state) => Ok(state),
+            None => self.wrong("a state that nobody knows"),
+        }
+    }
+
+    fn message_kind(&mut self) -> Result<Kind, FrameError> {
+        match Kind::ALL.get(usize::from(self.byte()?)) {
+            Some(&kind) => Ok(kind),
+            None => self.wrong("a message of a kind that nobody knows"),
+        }
+    }
+
+    fn body(&mut self) -> Result<Body, FrameError> {
+        Ok(match self.byte()? {
+            0 => Body::Empty,
+            1 => Body::Pair([self.u64()?, self.u64()?]),
+            2 => {
+                let bytes = self.u32()? as usize * 8;
+                let Some((words, rest)) = self.bytes.split_at_checked(bytes) else {
+                    return self.wrong("fewer words than it says");
+                };
+                self.bytes = rest;
+                Body::Words(self::words(words).collect())
+            }
+            _ => return self.wrong("a body of a form that nobody knows"),
+        })
+    }
+
+    fn wire(&mut self) -> Result<Wire, FrameError> {
+        Ok(match self.kind {
+            PART_OF => Wire::Part { packets: self.u32()? },
+            MESSAGE => {
+                let packets = self.u32()?;
+                Wire::Message { packets, kind: self.message_kind()?, bytes: self.u32()?, body: self.body()? }
+            }
+            SENT => {
+                let packets = self.u32()?;
+                Wire::Sent { packets, tag: self.u32()? }
+            }
+            ANSWER => Wire::Answer { packets: self.u32()?, body: self.body()? },
+            CREDIT => Wire::Credit { packets: self.u32()? },
+            MESHED => Wire::Meshed,
+            START => Wire::Start { zero_ns: self.u64()? },
+            ENTER => Wire::Enter { stores: self.flag()?, sent: self.u64()?, handled: self.u64()? },
+            RELEASE => Wire::Release,
+            PROBE => Wire::Probe { wave: self.u64()? },
+            STATUS => Wire::Status {
+                wave: self.u64()?,
+                state: self.state()?,
+                sent: self.u64()?,
+                handled: self.u64()?,
+                what: self.text()?,
+            },
+            DONE => Wire::Done { at_ns: self.u64()? },
+            FINISH => Wire::Finish,
+            HELD => Wire::Held { piece: self.rest() },
+            REPORT => Wire::Report { report: self.rest() },
+            LOST => Wire::Lost { rank: self.u32()?, why: self.text()? },
+            ABORT => Wire::Abort { why: self.text()? },
+            kind => return Err(FrameError::Kind(kind)),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bodies() -> impl Strategy<Value = Body> {
+        prop_oneof![
+            Just(Body::Empty),
+            any::<[u64; 2]>().prop_map(Body::Pair),
+            proptest::collection::vec(any::<u64>(), 0..40).prop_map(|words| Body::Words(words.into())),
+        ]
+    }
+
+    fn frames() -> impl Strategy<Value = Wire> {
+        let kind = proptest::sample::select(&Kind::ALL[..]);
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..100);
+        prop_oneof![
+            any::<u32>().prop_map(|packets| Wire::Part { packets }),
+            (kind, any::<u32>(), any::<u32>(), bodies()).prop_map(|(kind, packets, bytes, body)| Wire::Message {
+                kind,
+                packets,
+                bytes,
+                body
+            }),
+            any::<[u32; 2]>().prop_map(|[tag, packets]| Wire::Sent { tag, packets }),
+            (any::<u32>(), bodies()).prop_map(|(packets, body)| Wire::Answer { packets, body }),
+            any::<u32>().prop_map(|packets| Wire::Credit { packets }),
+            any::<u64>().prop_map(|zero_ns| Wire::Start { zero_ns }),
+            (any::<bool>(), any::<[u64; 2]>()).prop_map(|(stores, [sent, handled])| Wire::Enter {
+                stores,
+                sent,
+                handled
+            }),
+            any::<u64>().prop_map(|wave| Wire::Probe { wave }),
+            (any::<[u64; 3]>(), proptest::sample::select(&STATES[..]), ".{0,40}")
+                .prop_map(|([wave, sent, handled], state, what)| Wire::Status { wave, state, sent, handled, what }),
+            any::<u64>().prop_map(|at_ns| Wire::Done { at_ns }),
+            bytes().prop_map(|piece| Wire::Held { piece }),
+            bytes().prop_map(|report| Wire::Report { report }),
+            (any::<u32>(), ".{0,40}").prop_map(|(rank, why)| Wire::Lost { rank, why }),
+            ".{0,40}".prop_map(|why| Wire::Abort { why }),
+            proptest::sample::select(vec![Wire::Meshed, Wire::Release, Wire::Finish]),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read_and_no_byte_more(frame in frames(), wire in 0u64..600, beyond in 0usize..9) {
+            let mut bytes = Vec::new();
+            frame.encode(wire, &mut bytes);
+            let whole = bytes.len();
+            bytes.extend(std::iter::repeat_n(7, beyond));
+            prop_assert_eq!(decode(&bytes).expect("right"), Some((frame.clone(), whole)));
+            prop_assert_eq!(decode(&bytes[..whole - 1]).expect("not wrong"), None);
+            prop_assert!(!frame.is_padded() || whole as u64 >= 5 + wire);
+        }
+
+        #[test]
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(
+            kind in 0u8..20,
+            fields in proptest::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
+            wire.push(kind);
+            wire.extend(&fields);
+            if let Ok(Some((frame, used))) = decode(&wire) {
+                let mut again = Vec::new();
+                frame.encode(fields.len() as u64, &mut again);
+                prop_assert_eq!(&again[..], &wire[..used]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_that_lies_is_refused_by_its_first_four_bytes() {
+        let error = decode(&[0xff; 4]).expect_err("refused");
+        assert_eq!(error, FrameError::TooLarge { bytes: 0xffff_ffff, limit: LARGEST });
+        assert!(decode(&[0; 4]).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! `crosswind-live`'s ranks for Python: the conductor of a parallel program on a thread of its own, and a rank on this one.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crosswind_live::LiveError;
+use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings, Stop};
+use crosswind_live::token::Token;
+use crosswind_program::Program;
+use crosswind_schema::experiment::{ProgramExperiment, RankCompute};
+use crosswind_schema::run::ComputedBy;
+use crosswind_schema::{Disturbance, ProgramRun, Spread};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::chosen::{With, with_program};
+use crate::errors;
+use crate::farm::{diary, exception};
+use crate::schema::json;
+
+/// How often signals are looked for while somebody waits.
+const LOOK: Duration = Duration::from_millis(100);
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    /// An experiment's point.
+    point: String,
+    disturbance: Option<String>,
+    log: Option<PathBuf>,
+    start_s: f64,
+    silence_s: f64,
+    limit_s: Option<f64>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wrong(what: &str, error: impl ToString) -> LiveError {
+    LiveError::Setup(format!("{what}: {}", error.to_string()))
+}
+
+type Told = Result<Outcome, LiveError>;
+type Begin = Box<dyn FnOnce() + Send>;
+
+struct Conducted<'a>(Conductor, &'a mut dyn FnMut(u64));
+
+impl With for Conducted<'_> {
+    type Out = Told;
+
+    fn with<P: Program>(self, program: &P) -> Told {
+        self.0.run(program, self.1)
+    }
+}
+
+/// The conductor of a program.
+#[pyclass(frozen, name = "Conductor", module = "crosswind._core")]
+struct PyConductor {
+    begin: Mutex<Option<Begin>>,
+    told: Mutex<Receiver<Told>>,
+    outcome: Mutex<Option<Outcome>>,
+    stop: Stop,
+    address: String,
+    point: ProgramExperiment,
+    disturbance: Option<Disturbance>,
+}
+
+fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
+    let config: Config = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
+    let token = Token::new(token).map_err(|why| wrong("the token", why))?;
+    let point = ProgramExperiment::from_json(config.point.as_bytes(), "experiment");
+    let point = point.map_err(|error| wrong("the experiment", error))?;
+    let disturbance = config.disturbance.map(|text| Disturbance::from_json(text.as_bytes(), "disturbance")).transpose();
+    let disturbance = disturbance.map_err(|error| wrong("the disturbance", error))?;
+    let run = RanksSettings {
+        ranks: point.workload.ranks.unwrap_or(0).try_into().unwrap_or(u32::MAX),
+        compute: point.execution.compute,
+        packet_bytes: point.network.network().packet_bytes.get().try_into().unwrap_or(u32::MAX),
+        policy: point.policy.clone(),
+        disturbance: disturbance.clone(),
+        seed: point.seed,
+        check: true,
+        start_s: config.start_s,
+        quiet_s: 1.0_f64.min(config.silence_s / 2.0),
+        silence_s: config.silence_s,
+        limit_s: config.limit_s,
+        about: config.point,
+    };
+    let diary = diary("conductor", config.log.as_ref())?;
+    let conductor = Conductor::open(ConductorConfig { run, listen: "127.0.0.1:0".into(), token, diary })?;
+    let (stop, address) = (conductor.stop(), conductor.address()?);
+    let (tell, told) = channel();
+    let of = point.clone();
+    let begin: Begin = Box::new(move || {
+        let outcome = with_program(&of, Conducted(conductor, &mut |_| {}));
+        // Nobody waits any more: the run was given up.
+        let _ = tell.send(outcome.unwrap_or_else(|error| Err(wrong("the program", error))));
+    });
+    Ok(PyConductor {
+        begin: Mutex::new(Some(begin)),
+        told: Mutex::new(told),
+        outcome: Mutex::new(None),
+        stop,
+        address,
+        point,
+        disturbance,
+    })
+}
+
+#[pymethods]
+impl PyConductor {
+    #[new]
+    fn new(py: Python<'_>, config: &str, token: &str) -> PyResult<Self> {
+        py.detach(|| open(config, token)).map_err(|error| exception(py, &error))
+    }
+
+    /// HOST:PORT at which ranks knock.
+    #[getter]
+    fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Starts the conductor's thread.
+    fn start(&self) -> PyResult<()> {
+        if let Some(begin) = locked(&self.begin).take() {
+            std::thread::Builder::new().name("cw-conductor".into()).spawn(begin)?;
+        }
+        Ok(())
+    }
+
+    /// The user wants no more of it.
+    fn interrupt(&self) {
+        self.stop.interrupt();
+    }
+
+    /// It cannot go on: a process has ended.
+    fn fail(&self, why: &str) {
+        self.stop.fail(why);
+    }
+
+    /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
+    fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let until = Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
+        loop {
+            let left = until.saturating_duration_since(Instant::now()).min(LOOK);
+            let told = py.detach(|| locked(&self.told).recv_timeout(left));
+            py.check_signals()?;
+            match told {
+                Ok(Ok(outcome)) => {
+                    *locked(&self.outcome) = Some(outcome);
+                    return Ok(true);
+                }
+                Ok(Err(error)) => return Err(exception(py, &error)),
+                Err(RecvTimeoutError::Disconnected) => return Ok(true),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Ok(false),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// The run's entry of `runs.json` as JSON, closed forms left out; after `wait`. `dedicated_s`: what the same took
+    /// undisturbed; none: this run was.
+    fn entry(&self, dedicated_s: Option<f64>) -> PyResult<String> {
+        let guard = locked(&self.outcome);
+        let Some(outcome) = guard.as_ref() else { return Ok("null".into()) };
+        let dedicated_s = dedicated_s.unwrap_or(outcome.makespan_s);
+        let jobs = self.disturbance.as_ref().map_or(1, Disturbance::jobs) as f64;
+        let ratio = |of: f64| if of > 0.0 { outcome.makespan_s / of } else { 1.0 };
+        let ranks = &outcome.ranks;
+        json(&ProgramRun {
+            params: Default::default(),
+            seed: self.point.seed,
+            program: self.point.workload.program.name().into(),
+            ranks: ranks.len() as u32,
+            disturbance: self.disturbance.as_ref().map(|disturbance| disturbance.name.clone()),
+            compute: match self.point.execution.compute {
+                RankCompute::Emulated => ComputedBy::Emulated,
+                RankCompute::Burn => ComputedBy::Burn,
+            },
+            makespan_s: outcome.makespan_s,
+            dedicated_s,
+            coscheduled_s: dedicated_s * jobs,
+            slowdown: ratio(dedicated_s * jobs),
+            slowdown_dedicated: ratio(dedicated_s),
+            messages: ranks.iter().map(|rank| rank.messages).sum(),
+            packets: ranks.iter().map(|rank| rank.packets).sum(),
+            stalled_s: ranks.iter().map(|rank| rank.stalled_s).sum(),
+            bounds: Default::default(),
+            busy_s: Spread::of(ranks.iter().map(|rank| rank.busy_s)),
+            away_s: Spread::of(ranks.iter().map(|rank| rank.away_s)),
+            warnings: Vec::new(),
+        })
+    }
+
+    /// What each rank did, as JSON; after `wait`.
+    fn reports(&self) -> PyResult<String> {
+        json(&locked(&self.outcome).as_ref().map(|outcome| outcome.ranks.clone()).unwrap_or_default())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Joining {
+    rank: u32,
+    conductor: String,
+    patience_s: f64,
+    log: Option<PathBuf>,
+}
+
+struct AsRank(Joined);
+
+impl With for AsRank {
+    type Out = Result<(), LiveError>;
+
+    fn with<P: Program>(self, program: &P) -> Result<(), LiveError> {
+        self.0.run(program)
+    }
+}
+
+/// Is a rank of a program until its run ends; the end of the standard input ends it.
+#[pyfunction]
+fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
+    let config: Joining = serde_json::from_str(config).map_err(|error| exception(py, &wrong("the rank", error)))?;
+    let run = || {
+        let name = format!("rank {}", config.rank);
+        let joined = Joined::join(RankConfig {
+            rank: config.rank,
+            conductor: config.conductor,
+            listen: "127.0.0.1:0".into(),
+            token: Token::new(token).map_err(|why| wrong("the token", why))?,
+            patience_s: config.patience_s,
+            watch_input: true,
+            diary: diary(&name, config.log.as_ref())?,
+        })?;
+        let point = ProgramExperiment::from_json(joined.settings().about.as_bytes(), "experiment");
+        let point = point.map_err(|error| wrong("the experiment", error))?;
+        with_program(&point, AsRank(joined)).map_err(|error| wrong("the program", error))?
+    };
+    py.detach(run).map_err(|error| match error {
+        LiveError::Interrupted => errors::raise(py, "AgentLost", "whoever started this is gone", "agents-lost", None),
+        error => exception(py, &error),
+    })
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyConductor>()?;
+    module.add_function(wrap_pyfunction!(run_rank, module)?)
+}

@@ -1,0 +1,99 @@
+"""The processes of a parallel program's ranks: started all at once, ended by their number, however the run ends.
+
+As the agents of a farm (`processes`): the token goes in on stdin, which stays open, and a rank ends when it closes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from crosswind.run.processes import environment
+
+END_PATIENCE_S = 3.0
+RANK_VARIABLE = "PMI_RANK"
+"""The variable that tells an injection which process is which rank."""
+_SHOWN = 5  # last lines of a log that an error shows
+
+
+class RankProcesses:
+    """One process per rank, with a log each.
+
+    Parameters
+    ----------
+    ranks : int
+        How many.
+    token : str
+        What they share with the conductor.
+    logs : Path, optional
+        Directory of the logs; default: one of its own, removed unless something went wrong.
+    """
+
+    def __init__(self, ranks: int, token: str, logs: Path | None = None) -> None:
+        self._ranks, self._token = ranks, token
+        self._own_logs = logs is None
+        self.logs = logs or Path(tempfile.mkdtemp(prefix="crosswind-ranks-"))
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self, conductor: str) -> None:
+        """Start all ranks; they knock at the conductor's address."""
+        for rank in range(self._ranks):
+            command = [sys.executable, "-m", "crosswind.run.rank", "--conductor", conductor, "--rank", str(rank)]
+            with self.log_of(rank).open("ab") as log:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=log,
+                    stderr=log,
+                    env={**environment(), RANK_VARIABLE: str(rank)},
+                    start_new_session=True,
+                )
+            self._processes.append(process)
+            assert process.stdin is not None  # it was asked for
+            with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is looked after
+                process.stdin.write(self._token.encode() + b"\n")
+                process.stdin.flush()
+
+    def log_of(self, rank: int) -> Path:
+        """Return the file of what a rank said."""
+        return self.logs / f"rank-{rank}.log"
+
+    def pid(self, rank: int) -> int:
+        """Process number of a rank."""
+        return self._processes[rank].pid
+
+    def fallen(self) -> str | None:
+        """Return which rank has ended before its time, how, and its last words; None: none has."""
+        for rank, process in enumerate(self._processes):
+            status = process.poll()
+            if status:
+                how = f"by {signal.Signals(-status).name}" if status < 0 else f"with status {status}"
+                lines = self.log_of(rank).read_text(errors="replace").strip().splitlines()[-_SHOWN:]
+                return f"rank {rank} has ended {how}" + (": " + "\n".join(lines) if lines else "")
+        return None
+
+    def end(self, *, keep_logs: bool) -> None:
+        """End all: those who know that the run is over have ended; the others are told, then killed."""
+        for process in self._processes:
+            if process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.close()
+        until = time.monotonic() + END_PATIENCE_S
+        for process in self._processes:
+            try:
+                process.wait(max(until - time.monotonic(), 0.0))
+            except subprocess.TimeoutExpired:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        self._processes.clear()
+        if self._own_logs and not keep_logs:
+            shutil.rmtree(self.logs, ignore_errors=True)
