@@ -25,7 +25,7 @@ Shapley's value.
 
 Examples:
 
-    crosswind blame examples/daemons_of_table_1.toml
+    crosswind blame examples/barriers_under_daemons.toml
 
     crosswind blame experiment.toml --seeds 10 --out blame.json --resume
 
