@@ -45,7 +45,7 @@ def program_runs(on: str = "sim", *, slower: float = 1.0, seeds: int = 3, hostil
     for quantum in (0.1, 0.5):
         for window in (1, 2, 8, 64):
             for seed in range(seeds):
-                params: dict[str, Any] = {"disturbance.source.0.quantum_s": quantum, "policy.window_packets": window}
+                params: dict[str, Any] = {"disturbance.source[0].quantum_s": quantum, "policy.window_packets": window}
                 makespan = 30 * quantum * slower * (1 + 0.01 * seed) * (1 + 1 / window)
                 entry = program_run(params, seed=seed + 1, makespan_s=makespan)
                 if hostile:
@@ -127,7 +127,7 @@ def study_runs(calibration: Calibration = QUICK) -> dict[str, Runs[ProgramRun]]:
     best = BEST_WINDOW
     return {
         "figure-1": figure_runs(figures.windows(calibration), calibration),
-        "section-4": figure_runs(figures.coscheduled(calibration), calibration, jobs=2.04),
+        "section-4": figure_runs(figures.coscheduled(calibration, best), calibration, jobs=2.04),
         "figure-2": figure_runs(figures.local(calibration, best), calibration),
         "figure-3": figure_runs(figures.skew(calibration, best), calibration),
         "figure-4": figure_runs(figures.daemons(calibration, best), calibration),

@@ -1,5 +1,6 @@
 """The report in a browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
 
+import disturbed
 import pytest
 import reported
 
@@ -41,13 +42,26 @@ def page(tmp_path_factory):
 @pytest.fixture(scope="module")
 def hostile_page(tmp_path_factory):
     items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
-    items += [reported.ran(hostile=True), reported.traced(40, hostile=True)]
+    items += [reported.ran(hostile=True), reported.traced(40, hostile=True), disturbed.program_runs(hostile=True)]
+    items += [disturbed.blamed(causes=(reported.BREAKS_SCRIPT, reported.BREAKS_ATTRIBUTE, "c" * 255))]
     return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
 
 
+@pytest.fixture(scope="module")
+def disturbed_page(tmp_path_factory):
+    items = [
+        disturbed.studied(),
+        disturbed.program_runs(),
+        disturbed.program_runs("local", slower=1.05, seeds=1),
+        disturbed.blamed(),
+    ]
+    return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_figure_is_drawn_without_complaint(browser, page, width):
-    show(browser, page, width)
+@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 17)])
+def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
+    show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
         return [...document.querySelectorAll(".chart")].map((box) => {
             const marks = [...box.querySelectorAll("svg .role-mark *")].filter((mark) => {
@@ -58,7 +72,7 @@ def test_every_figure_is_drawn_without_complaint(browser, page, width):
             return [box.dataset.spec, svg ? svg.clientWidth / box.clientWidth : 0, marks.length];
         });
     """)
-    assert len(drawn) == 18
+    assert len(drawn) == figures
     for name, share, marks in drawn:
         assert 0.85 < share <= 1.0, (name, share)
         assert marks >= 4, name
@@ -72,7 +86,7 @@ def test_no_request_leaves_the_page(browser, page, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("which", ["page", "hostile_page"])
+@pytest.mark.parametrize("which", ["page", "hostile_page", "disturbed_page"])
 def test_the_page_never_scrolls_sideways(browser, request, which, width):
     show(browser, request.getfixturevalue(which), width)
     browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
@@ -87,8 +101,9 @@ def test_the_page_never_scrolls_sideways(browser, request, which, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, page, width):
-    show(browser, page, width)
+@pytest.mark.parametrize("which", ["page", "disturbed_page"])
+def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, request, which, width):
+    show(browser, request.getfixturevalue(which), width)
     cut, crossed = browser.execute_script("""
         const cut = [], crossed = [];
         for (const box of document.querySelectorAll(".chart")) {

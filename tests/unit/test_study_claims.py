@@ -80,7 +80,7 @@ def test_table_1_as_a_disturbance_has_the_rates_of_the_table():
 def test_every_point_of_a_figure_is_there_once_whatever_the_windows_found_best():
     from crosswind.papers.scheduling_and_communication import figures
 
-    for make in (figures.local, figures.skew, figures.daemons, figures.shared_node):
+    for make in (figures.coscheduled, figures.local, figures.skew, figures.daemons, figures.shared_node):
         for best in (disturbed.BEST_WINDOW, dict.fromkeys(disturbed.BEST_WINDOW, QUICK.large_window)):
             settings = [str(sorted(params.items())) for params, _ in make(QUICK, best).settings]
             assert len(settings) == len(set(settings))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crosswind_policy::window::WindowSettings;
-use crosswind_program::{Bsp, Column, Connect, Em3d, Program, Sample};
+use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample};
 use crosswind_schema::disturbance::{Source, Timelines};
 use crosswind_schema::experiment::{Parameters, Params, ProgramExperiment};
 use crosswind_schema::run::ComputedBy;
@@ -130,7 +130,8 @@ fn simulated(
         Parameters::Connect(parameters) => setting.run(&Connect::new(&parameters, ranks, point.seed)),
         Parameters::Em3d(parameters) => setting.run(&Em3d::new(&parameters, ranks, point.seed)),
         Parameters::Sample(parameters) => setting.run(&Sample::new(&parameters, ranks, point.seed)),
-        Parameters::Cholesky(_) | Parameters::Goal(_) => Err(Refusal::Wrong("not yet simulated".into())),
+        Parameters::Cholesky(parameters) => setting.run(&Cholesky::new(&parameters, ranks, point.seed)),
+        Parameters::Goal(_) => Err(Refusal::Wrong("not yet simulated".into())),
     }
 }
 

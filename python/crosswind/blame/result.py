@@ -17,6 +17,7 @@ from crosswind.blame.shares import MOST_SHARED, Estimate, Floats, alone, coaliti
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError
 from crosswind.platform import as_html_table, read_bytes
+from crosswind.run.bounds import warning
 from crosswind.run.results import ProgramRun, Runs
 from crosswind.tabular import Tabular
 
@@ -190,17 +191,17 @@ class Blame(Tabular):
         warnings = list(self.runs.warnings)
         if len(self.seeds) == 1:
             hint = "--seeds 5 gives intervals; the same --out with --resume keeps what is there"
-            warnings.append(_warning("blame-one-seed", "one seed: how far chance moves the figures is not known", hint))
+            warnings.append(warning("blame-one-seed", "one seed: how far chance moves the figures is not known", hint))
         unknown = [one.cause for one in self.by_cause if not one.best.is_told_from_zero]
         if len(self.seeds) > 1 and unknown:
             message = f"not told from 0: {', '.join(unknown)}"
-            warnings.append(_warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
+            warnings.append(warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
         if len(self.causes) > MOST_SHARED:
             message = (
                 f"{len(self.causes)} causes: what they do together is not shared out; removals need not sum to the cost"
             )
             warnings.append(
-                _warning("blame-many-causes", message, f"give some one cause's name: up to {MOST_SHARED} are shared")
+                warning("blame-many-causes", message, f"give some one cause's name: up to {MOST_SHARED} are shared")
             )
         return warnings
 
@@ -302,7 +303,3 @@ def _write(document: Mapping[str, Any], path: str | Path) -> None:
 def _ends(found: Estimate) -> dict[str, float | None]:
     low, high = (end if np.isfinite(end) else None for end in (found.low, found.high))
     return {"mean": found.mean, "low": low, "high": high}
-
-
-def _warning(code: str, message: str, hint: str) -> dict[str, str]:
-    return {"code": code, "message": message, "hint": hint}

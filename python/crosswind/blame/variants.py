@@ -81,9 +81,9 @@ def _the_one_point(experiment: Experiment) -> tuple[ProgramPoint, Disturbance]:
         raise DescriptionError(
             message, "blame", 'workload.kind = "program" and a disturbance: docs/guides/disturbances.md'
         )
-    experiment = experiment.fixed({"repetitions": 1})
-    if len(experiment) != 1:
-        message = f"blame is of one point; the sweep of {experiment.name!r} makes {len(experiment)}"
+    points = len(experiment) // int(experiment.to_dict()["repetitions"])
+    if points != 1:
+        message = f"blame is of one point; the sweep of {experiment.name!r} makes {points}"
         raise DescriptionError(message, "blame", "leave one: --set PATH=VALUE for each path of the sweep")
     point = experiment.point(0)
     assert isinstance(point, ProgramPoint)

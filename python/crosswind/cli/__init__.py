@@ -12,20 +12,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
-from crosswind.cli import (
-    blame,
-    doctor,
-    fit,
-    inject,
-    measure,
-    plan,
-    record,
-    report,
-    reproduce,
-    run,
-    schema,
-    serve,
-)
+from crosswind.cli import blame, doctor, fit, inject, measure, plan, record, report, reproduce, run, schema, serve
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
 

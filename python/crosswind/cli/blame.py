@@ -25,7 +25,7 @@ Shapley's value.
 
 Examples:
 
-    crosswind blame examples/daemons_of_table_1.toml
+    crosswind blame examples/barriers_under_daemons.toml
 
     crosswind blame experiment.toml --seeds 10 --out blame.json --resume
 
@@ -103,7 +103,7 @@ def _print(found: Blame) -> None:
 def _seconds(found: Estimate) -> str:
     if not math.isfinite(found.high):
         return f"{found.mean:.5g}"
-    return f"{found.mean:.5g} ± {found.high - found.mean:.2g}"
+    return f"{found.mean:.4g} ± {found.high - found.mean:.1g}"
 
 
 def _of(found: Estimate, whole: Estimate) -> str:

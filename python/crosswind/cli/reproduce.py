@@ -63,18 +63,14 @@ def reproduce(
 
 def _print(found: Study) -> None:
     print_table(
-        [("claim", "left"), ("verdict", "left"), ("", "left")],
-        [[claim.id, claim.verdict, claim.text] for claim in found.claims],
+        [("claim", "left"), ("verdict", "left"), ("", "left"), ("", "left")],
+        [[claim.id, claim.verdict, claim.parts.removesuffix(" parts hold"), claim.text] for claim in found.claims],
         title=f"Re-examining Scheduling and Communication in Parallel Programs, {found.form} form",
     )
-    rows = [
-        [claim.id, check.verdict, check.text, check.found]
-        for claim in found.claims
-        for check in claim.checks
-        if check.verdict != "holds"
-    ]
-    if rows:
-        print_table([("", "left")] * 4, rows, title="What does not hold, or cannot be told:")
+    for claim in found.claims:
+        for check in claim.checks:
+            if check.verdict != "holds":
+                typer.echo(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}")
 
 
 def add_to(app: typer.Typer) -> None:

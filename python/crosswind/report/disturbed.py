@@ -121,9 +121,13 @@ def _shown(path: str, value: Any) -> str:
     if isinstance(value, bool):
         return f"{word} {'yes' if value else 'no'}"
     if isinstance(value, (int, float)):
-        plain_word = word.removesuffix("_s").removesuffix("_packets").replace("_", " ")
-        return f"{plain_word} {shown_value(value)}{' s' if word.endswith('_s') else ''}"
+        return f"{_word(path)} {shown_value(value)}{' s' if word.endswith('_s') else ''}"
     return shown_param(path, value)
+
+
+def _word(path: str) -> str:
+    """Return the last part of a dotted path without its unit."""
+    return path.rsplit(".", maxsplit=1)[-1].removesuffix("_s").removesuffix("_packets").replace("_", " ")
 
 
 def _findings(spots: Sequence[Spot]) -> list[str]:
@@ -192,7 +196,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
             if name in chosen
         ]
         unit = UNITS.get(word, "")
-        title = f"{word.removesuffix('_s').removesuffix('_packets').replace('_', ' ')}{f', {unit}' if unit else ''}"
+        title = f"{_word(x)}{f', {unit}' if unit else ''}"
         wide = max(row["high"] for row in rows) > 10 * min(row["low"] for row in rows)
         which = (
             ""
@@ -201,11 +205,11 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
         )
         figure = Figure(
             identifier(prefix, "slowdown", str(start // MOST_CURVES + 1)),
-            f"Slowdown against {word.removesuffix('_s')}{which}",
+            f"Slowdown against {title.split(', ')[0]}{which}",
             f"Slowdowns of {len(chosen)} series over {len(values[x])} values of {title}.",
             slowdown_curves(rows, title, log=wide),
         )
-        drawn.append((figure, ", ".join(path.split(".", 1)[-1] for path in others)))
+        drawn.append((figure, " and ".join(_word(path) for path in others)))
     return drawn
 
 

@@ -71,12 +71,12 @@ def studied_section(study: Study, place: int) -> StudiedSection:
 
 _VERDICTS = {"holds": "hold", "does not hold": "do not hold", "not decidable from the text": "cannot be decided"}
 HEADINGS = {
-    "figure-1": "Figure 1: the window, dedicated",
-    "section-4": "Section 4: the window, coscheduled",
-    "figure-2": "Figure 2: locally scheduled",
-    "figure-3": "Figure 3: coscheduling skew",
-    "figure-4": "Figure 4: daemons",
-    "figure-5": "Figure 5: one non-idle processor",
+    "figure-1": "The window, dedicated",
+    "section-4": "The window, coscheduled",
+    "figure-2": "Locally scheduled",
+    "figure-3": "Coscheduling skew",
+    "figure-4": "Daemons",
+    "figure-5": "One non-idle processor",
 }
 Draw = Callable[[str, Sequence[Entry], str], list[Figure]]
 
@@ -123,7 +123,7 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
     for row in rows:
         groups.setdefault(", ".join(_said(key, row[key]) for key in apart), []).append(row)
     figures = []
-    for group, ours in groups.items():
+    for number_, (group, ours) in enumerate(groups.items(), 1):
         points = [
             {
                 "value": plain(float(row[x])),
@@ -136,10 +136,10 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
         ]
         wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
         large = ", large windows" if name.endswith("-large") else ""
-        heading = _heading(name.removesuffix("-large"))
+        heading = name.removesuffix("-large").replace("-", " ").capitalize()
         figures.append(
             Figure(
-                identifier(prefix, name, group),
+                identifier(prefix, name, str(number_)),
                 f"{heading}{f': {group}' if group else ''}{large}",
                 f"Slowdowns of five programs over {len({p['value'] for p in points})} values of {title}.",
                 slowdown_curves(points, title, log=wide),
@@ -165,10 +165,11 @@ def _claims(study: Study) -> Table:
     columns = [
         Column("claim", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
+        Column("of its parts", numeric=False, term="verdict"),
         Column("what is claimed", numeric=False),
         Column("section", numeric=False),
     ]
-    rows = [[claim.id, claim.verdict, claim.text, claim.section] for claim in study.claims]
+    rows = [[claim.id, claim.verdict, claim.parts, claim.text, claim.section] for claim in study.claims]
     return Table("The claims", columns, rows)
 
 

@@ -152,10 +152,9 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
 
             return lambda point: run_locally(cast(FarmPoint, point), trace), False
         case "program", "sim":
-            from crosswind.run.program import Simulator
+            from crosswind.run.program import simulate_program
 
-            simulator = Simulator()
-            return lambda point: simulator(cast(ProgramPoint, point)), True
+            return lambda point: simulate_program(cast(ProgramPoint, point)), True
         case "program", "local":
             from crosswind.run.ranks import RanksHere
 

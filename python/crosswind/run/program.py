@@ -4,23 +4,66 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import OrderedDict
 from typing import Any
 
 from crosswind import _core
 from crosswind.experiment import ProgramPoint
 from crosswind.run.results import ProgramRun
 
+_OF_NO_MATTER = ("schema_version", "name", "disturbance", "repetitions", "sweep")
+_MOST_REMEMBERED = 4096  # runs of about a kilobyte
 
-class Simulator:
-    """Simulates points, several at a time; remembers what each program takes undisturbed, which many points share."""
+
+def simulate_program(point: ProgramPoint) -> ProgramRun:
+    """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side.
+
+    What the program takes undisturbed is simulated once and remembered: a sweep over disturbances asks for it again
+    and again.
+
+    Raises
+    ------
+    InfeasibleError
+        When the program deadlocks, naming the ranks and what they wait for.
+    DescriptionError
+        When the disturbance names a rank that is not there.
+    """
+    undisturbed = _UNDISTURBED.of(point)
+    if point.disturbance is None:
+        return ProgramRun({**undisturbed, "params": point.params})
+    disturbance = json.dumps(point.disturbance.to_dict())
+    text = _core.simulate_program(point.json, disturbance, point.goal, dedicated_s=undisturbed["makespan_s"])
+    return ProgramRun({**json.loads(text), "params": point.params})
+
+
+class _Once:
+    """Something that one thread finds while those that ask for the same wait."""
+
+    def __init__(self) -> None:
+        self.turn = threading.Lock()
+        self.found: dict[str, Any] | None = None
+
+
+class _Undisturbed:
+    """What programs come to when nothing disturbs them."""
 
     def __init__(self) -> None:
         self._turn = threading.Lock()
-        self._dedicated: dict[str, tuple[threading.Lock, list[float]]] = {}
+        self._known: OrderedDict[str, _Once] = OrderedDict()
 
-    def __call__(self, point: ProgramPoint) -> ProgramRun:
-        """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side."""
-        disturbance = json.dumps(point.disturbance.to_dict()) if point.disturbance else None
-        text = _core.simulate_program(point.json, disturbance, point.goal)
-        summary: dict[str, Any] = {**json.loads(text), "params": point.params}
-        return ProgramRun(summary)
+    def of(self, point: ProgramPoint) -> dict[str, Any]:
+        description = {key: value for key, value in point.description.items() if key not in _OF_NO_MATTER}
+        bare = json.dumps({**description, "schema_version": 1, "name": "undisturbed"}, sort_keys=True)
+        key = f"{bare}\n{point.goal}"
+        with self._turn:
+            once = self._known.setdefault(key, _Once())
+            self._known.move_to_end(key)
+            while len(self._known) > _MOST_REMEMBERED:
+                self._known.popitem(last=False)
+        with once.turn:
+            if once.found is None:
+                once.found = json.loads(_core.simulate_program(bare, None, point.goal))
+        return once.found
+
+
+_UNDISTURBED = _Undisturbed()

@@ -124,7 +124,7 @@ class _Judge:
             self.under_readings("the largest slowdown at 100 ms is about 7 (5 to 9)", most),
             self.under_readings("SAMPLE, CHOLESKY and CONNECT are slowed down by less than 90 % at 100 ms", others),
             self.under_readings(
-                f"no other window is faster by more than {SIGNIFICANT:.0%} at 100 ms (the text: not significantly)",
+                f"no other window is faster by more than {_percent(SIGNIFICANT)} at 100 ms (the text: not significantly)",
                 windows,
             ),
         ]
@@ -169,8 +169,8 @@ class _Judge:
         }
         checks = [
             check(
-                "coscheduled makespans are within 5 % of the sum of the dedicated ones",
-                _within(slow, ALIKE),
+                "coscheduled makespans are at most 5 % above the sum of the dedicated ones",
+                max(slow.values()) <= 1.0 + ALIKE,
                 _listed(slow),
             ),
             check(
@@ -219,9 +219,9 @@ class _Judge:
             light = {p: self.daemon(p, 0.005, 10.0, polls) for p in PROGRAMS}
             medium = {p: self.daemon(p, 0.010, 5.0, polls) for p in PROGRAMS}
             heavy = {p: self.daemon(p, 0.050, 5.0, polls) for p in PROGRAMS}
-            band = all(1.02 <= value <= 1.10 for value in light.values())
             checks += [
-                check(f"5 ms every 10 s, {how}: 2 to 10 %", band, _listed(light, digits=3)),
+                check(f"5 ms every 10 s, {how}: below 10 %", max(light.values()) < 1.10, _listed(light, digits=3)),
+                check(f"5 ms every 10 s, {how}: at least 2 %", min(light.values()) >= 1.02, _listed(light, digits=3)),
                 check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
                 check(
                     f"50 ms every 5 s, {how}: EM3D 2.4 times (1.9 to 2.8, D2-7)",
@@ -246,11 +246,11 @@ class _Judge:
         balanced, imbalanced = {}, {}
         for share in shares:
             for program in ("em3d", "column"):
-                balanced[f"{program} at {share:.0%}"] = self.shared(program, share) * share
+                balanced[f"{program} at {_percent(share)}"] = self.shared(program, share) * share
             for program in ("cholesky", "connect"):
-                imbalanced[f"{program} at {share:.0%}"] = self.shared(program, share) * share
+                imbalanced[f"{program} at {_percent(share)}"] = self.shared(program, share) * share
         polling = {
-            f"{p} at {share:.0%}": self.shared(p, share, polls=True) / self.shared(p, share)
+            f"{p} at {_percent(share)}": self.shared(p, share, polls=True) / self.shared(p, share)
             for p in PROGRAMS
             for share in shares
         }
@@ -272,7 +272,7 @@ class _Judge:
             ),
             check("whether the serial job polls makes no difference (5 %)", _within(polling, ALIKE), _range(polling)),
             check(
-                f"a large window helps SAMPLE and CHOLESKY, at {least:.0%}",
+                f"a large window helps SAMPLE and CHOLESKY, at {_percent(least)}",
                 min(helped.values()) > 1.0 + ALIKE,
                 _listed(gains, "times"),
             ),
@@ -291,7 +291,7 @@ class _Judge:
                 f"{self.best['column']}",
             ),
             check(
-                f"CHOLESKY and CONNECT are not sensitive ({FLAT:.0%})",
+                f"CHOLESKY and CONNECT are not sensitive ({_percent(FLAT)})",
                 max(costs["cholesky"], costs["connect"]) <= FLAT,
                 _listed({p: costs[p] for p in ("cholesky", "connect")}, "lost"),
             ),
@@ -332,4 +332,8 @@ def _range(values: dict[str, float]) -> str:
 
 
 def _band(least: float, most: float) -> str:
-    return f"about {least:.0%}" if least == most else f"{least:.0%} to {most:.0%}"
+    return f"about {_percent(least)}" if least == most else f"{100 * least:.0f} to {_percent(most)}"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"

@@ -86,10 +86,11 @@ def windows(calibration: Calibration) -> Figure:
     return Figure("figure-1", "sensitivity to window size, dedicated", settings)
 
 
-def coscheduled(calibration: Calibration) -> Figure:
+def coscheduled(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     """Section 4's comparison: every program coscheduled with another, window by window."""
     gang = _disturbance("coscheduled", quantum_s=COSCHEDULED_QUANTUM_S, jobs=JOBS)
-    settings: list[Setting] = [({"program": p, "window": w}, gang) for p in PROGRAMS for w in calibration.windows]
+    tried = {p: sorted({*calibration.coscheduled_windows, best[p]}) for p in PROGRAMS}
+    settings: list[Setting] = [({"program": p, "window": w}, gang) for p in PROGRAMS for w in tried[p]]
     return Figure("section-4", "coscheduled with another program, quantum 0.1 s", settings)
 
 

@@ -58,6 +58,18 @@ class Claim:
         verdicts = {check.verdict for check in self.checks}
         return FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
 
+    @property
+    def parts(self) -> str:
+        """How many checks hold, in words.
+
+        Examples
+        --------
+        >>> Claim("D-0", "1", "two and two", [check("even", True, "4"), check("five", False, "4")]).parts
+        '1 of 2 parts hold'
+        """
+        count = sum(check.verdict == HOLDS for check in self.checks)
+        return f"{count} of {len(self.checks)} parts hold"
+
     def summary(self) -> dict[str, Any]:
         """Return it as JSON could hold it."""
         checks = [{"text": c.text, "found": c.found, "verdict": c.verdict} for c in self.checks]

@@ -150,13 +150,14 @@ def reproduce(
     # How many points the later figures have does not depend on which windows the first finds best, or by a few only.
     likely = dict.fromkeys(PROGRAMS, chosen.windows[0])
     later: list[Callable[[Mapping[str, int]], Figure]] = [
+        lambda best: figures.coscheduled(chosen, best),
         lambda best: figures.local(chosen, best),
         lambda best: figures.skew(chosen, best),
         lambda best: figures.daemons(chosen, best),
         lambda best: figures.shared_node(chosen, best),
     ]
-    first = [figures.windows(chosen), figures.coscheduled(chosen)]
-    ahead = [len(FigureGrid(figure, chosen)) for figure in (*first, *(make(likely) for make in later))]
+    first = figures.windows(chosen)
+    ahead = [len(FigureGrid(figure, chosen)) for figure in (first, *(make(likely) for make in later))]
     meter = _Meter(ahead, progress)
 
     def perform(figure: Figure) -> None:
@@ -165,8 +166,7 @@ def reproduce(
         there = out.exists() and _same(out, grid)
         runs[figure.id] = run_grid(grid, workers=workers, out=out, resume=there, progress=meter.within(len(grid)))
 
-    for figure in first:
-        perform(figure)
+    perform(first)
     best = {program: Rows(runs).best_window(program) for program in PROGRAMS}
     for make in later:
         perform(make(best))

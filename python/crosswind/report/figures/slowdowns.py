@@ -47,11 +47,20 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
         color=coloured("series", names, SERIES_COLOURS),
         x=alt.X("value:N", title=x, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
     )
-    scale = alt.Scale(type="log") if log else alt.Scale(zero=False)
-    y = alt.Y("middle:Q", title="slowdown", scale=scale)
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    y = alt.Y("middle:Q", title="slowdown", **(_logarithmic(low, high) if log else {"scale": alt.Scale(zero=False)}))
     spans = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
     return layered(line(base).encode(y="middle:Q"), spans, dots, height=HEIGHT)
+
+
+def _logarithmic(low: float, high: float) -> dict[str, Any]:
+    """Return a logarithmic scale from below the least to above the most, with lines at 1, 2, 5, 10, 20 and so on."""
+    lines = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
+    inside = [value for value in lines if 0.99 * low <= value <= 1.01 * high]
+    domain = [min(low, *inside) / 1.1, 1.1 * max(high, *inside)] if inside else [low / 1.1, 1.1 * high]
+    scale = alt.Scale(type="log", domain=domain, nice=False)
+    return {"scale": scale, "axis": alt.Axis(values=inside, format="~g")}
 
 
 def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
@@ -89,11 +98,11 @@ def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         return chart
 
     axis = alt.Axis(grid=True)
-    x = alt.X("middle:Q", title="slowdown (tick: closed form)", scale=alt.Scale(zero=False, nice=True), axis=axis)
+    x = alt.X("middle:Q", title="slowdown (tick: closed form)", scale=alt.Scale(zero=False, padding=18), axis=axis)
     colour = coloured("which", words, [WHICH.get(word, (GREEN, ""))[0] for word in words])
     shape = alt.Shape(
         "which:N",
-        legend=None,
+        legend=alt.Legend(title=None, symbolOpacity=1),
         scale=alt.Scale(domain=words, range=[WHICH.get(word, ("", "circle"))[1] for word in words]),
     )
     spans = base(found).mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q", color=colour)
