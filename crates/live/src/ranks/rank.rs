@@ -62,6 +62,8 @@ pub(super) struct Station<R> {
     /// Whether it goes on by itself although it waits: it computes for a handler, or its processor is away.
     busy: Option<&'static str>,
     zero_ns: Option<u64>,
+    /// How often all have been waited for.
+    meetings: u64,
     released: bool,
     finishing: bool,
     /// Frames to and of other ranks.
@@ -126,6 +128,7 @@ impl<R: Rank> Station<R> {
             waiting: Waiting::Nothing,
             busy: None,
             zero_ns: None,
+            meetings: 0,
             released: false,
             finishing: false,
             sent: 0,
@@ -188,7 +191,7 @@ impl<R: Rank> Station<R> {
                 self.wait(Waiting::StoreSync)?;
             }
             Op::Barrier => {
-                self.tell(&Wire::Enter { stores: false, sent: 0, handled: 0 })?;
+                self.tell(&Wire::Enter { meeting: self.meetings, stores: false, sent: 0, handled: 0 })?;
                 self.wait(Waiting::Barrier)?;
             }
             Op::Send { to, tag, bytes } => self.send(to, tag, bytes)?,
@@ -284,7 +287,8 @@ impl<R: Rank> Station<R> {
 
     fn tell_stores(&mut self) -> Result<(), LiveError> {
         self.one_way_told = self.one_way_handled;
-        self.tell(&Wire::Enter { stores: true, sent: self.one_way_sent, handled: self.one_way_handled })
+        let (sent, handled) = (self.one_way_sent, self.one_way_handled);
+        self.tell(&Wire::Enter { meeting: self.meetings, stores: true, sent, handled })
     }
 
     // Waiting ---------------------------------------------------------------------------------------------------------------
@@ -346,7 +350,7 @@ impl<R: Rank> Station<R> {
         while let Some(next) = self.inbox.pop_front() {
             self.deal_with(next)?;
         }
-        if self.waiting == Waiting::StoreSync && self.one_way_told != self.one_way_handled {
+        if self.waiting == Waiting::StoreSync && !self.released && self.one_way_told != self.one_way_handled {
             self.tell_stores()?;
         }
         Ok(())
@@ -541,6 +545,7 @@ impl<R: Rank> Station<R> {
                 Ok(())
             }
             Wire::Release => {
+                self.meetings += 1;
                 self.released = true;
                 Ok(())
             }
