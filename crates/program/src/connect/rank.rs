@@ -11,6 +11,8 @@ use crate::rank::{Rank, Reply};
 /// Two integers, or an address and an integer.
 const BYTES: u32 = 8;
 const COINS: u64 = 9;
+/// Heads, onto which others hook, are tossed once in this many times and 1.
+const HEADS: u64 = 3;
 
 /// What an active message is for; the lowest bits of its first word, above which stands a vertex.
 mod tag {
@@ -138,7 +140,7 @@ impl ConnectRank {
 
     /// What a component tosses in a round: the same whoever asks.
     fn heads(&self, root: u64, round: u64) -> bool {
-        Stream::new(self.seed, round, COINS).bits(root) & 1 == 0
+        Stream::new(self.seed, round, COINS).bits(root) & HEADS == 0
     }
 
     /// The operation, after the work that is owed.
@@ -227,7 +229,6 @@ impl ConnectRank {
         self.asked = parents.map(|parent| (parent, parent)).collect();
         self.asked.sort_unstable();
         self.asked.dedup();
-        self.owed += self.open.len() as u64;
     }
 
     /// Jumps over the parents; what is at a root stays.
@@ -266,7 +267,7 @@ impl Rank for ConnectRank {
                         return self.after_work(Op::Sync);
                     };
                     self.phase = Phase::Renames { at: at + 1 };
-                    self.owed += 1;
+                    self.owed += 1 + share(self.table.edges.len(), at, self.table.names.len());
                     if self.may_have_changed(name) {
                         match self.own(name) {
                             Some(own) => self.table.names[at] = self.parent[own],
@@ -275,7 +276,6 @@ impl Rank for ConnectRank {
                     }
                 }
                 Phase::Contracts => {
-                    self.owed += self.table.edges.len() as u64;
                     self.table.contract();
                     self.count(self.table.edges.len() as u64);
                 }
@@ -377,6 +377,7 @@ impl Rank for ConnectRank {
                         return self.after_work(Op::Sync);
                     };
                     self.phase = Phase::Jumps { at: at + 1 };
+                    self.owed += share(self.open.len(), at, self.asked.len());
                     match self.own(name) {
                         Some(own) => self.asked[at].1 = self.parent[own],
                         None => return self.get(name, at),
@@ -439,6 +440,11 @@ impl ConnectRank {
             *parent = head;
         }
     }
+}
+
+/// Of `all` pieces of work, those that go with step `at` of `steps`: messages that come meanwhile do not wait for all of them.
+fn share(all: usize, at: usize, steps: usize) -> u64 {
+    ((at + 1) * all / steps - at * all / steps) as u64
 }
 
 /// Sets that are joined; which of its members stands for a set is its least.

@@ -8,7 +8,7 @@ use crate::random::Stream;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Edge {
     pub source: u64,
-    pub weight: f64,
+    pub weight: f32,
 }
 
 /// The two fields.
@@ -51,7 +51,10 @@ impl Graph {
             };
             let source = rank * self.nodes + stream.below(4 * edge + 2, self.nodes);
             // Of both signs, and their squares sum to about 1: values neither grow nor vanish at once.
-            Edge { source, weight: (2.0 * stream.unit(4 * edge + 3) - 1.0) * 1.7 / (self.degree as f64).sqrt() }
+            Edge {
+                source,
+                weight: ((2.0 * stream.unit(4 * edge + 3) - 1.0) * 1.7 / (self.degree as f64).sqrt()) as f32,
+            }
         })
     }
 
@@ -69,7 +72,9 @@ impl Graph {
         for _ in 0..steps {
             for field in [ELECTRIC, MAGNETIC] {
                 let next = edges[field].chunks_exact(self.degree as usize).map(|edges| {
-                    edges.iter().fold(0.0, |sum, edge| sum + edge.weight * fields[1 - field][edge.source as usize])
+                    edges
+                        .iter()
+                        .fold(0.0, |sum, edge| sum + f64::from(edge.weight) * fields[1 - field][edge.source as usize])
                 });
                 fields[field] = next.collect();
             }

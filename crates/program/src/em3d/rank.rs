@@ -25,8 +25,8 @@ struct Field {
     values: Vec<f64>,
     /// Of all ghosts the numbers in the whole graph, ascending, so that those of one owner stand together.
     ghosts: Vec<u64>,
-    /// For each own node, its edges: place in the other field's `values`, and weight.
-    edges: Vec<(u32, f64)>,
+    /// For each own node, its edges: place in the other field's `values`, and weight. In the order of the schedule, once that stands.
+    edges: Vec<(u32, f32)>,
     /// Which own nodes each rank wants; where they go there.
     wanted: BTreeMap<u32, Push>,
     schedule: Vec<Piece>,
@@ -42,6 +42,7 @@ struct Push {
 #[derive(Debug, Default)]
 struct Piece {
     nodes: Vec<u32>,
+    first_edge: usize,
     to: Option<u32>,
 }
 
@@ -147,7 +148,7 @@ impl Em3dRank {
         for to in destinations {
             let nodes: Vec<u32> = me.wanted[&to].nodes.iter().copied().filter(|n| !computed[*n as usize]).collect();
             nodes.iter().for_each(|node| computed[*node as usize] = true);
-            pieces.push(Piece { nodes, to: Some(to) });
+            pieces.push(Piece { nodes, first_edge: 0, to: Some(to) });
         }
         pieces.push(Piece::default());
         let inner: Vec<u32> = (0..self.nodes as u32).filter(|node| !computed[*node as usize]).collect();
@@ -155,6 +156,14 @@ impl Em3dRank {
         for (share, piece) in pieces.iter_mut().enumerate() {
             let range = share * inner.len() / shares..(share + 1) * inner.len() / shares;
             piece.nodes.extend_from_slice(&inner[range]);
+        }
+        let degree = self.degree as usize;
+        let scheduled = pieces.iter().flat_map(|piece| &piece.nodes);
+        me.edges = scheduled.flat_map(|node| me.edges[*node as usize * degree..][..degree].iter().copied()).collect();
+        let mut first = 0;
+        for piece in &mut pieces {
+            piece.first_edge = first;
+            first += piece.nodes.len() * degree;
         }
         me.schedule = pieces;
     }
@@ -165,10 +174,11 @@ impl Em3dRank {
         let (target, source) = if self.field == ELECTRIC { (electric, &*magnetic) } else { (magnetic, &*electric) };
         let degree = self.degree as usize;
         let piece = &target.schedule[piece];
-        for node in &piece.nodes {
-            let edges = &target.edges[*node as usize * degree..(*node as usize + 1) * degree];
-            target.values[*node as usize] =
-                edges.iter().fold(0.0, |sum, (place, weight)| sum + weight * source.values[*place as usize]);
+        let edges = target.edges[piece.first_edge..].chunks_exact(degree);
+        for (node, edges) in piece.nodes.iter().zip(edges) {
+            target.values[*node as usize] = edges
+                .iter()
+                .fold(0.0, |sum, (place, weight)| sum + f64::from(*weight) * source.values[*place as usize]);
         }
         let edges = piece.nodes.len() as u64 * self.degree;
         let then = match piece.to {
