@@ -169,6 +169,7 @@ def run_agent(
     on_listening: Callable[[str], None],
     load: Callable[[bytes], Callable[[memoryview | str], tuple[bool, bytes]]],
 ) -> None: ...
+
 class Conductor:
     """The conductor of a parallel program, on a thread of its own; `crosswind.run.ranks` wraps it."""
 
