@@ -218,6 +218,7 @@ impl<R: Rank> Station<R> {
         self.open += u64::from(kind.is_answered());
         self.one_way_sent += u64::from(!kind.is_answered());
         if to == self.number {
+            self.report.messages += 1;
             let reply = self.handle(to, kind, bytes, body)?;
             if kind.is_answered() {
                 self.answered(to, reply.body);
@@ -437,6 +438,8 @@ impl<R: Rank> Station<R> {
                 let reply = self.handle(from, kind, bytes, body)?;
                 if kind.is_answered() {
                     is_sendable(&reply.body)?;
+                    self.report.messages += 1;
+                    self.report.packets += self.settings.packets(reply.bytes.into());
                     self.say(from, &Wire::Answer { packets: with_answer, body: reply.body }, reply.bytes.into())?;
                 }
             }
