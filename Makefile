@@ -45,8 +45,11 @@ demo: build
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --on sim --out $(DEMO)/predicted.json
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --on local --out $(DEMO)/run.json
 	$(CROSSWIND) run examples/fork_graph_emulated.toml --set policy.order=planned --on local --trace $(DEMO)/trace.parquet --perfetto $(DEMO)/trace.json
+	$(CROSSWIND) run examples/local_scheduling.toml --out $(DEMO)/local_scheduling.json
+	$(CROSSWIND) blame examples/barriers_under_daemons.toml --seeds 3 --out $(DEMO)/blame.json
 	$(CROSSWIND) report $(DEMO)/measurement.parquet $(DEMO)/measured.plan.json $(DEMO)/fork.plan.json \
-	  $(DEMO)/study.json $(DEMO)/predicted.json $(DEMO)/run.json $(DEMO)/trace.parquet --out $(DEMO)/report.html --figures $(DEMO)/figures
+	  $(DEMO)/study.json $(DEMO)/predicted.json $(DEMO)/run.json $(DEMO)/trace.parquet \
+	  $(DEMO)/local_scheduling.json $(DEMO)/blame.json --out $(DEMO)/report.html --figures $(DEMO)/figures
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
 test: lint test-rust test-python test-fuzz

@@ -24,6 +24,7 @@ def program_run(params: dict[str, Any], *, seed: int = 1, makespan_s: float = 3.
         "program": "em3d",
         "ranks": 64,
         "disturbance": "local",
+        "compute": "simulated",
         "makespan_s": makespan_s,
         "dedicated_s": 1.0,
         "coscheduled_s": 2.0,

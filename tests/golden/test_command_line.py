@@ -34,6 +34,9 @@ WRONG = {
 STUDY = "examples/fork_graph.toml"
 ONE = [f"--set={path}" for path in ("platform=fork_of_table_4.toml", "policy.ports=single", "workload.task_size_mb=2")]
 ONE += ["--set", "workload.task_work=5"]
+LOCAL = "examples/local_scheduling.toml"
+BLAMED = "examples/barriers_under_daemons.toml"
+PHASES, QUANTUM = "disturbance.source[0].phases=spread", "disturbance.source[0].quantum_s=0.1"
 RUN_HEAD = 'schema_version = 1\nname = "e"\nplatform = "steep.toml"\n'
 RUN_FARM = '[workload]\nkind = "farm"\ntasks = 10\ntask_size_mb = 2\ntask_work = 5\n'
 WRONG_RUNS = {
@@ -97,6 +100,19 @@ COMMANDS = {
     "inject no program": ["inject", "TMP/half.toml", "--", "no/such/program"],
     "inject no time": ["inject", "TMP/half.toml", "--limit-s", "0", "--", "true"],
     "inject a rank too many": ["inject", "TMP/third.toml", "--ranks", "2", "--", "true"],
+    "run program": ["run", LOCAL],
+    "run program one": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM],
+    "run program json": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM, "--json"],
+    "run program trace": ["run", LOCAL, "--trace", "TMP/trace.parquet", "--set", PHASES, "--set", QUANTUM],
+    "blame help": ["blame", "--help"],
+    "blame a farm": ["blame", STUDY],
+    "blame a sweep": ["blame", LOCAL],
+    "blame nobody": ["blame", BLAMED, "--seeds", "0"],
+    "blame missing file": ["blame", "no/such.toml"],
+    "blame out nowhere": ["blame", BLAMED, "--out", "/no/such/place/blame.json"],
+    "blame daemons": ["blame", BLAMED, "--seeds", "2", "--set", "workload.parameters.iterations=500"],
+    "reproduce help": ["reproduce", "--help"],
+    "reproduce another": ["reproduce", "quadrics"],
     "fit no measurement": ["fit", FORK],
     "report unknown kind": ["report", "Makefile"],
     "schema": ["schema", "experiment"],

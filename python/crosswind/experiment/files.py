@@ -39,6 +39,8 @@ class Files:
         """Return a disturbance that is given inline or by its file's path; None for none."""
         if source is None:
             return None
+        if not isinstance(source, str):
+            return Disturbance.from_dict(source)  # part of the experiment, which tells it apart by itself
         return self._described(self._disturbances, source, "disturbance", Disturbance.load, Disturbance.from_dict)
 
     def content(self, file: str | None, field: str) -> bytes | None:

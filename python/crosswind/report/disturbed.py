@@ -205,7 +205,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
         )
         figure = Figure(
             identifier(prefix, "slowdown", str(start // MOST_CURVES + 1)),
-            f"Slowdown against {title.split(', ')[0]}{which}",
+            f"Slowdown against {_word(x)}{which}",
             f"Slowdowns of {len(chosen)} series over {len(values[x])} values of {title}.",
             slowdown_curves(rows, title, log=wide),
         )

@@ -420,7 +420,8 @@ mod tests {
             (any::<u32>(), bodies()).prop_map(|(packets, body)| Wire::Answer { packets, body }),
             any::<u32>().prop_map(|packets| Wire::Credit { packets }),
             any::<u64>().prop_map(|zero_ns| Wire::Start { zero_ns }),
-            (any::<bool>(), any::<[u64; 2]>()).prop_map(|(stores, [sent, handled])| Wire::Enter {
+            (any::<bool>(), any::<[u64; 3]>()).prop_map(|(stores, [meeting, sent, handled])| Wire::Enter {
+                meeting,
                 stores,
                 sent,
                 handled

@@ -124,7 +124,7 @@ class _Judge:
             self.under_readings("the largest slowdown at 100 ms is about 7 (5 to 9)", most),
             self.under_readings("SAMPLE, CHOLESKY and CONNECT are slowed down by less than 90 % at 100 ms", others),
             self.under_readings(
-                f"no other window is faster by more than {_percent(SIGNIFICANT)} at 100 ms (the text: not significantly)",
+                f"no other window is faster by more than {_percent(SIGNIFICANT)} at 100 ms (not significantly)",
                 windows,
             ),
         ]
