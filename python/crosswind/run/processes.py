@@ -160,6 +160,7 @@ class AgentProcesses:
 
 
 def environment() -> dict[str, str]:
+    """Return the environment in which a process finds this package."""
     ours = str(Path(__file__).resolve().parents[2])
     paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
