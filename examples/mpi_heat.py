@@ -4,8 +4,8 @@
     mpirun -n 2 python examples/mpi_heat.py
     crosswind inject examples/half_time.toml -- mpirun -n 2 python examples/mpi_heat.py
 
-A program as others write it: it knows nothing of Crosswind. Prints one line of JSON: ranks, iterations, the seconds that
-they took, and whether the rod is, to the last bit, what one process computes alone.
+A program as others write it: it knows nothing of Crosswind. Prints one line of JSON: ranks, iterations, the seconds
+that they took, and whether the rod is, to the last bit, what one process computes alone.
 """
 
 import argparse

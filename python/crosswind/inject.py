@@ -27,6 +27,8 @@ _WAYS = ("auto", "stop", "freeze", "burn")
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LATE_S = 0.005
 """A mean lateness above this makes a result untrustworthy, s."""
+SHORT_PART = 0.05
+"""So do intervals too short to be injected above this part of all that was to be."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class Injected:
     def succeeded(self) -> bool:
         """Whether the command ended by itself with status 0."""
         return bool(self.summary["ended"] == "exited" and self.summary["exit_status"] == 0)
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether what was injected is what was asked, but for intervals too short to matter."""
+        return not {warning["code"] for warning in self.warnings} - {"too-short"} and all(
+            rank["too_short_s"] <= SHORT_PART * (rank["away_s"] + rank["too_short_s"]) for rank in self.summary["ranks"]
+        )
 
     @property
     def warnings(self) -> list[dict[str, str]]:

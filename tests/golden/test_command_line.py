@@ -48,6 +48,12 @@ WRONG_RUNS = {
     "bad_tasks.toml": RUN_HEAD + '[workload]\nkind = "farm"\ntasks_file = "bad.csv"\n',
 }
 
+HALF = 'schema_version = 1\nname = "half"\n[[source]]\n'
+DISTURBANCES = {
+    "half.toml": HALF + 'kind = "coscheduled"\nquantum_s = 0.01\n',
+    "third.toml": HALF + 'kind = "daemon"\ninterval_s = 1\nduration_s = 0.01\nranks = [2]\n',
+}
+
 COMMANDS = {
     "nothing": [],
     "help": ["--help"],
@@ -83,6 +89,17 @@ COMMANDS = {
     "run json": ["run", STUDY, *ONE, "--set", "policy.order=planned", "--json"],
     "run no input": ["run", "--command", "true", "--inputs", "no/such/*"],
     **{f"run {name}": ["run", f"TMP/{name}"] for name in WRONG_RUNS},
+    "record help": ["record", "--help"],
+    "record out nowhere": ["record", "--out", "/no/such/place/noise.toml"],
+    "record bad cpus": ["record", "--cpus", "0-x", "--out", "TMP/noise.toml"],
+    "inject help": ["inject", "--help"],
+    "inject nothing": ["inject"],
+    "inject no command": ["inject", "TMP/half.toml"],
+    "inject missing file": ["inject", "no/such.toml", "--", "true"],
+    "inject a platform": ["inject", FORK, "--", "true"],
+    "inject no program": ["inject", "TMP/half.toml", "--", "no/such/program"],
+    "inject no time": ["inject", "TMP/half.toml", "--limit-s", "0", "--", "true"],
+    "inject a rank too many": ["inject", "TMP/third.toml", "--ranks", "2", "--", "true"],
     "run program": ["run", LOCAL],
     "run program one": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM],
     "run program json": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM, "--json"],
@@ -116,7 +133,7 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_said(name, tmp_path):
-    for file, text in (WRONG | WRONG_RUNS | {"bad.csv": "size_mb,work\n1,2\n1,two\n"}).items():
+    for file, text in (WRONG | WRONG_RUNS | DISTURBANCES | {"bad.csv": "size_mb,work\n1,2\n1,two\n"}).items():
         (tmp_path / file).write_text(text)
     done = crosswind(*(a.replace("TMP", str(tmp_path)) for a in COMMANDS[name]))
     lines = f"exit code {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"

@@ -6,7 +6,7 @@ import threading
 import pytest
 from trees import ONE_GROUP_V2, plant, process, stat
 
-from crosswind.doctor import examine, network, peer, processor, surroundings
+from crosswind.doctor import disturbances, examine, network, peer, processor, surroundings
 from crosswind.errors import MeasurementError
 from crosswind.host import Snapshot, interface_to, is_same_machine
 
@@ -195,6 +195,34 @@ def test_a_low_limit_of_open_files_is_a_warning():
 def test_missing_programs_are_only_notes():
     assert {f.level for f in surroundings.programs(lambda _: None)} == {"note"}
     assert {f.level for f in surroundings.programs(lambda name: f"/usr/bin/{name}")} == {"ok"}
+
+
+@pytest.mark.parametrize(("why", "level"), [(None, "ok"), ("this kernel has no tracefs", "note")])
+def test_whether_noise_gets_names_is_told_with_the_reason(why, level):
+    found = disturbances.recording(lambda: why)
+    assert found.level == level
+    assert why is None or why in found.message
+
+
+@pytest.mark.parametrize(
+    ("priority", "no_freezer", "levels", "seen"),
+    [
+        ("real-time", None, ["ok", "ok"], "real-time priority"),
+        ("nice -20", "no such hierarchy", ["note", "note"], "98.9 %"),
+        ("ordinary", None, ["note", "ok"], "half of the CPU"),
+    ],
+)
+def test_what_injection_can_do_here_is_told(priority, no_freezer, levels, seen):
+    found = disturbances.injecting(lambda: {"priority": priority, "no_freezer": no_freezer})
+    assert [f.level for f in found] == levels
+    assert seen in found[0].message
+    assert no_freezer is None or no_freezer in found[1].message
+
+
+@pytest.mark.parametrize(("runtime", "level"), [("950000", "ok"), ("-1", "ok"), ("100000", "note"), ("", "note")])
+def test_how_long_real_time_threads_may_run_is_told(tmp_path, runtime, level):
+    files = {"proc/sys/kernel/sched_rt_runtime_us": runtime, "proc/sys/kernel/sched_rt_period_us": "1000000"}
+    assert disturbances.real_time_limit(plant(tmp_path, files)).level == level
 
 
 def test_this_machine_can_be_examined_and_the_worst_stands_first():

@@ -14,6 +14,7 @@ from trees import ONE_GROUP_V2, plant, process, stat
 
 from crosswind.errors import DescriptionError
 from crosswind.host import Snapshot, cgroup, describe, interface_to, is_same_machine, machine, network, processor
+from crosswind.host.interrupts import Counts
 from crosswind.host.route import split_address
 from crosswind.host.tree import list_cpus, parse_cpus
 
@@ -282,6 +283,26 @@ def test_a_pid_used_again_is_another_process(tmp_path):
     old = before.processes[7, 5]
     assert busy.name == "new"
     assert 0 < busy.cpu_s < old.cpu_s
+
+
+INTERRUPTS = """           CPU0       CPU2
+ 24:          {}          0  IO-APIC   5-edge      ACPI:Ged
+ 31:          0          {}  PCI-MSIX-0000:00:01.0   3-edge      virtio0-stats
+LOC:        100        200   Local timer interrupts
+ERR:          0
+"""
+
+
+def test_interrupts_and_steal_are_counted_by_cpu_and_name_and_only_those_that_came(tmp_path):
+    steal = "cpu0 0 0 0 0 0 0 0 {} 0 0\ncpu2 0 0 0 0 0 0 0 0 0 0"
+    plant(tmp_path, {"proc/interrupts": INTERRUPTS.format(1, 7), "proc/stat": "cpu 0\n" + steal.format(0)})
+    before = Counts.take(tmp_path)
+    plant(tmp_path, {"proc/interrupts": INTERRUPTS.format(1, 9), "proc/stat": "cpu 0\n" + steal.format(200)})
+    counted = Counts.take(tmp_path).since(before, [0, 2])
+    assert counted["interrupts"] == {"0": {}, "2": {"virtio0-stats": 2}}
+    assert counted["steal_s"]["0"] > 0
+    assert counted["steal_s"]["2"] == 0
+    assert Counts.take(tmp_path / "nothing").since(before, [0]) == {"interrupts": {"0": {}}, "steal_s": {}}
 
 
 VETH = """

@@ -1,4 +1,5 @@
-//! What should happen, in closed form: the interference law, the steady state of trees, independent tasks.
+//! What should happen, in closed form: the interference law, the steady state of trees, independent tasks,
+//! scheduling disturbances.
 //!
 //! No I/O, no clock, no thread, no randomness: the same input gives the same answer (`clippy.toml` forbids the calls).
 //! It measures nothing and runs nothing; simulators and live runs are tested against it.
@@ -8,9 +9,11 @@
 //! | how fast does a node compute while it receives and sends? | [`law`] | interference-aware-scheduling, section 3.1 |
 //! | who should get how many tasks per second? | [`steady`] | the same, section 3.2 |
 //! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
+//! | what do scheduling disturbances cost a parallel program, what can it bear? | [`disturbance`] | scheduling-and-communication |
 //! | how good is "longest task first"? | [`independent`] | the homework sheet |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod disturbance;
 pub mod error;
 pub mod fork;
 pub mod independent;

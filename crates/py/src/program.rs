@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crosswind_policy::window::WindowSettings;
-use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample};
+use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample};
 use crosswind_schema::disturbance::{Source, Timelines};
 use crosswind_schema::experiment::{Parameters, Params, ProgramExperiment};
 use crosswind_schema::run::ComputedBy;
@@ -21,6 +21,7 @@ const RANKS_ADDED_UP: u32 = 1024;
 enum Refusal {
     Description(DescriptionError),
     Run(SimError),
+    Goal(GoalError),
     /// The program computed something else than a plain computation does.
     Wrong(String),
 }
@@ -117,6 +118,7 @@ fn away(timelines: &Timelines, until: u64) -> Spread {
 fn simulated(
     point: &[u8],
     disturbance: Option<&[u8]>,
+    goal: Option<&[u8]>,
     dedicated_s: Option<f64>,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<ProgramRun, Refusal> {
@@ -131,13 +133,13 @@ fn simulated(
         Parameters::Em3d(parameters) => setting.run(&Em3d::new(&parameters, ranks, point.seed)),
         Parameters::Sample(parameters) => setting.run(&Sample::new(&parameters, ranks, point.seed)),
         Parameters::Cholesky(parameters) => setting.run(&Cholesky::new(&parameters, ranks, point.seed)),
-        Parameters::Goal(_) => Err(Refusal::Wrong("not yet simulated".into())),
+        Parameters::Goal(_) => setting.run(&Goal::parse(goal.unwrap_or_default()).map_err(Refusal::Goal)?),
     }
 }
 
 /// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON, closed forms left out.
 ///
-/// The disturbance is what the point names or holds. `dedicated_s` is what the same program takes undisturbed, where the
+/// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is what the same program takes undisturbed, where the
 /// caller knows it; otherwise that is simulated too. `progress` is called now and then with the operations begun, on the
 /// calling thread; what it raises ends the run.
 #[pyfunction]
@@ -150,7 +152,6 @@ fn simulate_program(
     dedicated_s: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let _ = goal;
     let mut raised = None;
     let mut watch = |done: u64| {
         let told = Python::attach(|py| {
@@ -159,12 +160,17 @@ fn simulate_program(
         });
         told.map_err(|error| raised = Some(error)).is_ok()
     };
-    let done = py.detach(|| simulated(point.as_bytes(), disturbance.map(str::as_bytes), dedicated_s, &mut watch));
+    let (disturbance, goal) = (disturbance.map(str::as_bytes), goal.map(str::as_bytes));
+    let done = py.detach(|| simulated(point.as_bytes(), disturbance, goal, dedicated_s, &mut watch));
     if let Some(error) = raised {
         return Err(error);
     }
     let run = done.map_err(|refusal| match refusal {
         Refusal::Description(error) => errors::description(py, &error),
+        Refusal::Goal(error) => {
+            let text = format!("workload.parameters.file: {error}");
+            errors::raise(py, "DescriptionError", &text, "description", None)
+        }
         Refusal::Run(error) => errors::raise(py, "InfeasibleError", &error.to_string(), "infeasible", None),
         Refusal::Wrong(what) => errors::raise(py, "CrosswindError", &format!("wrong result: {what}"), "wrong", None),
     })?;

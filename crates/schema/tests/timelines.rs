@@ -104,7 +104,8 @@ fn queues(description: &Value, cause: &str) -> bool {
 
 /// Where the rank is away, from each cause alone: sorted, merged.
 fn reference(disturbance: &Disturbance, description: &Value, rank: u32, seed: u64) -> Vec<(u64, u64)> {
-    let (mut slices, mut queue): (Vec<(u64, u64)>, Vec<(u64, u64)>) = (Vec::new(), Vec::new());
+    let mut slices: Vec<(u64, u64)> = Vec::new();
+    let mut queue = slices.clone();
     for cause in disturbance.causes() {
         let alone = Timelines::new(&disturbance.only(cause), RANKS, seed).expect("valid");
         let of_cause = intervals(&mut alone.rank(rank), HORIZON);

@@ -112,7 +112,7 @@ def _exit_code(injected: Injected) -> int:
         raise CrosswindError("the limit was reached", "limit", "--limit-s gives it longer")
     if summary["exit_status"] != 0:
         raise CrosswindError(f"the command {_end(summary)}", "command-failed")
-    return UNTRUSTED if injected.warnings else 0
+    return 0 if injected.trustworthy else UNTRUSTED
 
 
 def _end(summary: dict[str, Any]) -> str:

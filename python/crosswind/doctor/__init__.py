@@ -1,7 +1,7 @@
 """What this host lacks, or what will disturb a measurement, with the command that mends it.
 
-Judges what `crosswind.host` describes. Changes nothing, needs no privilege, and sends nothing but a greeting to a
-peer that is named.
+Judges what `crosswind.host` describes. Changes nothing that stays, needs no privilege, and sends nothing but a greeting
+to a peer that is named.
 """
 
 from __future__ import annotations

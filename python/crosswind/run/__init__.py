@@ -9,6 +9,7 @@
 | a command over many files | `command` |
 | the tree when the user names none | `here` |
 | processes of agents, one per node | `local`, `agent` |
+| a program by real ranks, one process each | `ranks`, `rank_processes`, `rank` |
 
 Imports nothing heavy here: an agent is a process that must start at once.
 """

@@ -160,7 +160,7 @@ class AgentProcesses:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment in which a process finds this package."""
+    """Return our own environment, in which our own package is found first."""
     ours = str(Path(__file__).resolve().parents[2])
     paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

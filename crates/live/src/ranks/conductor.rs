@@ -94,6 +94,8 @@ pub struct Conductor {
     /// When the wave under way began, or the last one ended, ns.
     wave_ns: u64,
     hearsay: Option<(u64, u32, String)>,
+    /// How often all were let go on.
+    meetings: u64,
     finishing: bool,
 }
 
@@ -109,7 +111,17 @@ impl Conductor {
         let stop = Stop { why: Arc::new(Mutex::new(None)), bell };
         let ranks = config.run.ranks as usize;
         let seats = (0..ranks).map(|_| Seat::default()).collect();
-        Ok(Self { door, stop, seats, waves: Waves::new(ranks), wave_ns: 0, hearsay: None, finishing: false, config })
+        Ok(Self {
+            door,
+            stop,
+            seats,
+            waves: Waves::new(ranks),
+            wave_ns: 0,
+            hearsay: None,
+            meetings: 0,
+            finishing: false,
+            config,
+        })
     }
 
     /// HOST:PORT in use.
@@ -265,6 +277,7 @@ impl Conductor {
             return Ok(());
         }
         self.waves.stir();
+        self.meetings += 1;
         self.seats.iter_mut().for_each(|seat| seat.entered = None);
         (0..self.seats.len()).try_for_each(|rank| self.say(rank, &Wire::Release))
     }
@@ -358,7 +371,9 @@ impl Conductor {
         let seat = &mut self.seats[rank];
         match said {
             Wire::Meshed => seat.meshed = true,
-            Wire::Enter { stores, sent, handled } => {
+            // Handled since, but of a meeting that is over: a rank that went on earlier has sent already.
+            Wire::Enter { meeting, .. } if meeting < self.meetings => {}
+            Wire::Enter { stores, sent, handled, .. } => {
                 seat.entered = Some((stores, sent, handled));
                 return self.release();
             }

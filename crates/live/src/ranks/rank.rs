@@ -62,6 +62,8 @@ pub(super) struct Station<R> {
     /// Whether it goes on by itself although it waits: it computes for a handler, or its processor is away.
     busy: Option<&'static str>,
     zero_ns: Option<u64>,
+    /// How often all have been waited for.
+    meetings: u64,
     released: bool,
     finishing: bool,
     /// Frames to and of other ranks.
@@ -126,6 +128,7 @@ impl<R: Rank> Station<R> {
             waiting: Waiting::Nothing,
             busy: None,
             zero_ns: None,
+            meetings: 0,
             released: false,
             finishing: false,
             sent: 0,
@@ -188,7 +191,7 @@ impl<R: Rank> Station<R> {
                 self.wait(Waiting::StoreSync)?;
             }
             Op::Barrier => {
-                self.tell(&Wire::Enter { stores: false, sent: 0, handled: 0 })?;
+                self.tell(&Wire::Enter { meeting: self.meetings, stores: false, sent: 0, handled: 0 })?;
                 self.wait(Waiting::Barrier)?;
             }
             Op::Send { to, tag, bytes } => self.send(to, tag, bytes)?,
@@ -215,6 +218,7 @@ impl<R: Rank> Station<R> {
         self.open += u64::from(kind.is_answered());
         self.one_way_sent += u64::from(!kind.is_answered());
         if to == self.number {
+            self.report.messages += 1;
             let reply = self.handle(to, kind, bytes, body)?;
             if kind.is_answered() {
                 self.answered(to, reply.body);
@@ -284,7 +288,8 @@ impl<R: Rank> Station<R> {
 
     fn tell_stores(&mut self) -> Result<(), LiveError> {
         self.one_way_told = self.one_way_handled;
-        self.tell(&Wire::Enter { stores: true, sent: self.one_way_sent, handled: self.one_way_handled })
+        let (sent, handled) = (self.one_way_sent, self.one_way_handled);
+        self.tell(&Wire::Enter { meeting: self.meetings, stores: true, sent, handled })
     }
 
     // Waiting ---------------------------------------------------------------------------------------------------------------
@@ -346,7 +351,7 @@ impl<R: Rank> Station<R> {
         while let Some(next) = self.inbox.pop_front() {
             self.deal_with(next)?;
         }
-        if self.waiting == Waiting::StoreSync && self.one_way_told != self.one_way_handled {
+        if self.waiting == Waiting::StoreSync && !self.released && self.one_way_told != self.one_way_handled {
             self.tell_stores()?;
         }
         Ok(())
@@ -433,6 +438,8 @@ impl<R: Rank> Station<R> {
                 let reply = self.handle(from, kind, bytes, body)?;
                 if kind.is_answered() {
                     is_sendable(&reply.body)?;
+                    self.report.messages += 1;
+                    self.report.packets += self.settings.packets(reply.bytes.into());
                     self.say(from, &Wire::Answer { packets: with_answer, body: reply.body }, reply.bytes.into())?;
                 }
             }
@@ -541,6 +548,7 @@ impl<R: Rank> Station<R> {
                 Ok(())
             }
             Wire::Release => {
+                self.meetings += 1;
                 self.released = true;
                 Ok(())
             }

@@ -22,9 +22,9 @@ pub struct RankReport {
     pub waited_s: f64,
     /// CPU time of its thread, s.
     pub cpu_s: f64,
-    /// Messages sent to other ranks, answers and credits not counted.
+    /// Messages sent, answers and those to itself among them, credits not.
     pub messages: u64,
-    /// Their packets.
+    /// Packets of those to others.
     pub packets: u64,
 }
 

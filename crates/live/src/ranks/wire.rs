@@ -73,6 +73,8 @@ pub enum Wire {
     },
     /// Rank to conductor: waits for all; of a store-sync with what one-way messages it has sent and handled so far.
     Enter {
+        /// Which time it waits for all, from 0: what is said late of an earlier time counts for nothing.
+        meeting: u64,
         /// Whether it is a store-sync.
         stores: bool,
         /// Stores and posts sent since the start.
@@ -173,8 +175,9 @@ impl Wire {
             Self::Credit { packets } => word(out, CREDIT, *packets),
             Self::Meshed => out.push(MESHED),
             Self::Start { zero_ns } => long(out, START, *zero_ns),
-            Self::Enter { stores, sent, handled } => {
-                out.extend([ENTER, u8::from(*stores)]);
+            Self::Enter { meeting, stores, sent, handled } => {
+                long(out, ENTER, *meeting);
+                out.push(u8::from(*stores));
                 out.extend(sent.to_be_bytes());
                 out.extend(handled.to_be_bytes());
             }
@@ -364,7 +367,10 @@ impl Reader<'_> {
             CREDIT => Wire::Credit { packets: self.u32()? },
             MESHED => Wire::Meshed,
             START => Wire::Start { zero_ns: self.u64()? },
-            ENTER => Wire::Enter { stores: self.flag()?, sent: self.u64()?, handled: self.u64()? },
+            ENTER => {
+                let meeting = self.u64()?;
+                Wire::Enter { meeting, stores: self.flag()?, sent: self.u64()?, handled: self.u64()? }
+            }
             RELEASE => Wire::Release,
             PROBE => Wire::Probe { wave: self.u64()? },
             STATUS => Wire::Status {
@@ -414,7 +420,8 @@ mod tests {
             (any::<u32>(), bodies()).prop_map(|(packets, body)| Wire::Answer { packets, body }),
             any::<u32>().prop_map(|packets| Wire::Credit { packets }),
             any::<u64>().prop_map(|zero_ns| Wire::Start { zero_ns }),
-            (any::<bool>(), any::<[u64; 2]>()).prop_map(|(stores, [sent, handled])| Wire::Enter {
+            (any::<bool>(), any::<[u64; 3]>()).prop_map(|(stores, [meeting, sent, handled])| Wire::Enter {
+                meeting,
                 stores,
                 sent,
                 handled

@@ -128,18 +128,21 @@ pub fn joining(conductor: &str, rank: u32) -> RankConfig {
 
 type RankThread = JoinHandle<Result<(), LiveError>>;
 
-pub fn rank(conductor: &str, rank: u32, script: &Script) -> RankThread {
-    let (config, script) = (joining(conductor, rank), script.clone());
-    std::thread::spawn(move || Joined::join(config)?.run(&script))
+pub fn rank<P: Program + Clone + Send + 'static>(conductor: &str, rank: u32, program: &P) -> RankThread {
+    let (config, program) = (joining(conductor, rank), program.clone());
+    std::thread::spawn(move || Joined::join(config)?.run(&program))
 }
 
-/// Runs a script, every rank on a thread; what the conductor says, and what each rank says.
-pub fn run(script: &Script, more: serde_json::Value) -> (Result<Outcome, LiveError>, Vec<Result<(), LiveError>>) {
-    let conductor = conductor(settings(script.ops.len(), more));
+/// Runs a program, every rank on a thread; what the conductor says, and what each rank says.
+pub fn run<P: Program + Clone + Send + 'static>(
+    program: &P,
+    more: serde_json::Value,
+) -> (Result<Outcome, LiveError>, Vec<Result<(), LiveError>>) {
+    let conductor = conductor(settings(program.ranks() as usize, more));
     let address = conductor.address().unwrap();
-    let ranks: Vec<RankThread> = (0..script.ranks()).map(|number| rank(&address, number, script)).collect();
+    let ranks: Vec<RankThread> = (0..program.ranks()).map(|number| rank(&address, number, program)).collect();
     let (told, zero) = mpsc::channel();
-    let outcome = conductor.run(script, &mut |zero_ns| told.send(zero_ns).unwrap());
+    let outcome = conductor.run(program, &mut |zero_ns| told.send(zero_ns).unwrap());
     if outcome.is_ok() {
         assert!(zero.recv().unwrap() > 0);
     }

@@ -88,7 +88,8 @@ impl Inbox {
         self.packets.push(packet);
     }
 
-    /// Takes what arrives before `horizon` through the interface, one gap apart in order of arrival, and shows each to `look` with the
+    /// Takes what arrives before `horizon` through the interface, in order of arrival and as far apart as the slower of interface
+    /// and processor needs (as LogGOPSim does), and shows each to `look` with the
     /// time; what `look` refuses is not kept.
     pub fn take_in(&mut self, horizon: u64, network: &Network, mut look: impl FnMut(&mut Packet) -> bool) {
         let coming = self.packets.len() - self.taken;
@@ -103,7 +104,7 @@ impl Inbox {
                 break;
             }
             if !packet.is_control() {
-                let gap = network.gap_ns + network.train(packet.bytes);
+                let gap = network.gap_ns.max(network.overhead_ns) + network.train(packet.bytes);
                 if self.busy_interface {
                     packet.at = packet.at.max(self.interface + gap);
                 }

@@ -1,0 +1,111 @@
+//! GOAL: schedules in the format of LogGOPSim (Hoefler, Schneider, Lumsdaine, "LogGOPSim", 2010), as programs.
+//!
+//! A file holds for each rank operations (`calc`, `send`, `recv`) and which must be over (`requires`) or begun (`irequires`)
+//! before others. An operation begins as soon as the processor is free; of several, in the order in which they became free,
+//! sends before receives before computing. A receive is posted, and over when a send of its source and tag has been
+//! handled; sends are eager, whatever their size. One processor and one interface per rank: others are refused.
+//!
+//! | question | module |
+//! |---|---|
+//! | what stands in the file? | `parse` |
+//! | what does a rank do next? | `rank` |
+
+mod parse;
+mod rank;
+
+use std::sync::Arc;
+
+pub use parse::GoalError;
+pub use rank::GoalRank;
+
+use crate::rank::Program;
+
+/// What an operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Act {
+    Send { to: u32, tag: u32, bytes: u32 },
+    Receive { from: Option<u32>, tag: Option<u32> },
+    Calc { ns: u64 },
+}
+
+impl Act {
+    /// Of operations that become free together, the lower is first.
+    const fn turn(self) -> u8 {
+        match self {
+            Self::Send { .. } => 0,
+            Self::Receive { .. } => 1,
+            Self::Calc { .. } => 2,
+        }
+    }
+}
+
+/// Operations of one rank.
+#[derive(Debug, Default, PartialEq)]
+struct Schedule {
+    acts: Vec<Act>,
+    /// For each operation, how many others it waits for.
+    needs: Vec<u32>,
+    /// For each operation, where its followers begin; one more at the end.
+    starts: Vec<u32>,
+    /// Followers, and whether they wait for its beginning only.
+    followers: Vec<(u32, bool)>,
+}
+
+/// A schedule for all ranks.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    schedules: Vec<Arc<Schedule>>,
+}
+
+impl Goal {
+    /// Parses a GOAL file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, with its line: what is no GOAL, ranks and labels that don't exist, operations that wait
+    /// for each other, more than one processor or interface per rank, sizes beyond 4 GiB.
+    ///
+    /// # Examples
+    /// ```
+    /// use crosswind_program::{Goal, Program};
+    ///
+    /// let text = "num_ranks 2\nrank 0 {\nl1: calc 100\nl2: send 8b to 1 tag 5\nl2 requires l1\n}\nrank 1 {\nrecv 8b from 0 tag 5\n}\n";
+    /// assert_eq!(Goal::parse(text.as_bytes()).unwrap().ranks(), 2);
+    /// assert!(Goal::parse(b"num_ranks 2\nrank 5 {\n}\n").is_err());
+    /// ```
+    pub fn parse(text: &[u8]) -> Result<Self, GoalError> {
+        parse::parse(text).map(|schedules| Self { schedules: schedules.into_iter().map(Arc::new).collect() })
+    }
+
+    /// How many operations, all ranks together.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.schedules.iter().map(|schedule| schedule.acts.len() as u64).sum()
+    }
+}
+
+impl Program for Goal {
+    type Rank = GoalRank;
+
+    fn ranks(&self) -> u32 {
+        self.schedules.len() as u32
+    }
+
+    fn rank(&self, rank: u32) -> GoalRank {
+        GoalRank::new(Arc::clone(&self.schedules[rank as usize]))
+    }
+
+    /// All operations must have begun, and every message have found its receive.
+    fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
+        for (rank, result) in results.iter().enumerate() {
+            if let [unbegun, unexpected] = result[..] {
+                if unbegun > 0 {
+                    return Err(format!("rank {rank}: {unbegun} operations never began"));
+                }
+                if unexpected > 0 {
+                    return Err(format!("rank {rank}: {unexpected} messages came that no recv asked for"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
