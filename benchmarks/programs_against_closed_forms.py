@@ -2,8 +2,8 @@
 
 A barrier every 7.1 ms on 64 ranks of a CM-5, five seeds each: another program on every node, scheduled locally, against
 (Q + w) / (2 w); coscheduled with skew, at most 1 / (1 - s/Q); daemons, between the union 1 / (1 - d/I)^P (less what
-daemons hide while ranks wait) and the sum 1 / (1 - P d/I); one shared node, 1/p. Nothing is timed: a simulation says the
-same on any machine.
+daemons hide while ranks wait) and the sum 1 / (1 - P d/I); one shared node, 1/p. Nothing is timed: a simulation says
+the same on any machine.
 
     python benchmarks/programs_against_closed_forms.py
 """
