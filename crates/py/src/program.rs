@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crosswind_model::disturbance::bounds;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::Program;
 use crosswind_schema::disturbance::{Source, Timelines};
@@ -87,7 +88,7 @@ impl With for &mut Setting<'_> {
             messages: outcome.totals.messages,
             packets: outcome.totals.packets,
             stalled_s: seconds(outcome.stalled_ns()),
-            bounds: BTreeMap::new(),
+            bounds: closed_forms(self.disturbance, ranks, dedicated_s, outcome.totals.meetings),
             busy_s: Spread::of(outcome.times.iter().map(|times| seconds(times.busy_ns))),
             away_s: away(&timelines, outcome.makespan_ns),
             warnings: Vec::new(),
@@ -103,6 +104,19 @@ impl Setting<'_> {
         program.check(&outcome.results()).map_err(Refusal::Wrong)?;
         Ok(outcome)
     }
+}
+
+/// Closed forms of the slowdown, those that apply: of any program, and where ranks meet of one that meets so often.
+fn closed_forms(
+    disturbance: Option<&Disturbance>,
+    ranks: u32,
+    dedicated_s: f64,
+    meetings: u64,
+) -> BTreeMap<String, f64> {
+    let work_s = (meetings > 0 && dedicated_s > 0.0).then(|| dedicated_s / meetings as f64);
+    // Without a disturbance there is nothing to bound; one whose sources leave nothing of a processor has no bounds.
+    let bounds = disturbance.and_then(|disturbance| bounds(disturbance, ranks, work_s).ok()).unwrap_or_default();
+    bounds.named().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Jobs among which a source divides every processor.
@@ -133,7 +147,7 @@ fn simulated(
     with_program(&point, goal, &mut setting).map_err(Refusal::Unmade)?
 }
 
-/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON, closed forms left out.
+/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON.
 ///
 /// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is what the same program takes undisturbed, where the
 /// caller knows it; otherwise that is simulated too. `progress` is called now and then with the operations begun, on the
