@@ -9,6 +9,7 @@ from reported import BREAKS_ATTRIBUTE, BREAKS_SCRIPT, IS_A_TEMPLATE
 
 from crosswind.blame.result import Blame
 from crosswind.blame.shares import coalitions
+from crosswind.inject import Injected
 from crosswind.papers.scheduling_and_communication import figures
 from crosswind.papers.scheduling_and_communication.calibration import QUICK, Calibration
 from crosswind.papers.scheduling_and_communication.figures import Figure, Rows
@@ -55,6 +56,23 @@ def program_runs(on: str = "sim", *, slower: float = 1.0, seeds: int = 3, hostil
                     entry["warnings"] = [{"code": "odd", "message": BREAKS_SCRIPT, "hint": IS_A_TEMPLATE}]
                 runs.append(ProgramRun(entry))
     return Runs(BREAKS_SCRIPT if hostile else "EM3D locally scheduled", on, runs, "digest", "program")
+
+
+def injected(name: str = "half", share: float = 0.5, elapsed_s: float = 2.02, hostile: bool = False) -> Injected:
+    """Return what `crosswind inject --json` says: one rank away for `share` of the time."""
+    away = share * elapsed_s
+    rank = {"rank": 0, "share": share, "away_s": away, "intervals": 20, "late_mean_s": 0.0001, "late_max_s": 0.001}
+    rank |= {"complaints": [BREAKS_SCRIPT] if hostile else [], "too_short": 0, "too_short_s": 0.0, "causes": []}
+    summary = {
+        "command": ["./app", BREAKS_SCRIPT if hostile else "--quick"],
+        "disturbance": f"/tmp/{BREAKS_ATTRIBUTE if hostile else name}.toml",
+        "elapsed_s": elapsed_s,
+        "ended": "exited",
+        "keep_running": False,
+        "exit_status": 0,
+        "ranks": [rank],
+    }
+    return Injected(summary, "")
 
 
 PRICES = {"cron": 0.5, "update": 0.3, "routed": 0.05}

@@ -38,8 +38,9 @@ STEPS_WHERE_CPU_LIMITS = (1.0, 2.0, 5.0)
 PART_WHERE_CPU_LIMITS = 0.5
 PART_WHERE_WIRE_LIMITS = 0.9
 TOP_ON_LOOPBACK_MB_PER_S = 1000.0
-"""Highest top where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows it
-from one step to the next makes a third of difference to the slope. Pacing is checked up to this rate (benchmarks)."""
+"""Highest top where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows
+it from one step to the next makes a third of difference to the slope. Pacing is checked up to this rate
+(benchmarks)."""
 
 
 @dataclass(frozen=True)

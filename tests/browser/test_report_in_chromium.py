@@ -44,6 +44,7 @@ def hostile_page(tmp_path_factory):
     items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
     items += [reported.ran(hostile=True), reported.traced(40, hostile=True), disturbed.program_runs(hostile=True)]
     items += [disturbed.blamed(causes=(reported.BREAKS_SCRIPT, reported.BREAKS_ATTRIBUTE, "c" * 255))]
+    items += [disturbed.injected(hostile=True)]
     return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
 
 
@@ -54,12 +55,15 @@ def disturbed_page(tmp_path_factory):
         disturbed.program_runs(),
         disturbed.program_runs("local", slower=1.05, seeds=1),
         disturbed.blamed(),
+        disturbed.injected("nothing", 0.0, 1.0),
+        disturbed.injected("half"),
+        disturbed.injected("local", 0.25, 1.5),
     ]
     return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 17)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 18)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""

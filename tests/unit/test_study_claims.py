@@ -37,7 +37,7 @@ def is_program(name):
 @pytest.mark.parametrize(
     ("figure", "change", "fallen"),
     [
-        ("figure-4", lambda p, s: s * (3 if (p["program"], p["duration_s"]) == ("column", 0.05) else 1), {"D-1", "D-6"}),
+        ("figure-4", lambda p, s: s * (3 if (p["program"], p["duration_s"]) == ("column", 0.05) else 1), {"D-1", "D-6"}),  # noqa: E501
         ("figure-4", lambda p, s: s * (0.7 if p["program"] == "em3d" else 1.0), {"D-6"}),
         ("figure-2", lambda p, s: s * (1.5 if p["quantum_s"] == 0.1 else 1.0), {"D-2"}),
         ("figure-2", lambda p, s: s * (0.05 if p["quantum_s"] == 0.5 else 1.0), {"D-3"}),

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 from crosswind.blame.result import Blame, is_blame
 from crosswind.errors import DescriptionError
+from crosswind.inject import Injected
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
@@ -19,10 +20,12 @@ from crosswind.run.results import ProgramRun, Run, Runs
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
-Item: TypeAlias = Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | str | Path
+Item: TypeAlias = (
+    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | Injected | str | Path
+)
 HINT = (
-    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, reproduce), "
-    "*.toml (platform), or a sweep's directory"
+    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, reproduce, "
+    "inject --json), *.toml (platform), or a sweep's directory"
 )
 
 
@@ -47,6 +50,7 @@ class Contents:
     traces: list[Trace] = field(default_factory=list)
     blames: list[Blame] = field(default_factory=list)
     studies: list[Study] = field(default_factory=list)
+    injected: list[Injected] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any(getattr(self, kind.name) for kind in fields(self))
@@ -70,7 +74,7 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study:
+def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | Injected:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -88,7 +92,7 @@ def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[An
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
 
 
-def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study:
+def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study | Injected:
     """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
         content = json.loads(read_bytes(path))
@@ -98,6 +102,8 @@ def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study:
         return Blame.load(path)
     if is_study(content):
         return Study.load(path)
+    if isinstance(content, dict) and {"elapsed_s", "command", "ranks", "disturbance"} <= set(content):
+        return Injected(content, "")
     return Runs.load(path) if isinstance(content, dict) and "runs" in content else Plan.load(path)
 
 
@@ -108,24 +114,24 @@ def _add(contents: Contents, item: object) -> None:
                 contents.measured.append(fit(item))
             except DescriptionError as error:
                 contents.measured.append(Unfitted(item, str(error)))
-        case Fit():
-            contents.measured.append(item)
-        case Plan():
-            contents.plans.append(item)
-        case Platform():
-            contents.platforms.append(item)
-        case Sweep():
-            contents.sweeps.append(item)
         case Runs() if item.kind == "program":
             contents.programs.append(item)
         case Runs():
             contents.runs.append(item)
             contents.traces += [run.trace for run in item if run.trace is not None]
-        case Trace():
-            contents.traces.append(item)
-        case Blame():
-            contents.blames.append(item)
-        case Study():
-            contents.studies.append(item)
         case _:
+            places: list[tuple[type, list[Any]]] = [
+                (Fit, contents.measured),
+                (Plan, contents.plans),
+                (Platform, contents.platforms),
+                (Sweep, contents.sweeps),
+                (Trace, contents.traces),
+                (Blame, contents.blames),
+                (Study, contents.studies),
+                (Injected, contents.injected),
+            ]
+            place = next((place for kind, place in places if isinstance(item, kind)), None)
+            if place is not None:
+                place.append(item)
+                return
             raise DescriptionError(f"a {type(item).__name__} cannot be reported on", "unknown-kind", HINT)

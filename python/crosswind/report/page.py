@@ -22,6 +22,7 @@ from crosswind.report.disturbed import by_experiment, disturbed_section
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
+from crosswind.report.injected import by_command, injected_section
 from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
 from crosswind.report.planned import plan_section, platform_section
@@ -118,9 +119,12 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     traces = [trace_section(item, k) for k, item in enumerate(contents.traces, 1)]
     programs = [disturbed_section(several, k) for k, several in enumerate(by_experiment(contents.programs), 1)]
     blames = [blamed_section(item, k) for k, item in enumerate(contents.blames, 1)]
+    injected = [
+        injected_section(several, contents.programs, k) for k, several in enumerate(by_command(contents.injected), 1)
+    ]
     studies = [studied_section(item, k) for k, item in enumerate(contents.studies, 1)]
     sections: list[Section] = [
-        *measured, *sweeps, *runs, *traces, *studies, *programs, *blames, *plans, *platforms
+        *measured, *sweeps, *runs, *traces, *studies, *programs, *injected, *blames, *plans, *platforms
     ]  # fmt: skip
     figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
@@ -137,8 +141,9 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         traces=traces,
         programs=programs,
         blames=blames,
+        injected=injected,
         studies=studies,
-        terms=_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames),
+        terms=_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames, injected),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -186,6 +191,7 @@ def _terms(
     ran: Sequence[Any],
     disturbed: Sequence[Any],
     blames: Sequence[Any],
+    injected: Sequence[Any],
 ) -> list[Term]:
     """Return the terms that the page's sections link to."""
     chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
@@ -197,6 +203,7 @@ def _terms(
         chosen += terms("planned")
     chosen += terms("disturbed") if disturbed else ()
     chosen += terms("blamed") if blames else ()
+    chosen += [one for one in terms("injected") if injected and not (disturbed and one.id == "dedicated")]
     chosen += terms("studied") if any(hasattr(section, "claims") for section in disturbed) else ()
     if ran:
         known = {one.id for one in chosen}
@@ -211,6 +218,7 @@ def _sources(contents: Contents) -> str:
         (contents.runs, "file of runs"),
         (contents.traces, "trace"),
         (contents.programs, "file of program runs"),
+        (contents.injected, "injection"),
         (contents.blames, "blame"),
         (contents.studies, "study"),
         (contents.plans, "plan"),

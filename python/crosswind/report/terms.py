@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-Group = Literal["measured", "together", "swept", "planned", "ran", "disturbed", "blamed", "studied"]
+Group = Literal["measured", "together", "swept", "planned", "ran", "disturbed", "blamed", "studied", "injected"]
 
 
 class Term(NamedTuple):
