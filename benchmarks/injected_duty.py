@@ -5,16 +5,22 @@ ABBA and shortly, so that what this machine's speed does meets both; each ratio 
 the median counts. On a virtual machine the same work takes 15 % more or less CPU time from one run to the next, so a
 second ratio stands beside it: time per CPU second that the program used, disturbed against alone. Where it is
 permitted, the program runs at the lowest real-time priority, so that others on the machine do not count (injection is
-far above). Besides: the same by the freezer where there is one, and a daemon of 10 ms every 50 ms on the program's
-CPU, which must cost it 1 / (1 - 10/50) = 1.25.
+far above); other jobs at the lowest priority have the CPUs while it is away, as the disturbance says, so that none of
+them goes to sleep. Slices begin at another moment in each run (the quantum is a tenth of the program), so that where
+its end falls evens out. Besides: the same by the freezer where there is one, and a daemon of 10 ms every 50 ms on the
+program's CPU, which must cost it 1 / (1 - 10/50) = 1.25.
 
     python benchmarks/injected_duty.py [pairs]
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import record
@@ -30,14 +36,32 @@ except PermissionError:
 n = 20_000_000
 while n: n -= 1
 """
+OTHER_JOB = """
+import os
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+while os.getppid() == {parent}: pass
+"""
 HEAD = 'schema_version = 1\nname = "{name}"\n'
-SLICES = HEAD.format(name="half") + '[[source]]\nkind = "coscheduled"\nquantum_s = 0.02\njobs = 2\n'
+SLICES = HEAD.format(name="half") + '[[source]]\nkind = "local"\nquantum_s = 0.1\njobs = 2\n'
 DAEMON = HEAD.format(name="daemon") + '[[source]]\nkind = "daemon"\ninterval_s = 0.05\nduration_s = 0.01\n'
 SLICED, BURNT, TOLERANCE = 2.0, 1.25, 0.05
 
 
-def run(file: Path, how: str, pin: bool) -> dict:
-    injected = inject(file, [sys.executable, "-S", "-c", WORK], how=how, pin=pin)
+@contextmanager
+def others() -> Iterator[None]:
+    """Keep every CPU from idling, at the lowest priority of all: a virtual CPU that wakes up is slow for a while."""
+    code = OTHER_JOB.format(parent=os.getpid())
+    processes = [subprocess.Popen([sys.executable, "-S", "-c", code]) for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def run(file: Path, how: str, pin: bool, seed: int) -> dict:
+    injected = inject(file, [sys.executable, "-S", "-c", WORK], how=how, pin=pin, seed=seed)
     if not injected.succeeded:
         raise SystemExit(f"the program failed: {injected.summary}")
     return injected.summary
@@ -51,11 +75,11 @@ def measure(directory: Path, text: str, how: str, pin: bool, pairs: int) -> dict
     nothing, file = directory / "nothing.toml", directory / "disturbance.toml"
     nothing.write_text(HEAD.format(name="nothing"))
     file.write_text(text)
-    run(nothing, how, pin)  # warm
+    run(nothing, how, pin, 0)  # warm
     alone, disturbed = [], []
     for pair in range(pairs):
         for which in (nothing, file) if pair % 2 else (file, nothing):
-            (alone if which == nothing else disturbed).append(run(which, how, pin))
+            (alone if which == nothing else disturbed).append(run(which, how, pin, pair))
     both = list(zip(disturbed, alone, strict=True))
     ranks = [summary["ranks"][0] for summary in disturbed]
     return {
@@ -79,7 +103,7 @@ def main() -> None:
         cases["freeze"] = (SLICES, "freeze", False, SLICED)
     cases["daemon"] = (DAEMON, "auto", True, BURNT)
     found = {}
-    with tempfile.TemporaryDirectory() as directory:
+    with others(), tempfile.TemporaryDirectory() as directory:
         for name, (*case, asked) in cases.items():
             found[name] = {"asked": asked, **measure(Path(directory), *case, pairs)}
             ratio, per_cpu_s = found[name]["ratio"], found[name]["ratio_per_cpu_s"]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crosswind._core import __version__
+    from crosswind.bearable import Bearable, bearable
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
     from crosswind.disturbance import Disturbance
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AgentLost",
+    "Bearable",
     "Blame",
     "CrosswindError",
     "DescriptionError",
@@ -63,6 +65,7 @@ __all__ = [
     "Sweep",
     "Trace",
     "__version__",
+    "bearable",
     "blame",
     "examine",
     "fit",
@@ -80,6 +83,7 @@ __all__ = [
 # The module of each public name, as above.
 _HOMES = {
     "_core": ["__version__"],
+    "bearable": ["Bearable", "bearable"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
     "disturbance": ["Disturbance"],

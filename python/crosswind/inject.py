@@ -284,7 +284,7 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
         if rank["too_short"]:
             seen = f"{name}: {rank['too_short']} intervals ({rank['too_short_s']:.3g} s) were too short to be injected"
             warning(
-                "too-short", seen, "this machine's own noise of that length is there anyway; bind ranks to CPUs (--pin)"
+                "too-short", seen, "signals take from 100 us on, burning (ranks bound to CPUs: --pin) from 20 us on"
             )
         for complaint in rank["complaints"]:
             warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")

@@ -48,10 +48,19 @@ WRONG_RUNS = {
     "bad_tasks.toml": RUN_HEAD + '[workload]\nkind = "farm"\ntasks_file = "bad.csv"\n',
 }
 
+RANKS = ["--ranks", "64", "--work-per-barrier-s", "0.0071"]
 HALF = 'schema_version = 1\nname = "half"\n[[source]]\n'
 DISTURBANCES = {
     "half.toml": HALF + 'kind = "coscheduled"\nquantum_s = 0.01\n',
     "third.toml": HALF + 'kind = "daemon"\ninterval_s = 1\nduration_s = 0.01\nranks = [2]\n',
+    "two_jobs.toml": 'schema_version = 1\nname = "two jobs, table 1"\nswitch_cost_s = 1e-5\n'
+    '[[source]]\nkind = "coscheduled"\ncause = "other job"\nquantum_s = 0.1\nskew_s = 0.01\n'
+    '[[source]]\nkind = "local"\nquantum_s = 0.1\n'
+    '[[source]]\nkind = "daemon"\ncause = "cron"\ninterval_s = 60\n'
+    'duration_s = { distribution = "uniform", low = 0.003, high = 0.006 }\n'
+    '[[source]]\nkind = "job"\nranks = [17]\nshare = 0.5\nslice_s = 0.1\n',
+    "overlapping.toml": 'schema_version = 1\nname = "noise"\n[[source]]\nkind = "recorded"\nlength_s = 1\n'
+    'causes = ["timer"]\n[[source.cpu]]\ncpu = 0\nintervals = [[0.1, 0.2, 0], [0.2, 0.1, 0]]\n',
 }
 
 COMMANDS = {
@@ -71,6 +80,13 @@ COMMANDS = {
     "plan missing file": ["plan", "no/such.toml", *TASK],
     "plan a directory": ["plan", "examples", *TASK],
     **{f"plan {name}": ["plan", f"TMP/{name}", *TASK] for name in WRONG},
+    "plan disturbance": ["plan", "--disturbance", "TMP/two_jobs.toml", *RANKS],
+    "plan disturbance json": ["plan", "--disturbance", "TMP/two_jobs.toml", *RANKS, "--slowdown", "1.2", "--json"],
+    "plan disturbance of too few ranks": ["plan", "--disturbance", "TMP/two_jobs.toml", *RANKS, "--ranks", "3"],
+    "plan disturbance of no program": ["plan", "--disturbance", "TMP/two_jobs.toml"],
+    "plan disturbance overlapping": ["plan", "--disturbance", "TMP/overlapping.toml", *RANKS],
+    "plan disturbance and platform": ["plan", FORK, "--disturbance", "TMP/two_jobs.toml", *RANKS],
+    "plan of nothing": ["plan"],
     "run help": ["run", "--help"],
     "run nothing": ["run"],
     "run both": ["run", STUDY, "--command", "true"],

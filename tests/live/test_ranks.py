@@ -100,8 +100,8 @@ def test_a_rank_that_is_killed_ends_the_run_and_leaves_nobody(compute, monkeypat
     started = []
 
     class Seen(RankProcesses):
-        def start(self, conductor):
-            super().start(conductor)
+        def start(self, ranks, conductor):
+            super().start(ranks, conductor)
             started.extend(self.pid(rank) for rank in range(3))
 
     monkeypatch.setattr(live, "RankProcesses", Seen)

@@ -176,9 +176,10 @@ mod tests {
     use super::*;
 
     type Moves = Vec<(u32, Option<u8>)>;
+    type Entries = Vec<(u8, u32)>;
 
     /// All entries in the order in which they come out, and all that must be there, sorted by key and number.
-    fn drained<O: Order<u8>>(moves: &Moves) -> (Vec<(u8, u32)>, Vec<(u8, u32)>) {
+    fn drained<O: Order<u8>>(moves: &Moves) -> (Entries, Entries) {
         let (mut heap, mut keys) = (Heap::<u8, O>::new(10), [None; 30]);
         for &(number, key) in moves {
             keys[number as usize] = key;
@@ -187,7 +188,7 @@ mod tests {
                 None => heap.remove(number),
             }
         }
-        let mut expected: Vec<(u8, u32)> =
+        let mut expected: Entries =
             keys.iter().enumerate().filter_map(|(n, key)| key.map(|key| (key, n as u32))).collect();
         expected.sort_unstable();
         (std::iter::from_fn(|| heap.pop()).collect(), expected)

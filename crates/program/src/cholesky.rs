@@ -2,9 +2,10 @@
 //!
 //! The matrices are those of a grid, ordered by nested dissection; the parts go to ranks, the separators to the ranks of their two
 //! sides in panels. The method is *fan-in* (Ashcraft 1993; the paper does not say its own): a rank adds up what its columns subtract
-//! from a column of another rank, then says so with an integer store; the owner fetches the sum with a bulk get, and waits for it when
-//! the column's turn comes. So ranks meet in pairs only, often, and those that own much of the upper separators have more to do. A
-//! barrier stands between two matrices.
+//! from a column of another rank, then says so with an integer store; the owner fetches the sum with a bulk get, and needs it when
+//! the column's turn comes. So ranks meet in pairs only, often, and those that own much of the upper separators have more to do. Where
+//! nothing of a matrix can go on, the next is begun: several are under way at once, which is the slack that a single matrix of the
+//! paper's size would have.
 
 mod dissection;
 mod matrix;

@@ -1,5 +1,6 @@
 //! `crosswind-model` for Python.
 
+use crosswind_model::disturbance::{self, Relation};
 use crosswind_model::law::{Formula, Law, Receiving, Sending};
 use crosswind_model::{Columns, ModelError, Prepared, Task, fork, independent};
 use crosswind_schema::experiment::Order;
@@ -8,9 +9,10 @@ use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use crate::errors;
-use crate::schema::{PyPlatform, json};
+use crate::schema::{PyDisturbance, PyPlatform, json};
 
 /// A wrong argument: `DescriptionError`, exit code 2.
 fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
@@ -51,6 +53,39 @@ fn plan(
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
     let platform = &platform.get().0;
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
+}
+
+/// What a disturbance may be for a barrier program: limits of its fields, and closed forms as it is, as JSON.
+#[pyfunction]
+fn bearable(
+    py: Python<'_>,
+    disturbance: &Bound<'_, PyDisturbance>,
+    ranks: u32,
+    work_per_barrier_s: f64,
+    slowdown: f64,
+) -> PyResult<String> {
+    let disturbance = &disturbance.get().0;
+    let found = disturbance::bearable(disturbance, ranks, work_per_barrier_s, slowdown).map_err(|e| raise(py, &e))?;
+    let limits: Vec<Value> = found
+        .limits
+        .iter()
+        .map(|limit| {
+            let relation = match limit.relation {
+                Relation::AtMost => "at most",
+                Relation::AtLeast => "at least",
+            };
+            serde_json::json!({
+                "cause": limit.cause, "field": limit.field, "given": limit.given, "relation": relation,
+                "limit": limit.limit, "unit": limit.unit, "kept": limit.is_kept(),
+            })
+        })
+        .collect();
+    let expected: Map<String, Value> =
+        found.expected.named().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    json(&serde_json::json!({
+        "disturbance": disturbance.name, "ranks": ranks, "work_per_barrier_s": work_per_barrier_s,
+        "slowdown": slowdown, "expected": expected, "limits": limits,
+    }))
 }
 
 /// What no schedule of a platform beats, and what its root alone does: `(bound, root only)`, tasks/s.
@@ -253,6 +288,7 @@ fn tight_family(machines: u32) -> Vec<f64> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(plan, module)?,
+        wrap_pyfunction!(bearable, module)?,
         wrap_pyfunction!(bounds, module)?,
         wrap_pyfunction!(plan_rates, module)?,
         wrap_pyfunction!(fork_throughput, module)?,

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use crosswind_model::disturbance::bounds;
 use crosswind_policy::window::WindowSettings;
-use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample};
+use crosswind_program::Program;
 use crosswind_schema::disturbance::{Source, Timelines};
-use crosswind_schema::experiment::{Parameters, Params, ProgramExperiment};
+use crosswind_schema::experiment::{Params, ProgramExperiment};
 use crosswind_schema::run::ComputedBy;
 use crosswind_schema::{DescriptionError, Disturbance, ProgramRun, Spread};
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, Outcome, simulate};
 use pyo3::prelude::*;
 
+use crate::chosen::{Unmade, With, with_program};
 use crate::errors;
 use crate::schema::json;
 
@@ -21,7 +23,7 @@ const RANKS_ADDED_UP: u32 = 1024;
 enum Refusal {
     Description(DescriptionError),
     Run(SimError),
-    Goal(GoalError),
+    Unmade(Unmade),
     /// The program computed something else than a plain computation does.
     Wrong(String),
 }
@@ -51,8 +53,10 @@ const fn seconds(ns: u64) -> f64 {
     ns as f64 * 1e-9
 }
 
-impl Setting<'_> {
-    fn run<P: Program>(&mut self, program: &P) -> Result<ProgramRun, Refusal> {
+impl With for &mut Setting<'_> {
+    type Out = Result<ProgramRun, Refusal>;
+
+    fn with<P: Program>(self, program: &P) -> Result<ProgramRun, Refusal> {
         let ranks = program.ranks();
         let alone = Timelines::undisturbed(ranks);
         let timelines = match self.disturbance {
@@ -84,13 +88,15 @@ impl Setting<'_> {
             messages: outcome.totals.messages,
             packets: outcome.totals.packets,
             stalled_s: seconds(outcome.stalled_ns()),
-            bounds: BTreeMap::new(),
+            bounds: closed_forms(self.disturbance, ranks, dedicated_s, outcome.totals.meetings),
             busy_s: Spread::of(outcome.times.iter().map(|times| seconds(times.busy_ns))),
             away_s: away(&timelines, outcome.makespan_ns),
             warnings: Vec::new(),
         })
     }
+}
 
+impl Setting<'_> {
     fn once<P: Program>(&mut self, program: &P, timelines: &Timelines) -> Result<Outcome<P::Rank>, Refusal> {
         let network = Network::of(&self.point.network.network());
         let window = WindowSettings::from_policy(&self.point.policy);
@@ -98,6 +104,19 @@ impl Setting<'_> {
         program.check(&outcome.results()).map_err(Refusal::Wrong)?;
         Ok(outcome)
     }
+}
+
+/// Closed forms of the slowdown, those that apply: of any program, and where ranks meet of one that meets so often.
+fn closed_forms(
+    disturbance: Option<&Disturbance>,
+    ranks: u32,
+    dedicated_s: f64,
+    meetings: u64,
+) -> BTreeMap<String, f64> {
+    let work_s = (meetings > 0 && dedicated_s > 0.0).then(|| dedicated_s / meetings as f64);
+    // Without a disturbance there is nothing to bound; one whose sources leave nothing of a processor has no bounds.
+    let bounds = disturbance.and_then(|disturbance| bounds(disturbance, ranks, work_s).ok()).unwrap_or_default();
+    bounds.named().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Jobs among which a source divides every processor.
@@ -124,20 +143,11 @@ fn simulated(
 ) -> Result<ProgramRun, Refusal> {
     let point = ProgramExperiment::from_json(point, "experiment")?;
     let disturbance = disturbance.map(|text| Disturbance::from_json(text, "disturbance")).transpose()?;
-    let ranks = point.workload.ranks.unwrap_or(1) as u32;
     let mut setting = Setting { point: &point, disturbance: disturbance.as_ref(), dedicated_s, watch };
-    match point.workload.parameters()? {
-        Parameters::Bsp(parameters) => setting.run(&Bsp::of(&parameters, ranks)),
-        Parameters::Column(parameters) => setting.run(&Column::new(&parameters, ranks, point.seed)),
-        Parameters::Connect(parameters) => setting.run(&Connect::new(&parameters, ranks, point.seed)),
-        Parameters::Em3d(parameters) => setting.run(&Em3d::new(&parameters, ranks, point.seed)),
-        Parameters::Sample(parameters) => setting.run(&Sample::new(&parameters, ranks, point.seed)),
-        Parameters::Cholesky(parameters) => setting.run(&Cholesky::new(&parameters, ranks, point.seed)),
-        Parameters::Goal(_) => setting.run(&Goal::parse(goal.unwrap_or_default()).map_err(Refusal::Goal)?),
-    }
+    with_program(&point, goal, &mut setting).map_err(Refusal::Unmade)?
 }
 
-/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON, closed forms left out.
+/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON.
 ///
 /// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is what the same program takes undisturbed, where the
 /// caller knows it; otherwise that is simulated too. `progress` is called now and then with the operations begun, on the
@@ -167,10 +177,8 @@ fn simulate_program(
     }
     let run = done.map_err(|refusal| match refusal {
         Refusal::Description(error) => errors::description(py, &error),
-        Refusal::Goal(error) => {
-            let text = format!("workload.parameters.file: {error}");
-            errors::raise(py, "DescriptionError", &text, "description", None)
-        }
+        Refusal::Unmade(Unmade::Description(error)) => errors::description(py, &error),
+        Refusal::Unmade(error) => errors::raise(py, "DescriptionError", &error.to_string(), "description", None),
         Refusal::Run(error) => errors::raise(py, "InfeasibleError", &error.to_string(), "infeasible", None),
         Refusal::Wrong(what) => errors::raise(py, "CrosswindError", &format!("wrong result: {what}"), "wrong", None),
     })?;

@@ -13,7 +13,7 @@ use crosswind_schema::experiment::{ProgramExperiment, RankCompute};
 use crosswind_schema::run::ComputedBy;
 use crosswind_schema::{Disturbance, ProgramRun, Spread};
 use pyo3::prelude::*;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::chosen::{With, with_program};
 use crate::errors;
@@ -23,11 +23,42 @@ use crate::schema::json;
 /// How often signals are looked for while somebody waits.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// What every rank makes the program of.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct About {
+    /// An experiment's point.
+    point: String,
+    /// The text of the GOAL file that it names.
+    goal: Option<String>,
+}
+
+impl About {
+    fn point(&self) -> Result<ProgramExperiment, LiveError> {
+        ProgramExperiment::from_json(self.point.as_bytes(), "experiment")
+            .map_err(|error| wrong("the experiment", error))
+    }
+
+    fn with<W: With>(&self, point: &ProgramExperiment, with: W) -> Result<W::Out, LiveError> {
+        let goal = self.goal.as_deref().map(str::as_bytes);
+        with_program(point, goal, with).map_err(|error| wrong("the program", error))
+    }
+}
+
+struct Ranks;
+
+impl With for Ranks {
+    type Out = u32;
+
+    fn with<P: Program>(self, program: &P) -> u32 {
+        program.ranks()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Config {
-    /// An experiment's point.
-    point: String,
+    about: About,
     disturbance: Option<String>,
     log: Option<PathBuf>,
     start_s: f64,
@@ -64,6 +95,7 @@ struct PyConductor {
     outcome: Mutex<Option<Outcome>>,
     stop: Stop,
     address: String,
+    ranks: u32,
     point: ProgramExperiment,
     disturbance: Option<Disturbance>,
 }
@@ -71,12 +103,14 @@ struct PyConductor {
 fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let config: Config = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
     let token = Token::new(token).map_err(|why| wrong("the token", why))?;
-    let point = ProgramExperiment::from_json(config.point.as_bytes(), "experiment");
-    let point = point.map_err(|error| wrong("the experiment", error))?;
+    let point = config.about.point()?;
     let disturbance = config.disturbance.map(|text| Disturbance::from_json(text.as_bytes(), "disturbance")).transpose();
     let disturbance = disturbance.map_err(|error| wrong("the disturbance", error))?;
     let run = RanksSettings {
-        ranks: point.workload.ranks.unwrap_or(0).try_into().unwrap_or(u32::MAX),
+        ranks: match point.workload.ranks {
+            Some(ranks) => ranks.try_into().unwrap_or(u32::MAX),
+            None => config.about.with(&point, Ranks)?,
+        },
         compute: point.execution.compute,
         packet_bytes: point.network.network().packet_bytes.get().try_into().unwrap_or(u32::MAX),
         policy: point.policy.clone(),
@@ -87,17 +121,18 @@ fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
         quiet_s: 1.0_f64.min(config.silence_s / 2.0),
         silence_s: config.silence_s,
         limit_s: config.limit_s,
-        about: config.point,
+        about: serde_json::to_string(&config.about).map_err(|error| wrong("the run", error))?,
     };
+    let ranks = run.ranks;
     let diary = diary("conductor", config.log.as_ref())?;
     let conductor = Conductor::open(ConductorConfig { run, listen: "127.0.0.1:0".into(), token, diary })?;
     let (stop, address) = (conductor.stop(), conductor.address()?);
     let (tell, told) = channel();
-    let of = point.clone();
+    let (of, about) = (point.clone(), config.about);
     let begin: Begin = Box::new(move || {
-        let outcome = with_program(&of, Conducted(conductor, &mut |_| {}));
+        let outcome = about.with(&of, Conducted(conductor, &mut |_| {}));
         // Nobody waits any more: the run was given up.
-        let _ = tell.send(outcome.unwrap_or_else(|error| Err(wrong("the program", error))));
+        let _ = tell.send(outcome.unwrap_or_else(Err));
     });
     Ok(PyConductor {
         begin: Mutex::new(Some(begin)),
@@ -105,6 +140,7 @@ fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
         outcome: Mutex::new(None),
         stop,
         address,
+        ranks,
         point,
         disturbance,
     })
@@ -115,6 +151,12 @@ impl PyConductor {
     #[new]
     fn new(py: Python<'_>, config: &str, token: &str) -> PyResult<Self> {
         py.detach(|| open(config, token)).map_err(|error| exception(py, &error))
+    }
+
+    /// How many ranks there must be.
+    #[getter]
+    fn ranks(&self) -> u32 {
+        self.ranks
     }
 
     /// HOST:PORT at which ranks knock.
@@ -235,9 +277,8 @@ fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
             watch_input: true,
             diary: diary(&name, config.log.as_ref())?,
         })?;
-        let point = ProgramExperiment::from_json(joined.settings().about.as_bytes(), "experiment");
-        let point = point.map_err(|error| wrong("the experiment", error))?;
-        with_program(&point, AsRank(joined)).map_err(|error| wrong("the program", error))?
+        let about: About = serde_json::from_str(&joined.settings().about).map_err(|error| wrong("the run", error))?;
+        about.with(&about.point()?, AsRank(joined))?
     };
     py.detach(run).map_err(|error| match error {
         LiveError::Interrupted => errors::raise(py, "AgentLost", "whoever started this is gone", "agents-lost", None),

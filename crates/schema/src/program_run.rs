@@ -68,7 +68,7 @@ pub struct ProgramRun {
     pub slowdown: f64,
     /// `makespan_s` / `dedicated_s`.
     pub slowdown_dedicated: f64,
-    /// Messages sent, answers and acknowledgements apart.
+    /// Messages sent, answers among them; acknowledgements are not.
     pub messages: u64,
     /// Packets sent.
     pub packets: u64,

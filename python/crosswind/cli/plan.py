@@ -1,4 +1,4 @@
-"""`crosswind plan`: Platform -> Plan."""
+"""`crosswind plan`: Platform -> Plan, or Disturbance -> what a program can bear."""
 
 from __future__ import annotations
 
@@ -7,32 +7,53 @@ from typing import Annotated
 
 import typer
 
+from crosswind.cli.bearable import plan_disturbance
 from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.errors import DescriptionError
 from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 
 EXAMPLES = """
-Find the rates at which the tree computes most tasks per second, and what limits each node.
+Find the rates at which the tree computes most tasks per second, and what limits each node. With --disturbance: which
+quantum, skew, daemon, share, number of ranks a parallel program can bear.
 
 Examples:
 
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports single
 
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports multi --json | jq .throughput_tasks_per_s
+
+    crosswind plan --disturbance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.05
 """
 
 
 def plan(
-    platform: Annotated[Path, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")],
-    task_size_mb: Annotated[float, typer.Option(help="Input of a task, MB (greater than 0).")],
-    task_work: Annotated[float, typer.Option(help="Work of a task, work units (greater than 0).")],
+    platform: Annotated[Path | None, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")] = None,
+    task_size_mb: Annotated[float | None, typer.Option(help="Input of a task, MB (greater than 0).")] = None,
+    task_work: Annotated[float | None, typer.Option(help="Work of a task, work units (greater than 0).")] = None,
     ports: Annotated[Ports, typer.Option(help="Sends that a node may have under way.")] = "multi",
     method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
+    disturbance: Annotated[Path | None, typer.Option(help="A disturbance.toml, instead of a platform.")] = None,
+    ranks: Annotated[int | None, typer.Option(help="Ranks of the program (at least 1).")] = None,
+    work_per_barrier_s: Annotated[
+        float | None, typer.Option(help="What each computes between two barriers, s.")
+    ] = None,
+    slowdown: Annotated[float, typer.Option(help="Most that each source alone may slow the program.")] = 1.05,
 ) -> None:
-    """Find the best steady rates of a platform."""
+    """Find the best steady rates of a platform, or what a program can bear of a disturbance."""
+    if disturbance:
+        if platform or out or task_size_mb is not None or task_work is not None:
+            hint = "a platform, --task-size-mb, --task-work and --out belong to a plan of tasks; plan them separately"
+            raise DescriptionError("--disturbance stands beside a plan of tasks", "usage", hint)
+        plan_disturbance(disturbance, ranks, work_per_barrier_s, slowdown, json)
+        return
+    if platform is None or task_size_mb is None or task_work is None:
+        missing = "a platform.toml" if platform is None else "--task-size-mb" if task_size_mb is None else "--task-work"
+        hint = "see `crosswind plan --help`; or name a --disturbance, with --ranks and --work-per-barrier-s"
+        raise DescriptionError(f"a plan needs {missing}", "usage", hint)
     result = find_plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports, method=method)
     if out:
         result.save(out)

@@ -17,4 +17,4 @@ Imports nothing heavy here: an agent is a process that must start at once.
 from typing import Literal
 
 On = Literal["sim", "local"]
-"""Where an experiment runs: in virtual time, or by real agents on this machine."""
+"""Where an experiment runs: in virtual time, or by real agents or ranks on this machine."""

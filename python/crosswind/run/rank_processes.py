@@ -28,24 +28,22 @@ class RankProcesses:
 
     Parameters
     ----------
-    ranks : int
-        How many.
     token : str
         What they share with the conductor.
     logs : Path, optional
         Directory of the logs; default: one of its own, removed unless something went wrong.
     """
 
-    def __init__(self, ranks: int, token: str, logs: Path | None = None) -> None:
-        self._ranks, self._token = ranks, token
+    def __init__(self, token: str, logs: Path | None = None) -> None:
+        self._token = token
         self._own_logs = logs is None
         self.logs = logs or Path(tempfile.mkdtemp(prefix="crosswind-ranks-"))
         self.logs.mkdir(parents=True, exist_ok=True)
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def start(self, conductor: str) -> None:
-        """Start all ranks; they knock at the conductor's address."""
-        for rank in range(self._ranks):
+    def start(self, ranks: int, conductor: str) -> None:
+        """Start so many ranks; they knock at the conductor's address."""
+        for rank in range(ranks):
             command = [sys.executable, "-m", "crosswind.run.rank", "--conductor", conductor, "--rank", str(rank)]
             with self.log_of(rank).open("ab") as log:
                 process = subprocess.Popen(

@@ -61,7 +61,7 @@ class RanksHere:
         burns = point.description["execution"]["compute"] == "burn"
         perform = _injected if burns and point.disturbance is not None else run_once
         entry = perform(point, dedicated_s, self._limits)
-        warnings = [*entry["warnings"], *_warnings(point, burns)]
+        warnings = [*entry["warnings"], *_warnings(entry["ranks"], burns)]
         return ProgramRun({**entry, "params": point.params, "warnings": warnings})
 
 
@@ -92,7 +92,7 @@ def run_once(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits)
         When the program's result is not that of a plain computation.
     """
     config = {
-        "point": point.json,
+        "about": {"point": point.json, "goal": point.goal},
         "disturbance": json.dumps(point.disturbance.to_dict()) if point.disturbance else None,
         "log": None,
         "start_s": limits.start_s,
@@ -100,13 +100,13 @@ def run_once(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits)
         "limit_s": limits.limit_s,
     }
     token = secrets.token_hex(32)
-    processes = RankProcesses(int(point.description["workload"].get("ranks") or 0), token)
+    processes = RankProcesses(token)
     config["log"] = str(processes.logs / "conductor.log")
     over = False
     try:
         conductor = _core.Conductor(json.dumps(config), token)
         conductor.start()
-        processes.start(conductor.address)
+        processes.start(conductor.ranks, conductor.address)
         try:
             while not conductor.wait(_LOOK_S):
                 if (why := processes.fallen()) is not None:
@@ -128,8 +128,8 @@ def _alone(point: ProgramPoint) -> ProgramPoint:
     return replace(point, description=description, disturbance=None, params={}, number=0)
 
 
-def _warnings(point: ProgramPoint, burns: bool) -> list[dict[str, str]]:
-    ranks, cpus = int(point.description["workload"]["ranks"]), len(os.sched_getaffinity(0))
+def _warnings(ranks: int, burns: bool) -> list[dict[str, str]]:
+    cpus = len(os.sched_getaffinity(0))
     if burns and ranks > cpus:
         message = f"{ranks} ranks compute on {cpus} CPUs: they take each other's time"
         return [warning("ranks-share-cpus", message, 'fewer ranks, or execution.compute = "emulated"')]
@@ -149,7 +149,7 @@ def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits
         injected = inject(
             file,
             [sys.executable, "-m", "crosswind.run.ranks", str(config), str(result)],
-            ranks=int(point.description["workload"]["ranks"]),
+            ranks=point.description["workload"].get("ranks"),
             seed=point.seed,
             stdout_to_stderr=True,
         )

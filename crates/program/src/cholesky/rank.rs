@@ -1,4 +1,5 @@
-//! One rank of CHOLESKY: its columns in their order, each when all is there that other ranks subtract from it.
+//! One rank of CHOLESKY: the columns of a matrix in their order, each when all is there that other ranks subtract from it; the oldest
+//! matrix first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,28 +14,40 @@ const ADDRESS_BYTES: u32 = 4;
 const INTEGER_BYTES: u32 = 4;
 const VALUE_BYTES: u32 = 8;
 
-/// One rank of [`super::Cholesky`].
+/// A matrix under way.
 #[derive(Debug)]
-pub struct CholeskyRank {
-    structure: Arc<Structure>,
-    parameters: CholeskyParameters,
-    me: u32,
+struct UnderWay {
+    number: u64,
     /// Values of own columns.
     columns: Vec<Vec<f64>>,
     /// Sums of other ranks that own columns still wait for.
     missing: Vec<u32>,
     /// Sums for columns of other ranks, and how many parts they lack.
     sums: Vec<(Vec<f64>, u32)>,
-    /// Own sums that are complete, to be told.
-    complete: VecDeque<u32>,
-    /// Sums of others that are complete, to be fetched.
-    told: VecDeque<u32>,
-    fetching: u32,
+    /// Sums that have not been fetched.
+    unfetched: usize,
+    /// The next own column.
+    at: usize,
+}
+
+/// One rank of [`super::Cholesky`].
+#[derive(Debug)]
+pub struct CholeskyRank {
+    structure: Arc<Structure>,
+    parameters: CholeskyParameters,
+    me: u32,
+    /// The oldest first.
+    under_way: VecDeque<UnderWay>,
+    /// The next matrix to be begun.
+    next: u64,
+    /// Own sums that are complete, to be told: sum and matrix.
+    complete: VecDeque<(u32, u64)>,
+    /// Sums of others that are complete, to be fetched when their matrix is under way here.
+    told: Vec<(u32, u64)>,
     /// Multiplications and additions done and not yet computed.
     owed: u64,
-    matrix: u64,
-    /// The next own column, once the matrix is loaded.
-    at: Option<usize>,
+    /// Own columns of the last matrix.
+    last: Vec<Vec<f64>>,
 }
 
 impl CholeskyRank {
@@ -43,37 +56,44 @@ impl CholeskyRank {
             structure,
             parameters: parameters.clone(),
             me,
-            columns: Vec::new(),
-            missing: Vec::new(),
-            sums: Vec::new(),
+            under_way: VecDeque::new(),
+            next: 0,
             complete: VecDeque::new(),
-            told: VecDeque::new(),
-            fetching: 0,
+            told: Vec::new(),
             owed: 0,
-            matrix: 0,
-            at: None,
+            last: Vec::new(),
         }
     }
 
-    fn own(&self) -> &[u32] {
-        &self.structure.own[self.me as usize]
-    }
-
-    fn load(&mut self) {
+    /// Begins the next matrix, where there is one and not too many are under way.
+    fn begin(&mut self) -> bool {
+        let parameters = &self.parameters;
+        if self.next == parameters.matrices.get() || self.under_way.len() as u64 >= parameters.matrices_at_once.get() {
+            return false;
+        }
         let structure = &self.structure;
         let own = structure.own[self.me as usize].iter().map(|column| &structure.columns[*column as usize]);
-        self.columns = own.clone().map(|column| structure.load(self.matrix, column)).collect();
-        self.missing = own.clone().map(|column| column.sums).collect();
-        self.owed += own.map(|column| 1 + structure.matrix.neighbours(column.point).count() as u64).sum::<u64>();
         let sums = structure.own_sums[self.me as usize].iter().map(|sum| &structure.sums[*sum as usize]);
-        self.sums = sums.map(|sum| (vec![0.0; sum.rows.len()], sum.parts)).collect();
-        self.at = Some(0);
+        self.owed +=
+            own.clone().map(|column| 1 + structure.matrix.neighbours(column.point).count() as u64).sum::<u64>();
+        self.under_way.push_back(UnderWay {
+            number: self.next,
+            columns: own.clone().map(|column| structure.load(self.next, column)).collect(),
+            missing: own.map(|column| column.sums).collect(),
+            unfetched: sums.len(),
+            sums: sums.map(|sum| (vec![0.0; sum.rows.len()], sum.parts)).collect(),
+            at: 0,
+        });
+        self.next += 1;
+        true
     }
 
-    /// Finishes own column `at`, and subtracts it from what it must be subtracted from.
-    fn finish(&mut self, at: usize) {
-        let column = &self.structure.columns[self.own()[at] as usize];
-        let mut values = std::mem::take(&mut self.columns[at]);
+    /// Finishes the next column of a matrix, and subtracts it from what it must be subtracted from.
+    fn finish(&mut self, slot: usize) {
+        let matrix = &mut self.under_way[slot];
+        let own = &self.structure.own[self.me as usize];
+        let column = &self.structure.columns[own[matrix.at] as usize];
+        let mut values = std::mem::take(&mut matrix.columns[matrix.at]);
         divide(&mut values);
         self.owed += values.len() as u64;
         for (first, target) in (1..).zip(&*column.targets) {
@@ -82,20 +102,38 @@ impl CholeskyRank {
             match target {
                 Target::Column(target) => {
                     let target = &self.structure.columns[*target as usize];
-                    subtract(&mut self.columns[target.place as usize], &target.rows, part, rows);
+                    subtract(&mut matrix.columns[target.place as usize], &target.rows, part, rows);
                 }
                 Target::Sum(number) => {
                     let sum = &self.structure.sums[*number as usize];
-                    let (so_far, parts_left) = &mut self.sums[sum.place as usize];
+                    let (so_far, parts_left) = &mut matrix.sums[sum.place as usize];
                     subtract(so_far, &sum.rows, part, rows);
                     *parts_left -= 1;
                     if *parts_left == 0 {
-                        self.complete.push_back(*number);
+                        self.complete.push_back((*number, matrix.number));
                     }
                 }
             }
         }
-        self.columns[at] = values;
+        matrix.columns[matrix.at] = values;
+        matrix.at += 1;
+        self.forget(slot);
+    }
+
+    /// Forgets a matrix of which nobody needs anything any more.
+    fn forget(&mut self, slot: usize) {
+        let matrix = &self.under_way[slot];
+        if matrix.at == matrix.columns.len() && matrix.unfetched == 0 {
+            if let Some(matrix) = self.under_way.remove(slot) {
+                if matrix.number + 1 == self.parameters.matrices.get() {
+                    self.last = matrix.columns;
+                }
+            }
+        }
+    }
+
+    fn slot(&self, matrix: u64) -> Option<usize> {
+        self.under_way.iter().position(|under_way| under_way.number == matrix)
     }
 
     fn work(&mut self) -> Op {
@@ -108,66 +146,65 @@ impl Rank for CholeskyRank {
         if self.owed > 0 {
             return self.work();
         }
-        if let Some(number) = self.complete.pop_front() {
+        if let Some((number, matrix)) = self.complete.pop_front() {
             let sum = &self.structure.sums[number as usize];
             let to = self.structure.columns[sum.column as usize].owner;
-            let bytes = ADDRESS_BYTES + INTEGER_BYTES;
-            return Op::Message { to, kind: Kind::Store, bytes, body: Body::Pair([u64::from(number), 0]) };
+            return message(to, Kind::Store, number, matrix);
         }
-        if self.matrix == self.parameters.matrices.get() {
-            return Op::Done;
+        if let Some(at) = self.told.iter().position(|(_, matrix)| self.slot(*matrix).is_some()) {
+            let (number, matrix) = self.told.remove(at);
+            return message(self.structure.sums[number as usize].from, Kind::Get, number, matrix);
         }
-        let Some(at) = self.at else {
-            self.load();
+        let ready = |matrix: &UnderWay| matrix.missing.get(matrix.at) == Some(&0);
+        if let Some(slot) = self.under_way.iter().position(ready) {
+            self.finish(slot);
             return self.work();
-        };
-        if let Some(number) = self.told.pop_front() {
-            self.fetching += 1;
-            let to = self.structure.sums[number as usize].from;
-            let bytes = ADDRESS_BYTES + INTEGER_BYTES;
-            return Op::Message { to, kind: Kind::Get, bytes, body: Body::Pair([u64::from(number), 0]) };
         }
-        match self.missing.get(at) {
-            Some(0) => {
-                self.finish(at);
-                self.at = Some(at + 1);
-                self.work()
+        if self.begin() {
+            if self.structure.own[self.me as usize].is_empty() {
+                self.forget(self.under_way.len() - 1);
             }
-            Some(_) if self.fetching > 0 => Op::Sync,
-            Some(_) => Op::Wait,
-            None => {
-                self.matrix += 1;
-                self.at = None;
-                Op::Barrier
-            }
+            return self.work();
         }
+        if self.under_way.is_empty() { Op::Done } else { Op::Wait }
     }
 
     fn handle(&mut self, _from: u32, kind: Kind, body: Body) -> Reply {
-        let Body::Pair([number, _]) = body else { return Reply::default() };
+        let Body::Pair([number, matrix]) = body else { return Reply::default() };
         if kind == Kind::Store {
-            self.told.push_back(number as u32);
+            self.told.push((number as u32, matrix));
             return Reply::default();
         }
-        let (values, _) = &self.sums[self.structure.sums[number as usize].place as usize];
+        let Some(slot) = self.slot(matrix) else { return Reply::default() };
+        let place = self.structure.sums[number as usize].place as usize;
+        let values = std::mem::take(&mut self.under_way[slot].sums[place].0);
+        self.under_way[slot].unfetched -= 1;
+        self.forget(slot);
         let bytes = ADDRESS_BYTES + VALUE_BYTES * values.len() as u32;
-        let words = std::iter::once(number).chain(values.iter().map(|value| value.to_bits()));
+        let words = [number, matrix].into_iter().chain(values.iter().map(|value| value.to_bits()));
         Reply { ns: 0, bytes, body: Body::Words(words.collect()) }
     }
 
     fn answered(&mut self, _from: u32, body: Body) {
         let Body::Words(words) = body else { return };
-        let [number, values @ ..] = &*words else { return };
+        let [number, matrix, values @ ..] = &*words else { return };
+        let Some(slot) = self.slot(*matrix) else { return };
         let sum = &self.structure.sums[*number as usize];
         let column = &self.structure.columns[sum.column as usize];
         let values = values.iter().map(|bits| f64::from_bits(*bits));
-        add(&mut self.columns[column.place as usize], &column.rows, values, &sum.rows);
-        self.missing[column.place as usize] -= 1;
-        self.fetching -= 1;
+        let place = column.place as usize;
+        add(&mut self.under_way[slot].columns[place], &column.rows, values, &sum.rows);
+        self.under_way[slot].missing[place] -= 1;
         self.owed += sum.rows.len() as u64;
     }
 
     fn result(&self) -> Vec<u64> {
-        self.columns.iter().flatten().map(|value| value.to_bits()).collect()
+        self.last.iter().flatten().map(|value| value.to_bits()).collect()
     }
+}
+
+/// Says that a sum is complete, or asks for it.
+fn message(to: u32, kind: Kind, number: u32, matrix: u64) -> Op {
+    let body = Body::Pair([u64::from(number), matrix]);
+    Op::Message { to, kind, bytes: ADDRESS_BYTES + INTEGER_BYTES, body }
 }

@@ -25,6 +25,8 @@ struct Field {
     values: Vec<f64>,
     /// Of all ghosts the numbers in the whole graph, ascending, so that those of one owner stand together.
     ghosts: Vec<u64>,
+    /// Values of ghosts that have come and not been used: others may be half a step ahead.
+    arrived: usize,
     /// For each own node, its edges: place in the other field's `values`, and weight. In the order of the schedule, once that stands.
     edges: Vec<(u32, f32)>,
     /// Which own nodes each rank wants; where they go there.
@@ -124,6 +126,11 @@ impl Em3dRank {
         }
     }
 
+    /// The field that the present half-step reads.
+    fn source(&self) -> &Field {
+        &self.fields[1 - self.field]
+    }
+
     fn owner(&self, node: u64) -> u32 {
         (node / self.nodes as u64) as u32
     }
@@ -196,7 +203,7 @@ impl Em3dRank {
             None => {
                 self.half_steps_left -= 1;
                 self.field = 1 - self.field;
-                Op::StoreSync
+                Op::Barrier
             }
         };
         self.after(edges, then)
@@ -253,7 +260,14 @@ impl Rank for Em3dRank {
                     return self.after(self.degree, Op::Message { to, kind: Kind::Request, bytes: NODE_BYTES, body });
                 }
                 Phase::Steps { .. } if self.half_steps_left == 0 => self.phase = Phase::Over,
+                // All have stored what this half-step reads, but it may not have been handled here: a barrier does not see to that, so
+                // that nobody waits for what another rank needs.
+                Phase::Steps { piece: 0 } if self.source().arrived < self.source().ghosts.len() => return Op::Wait,
                 Phase::Steps { piece } => {
+                    if piece == 0 {
+                        let source = &mut self.fields[1 - self.field];
+                        source.arrived -= source.ghosts.len();
+                    }
                     let last = piece + 1 == self.fields[self.field].schedule.len();
                     self.phase = Phase::Steps { piece: if last { 0 } else { piece + 1 } };
                     return self.compute(piece);
@@ -273,14 +287,18 @@ impl Rank for Em3dRank {
                 self.fields[(address & FIELD) as usize].wanted.entry(from).or_default().base = address >> 2;
             }
             (Kind::Store, Body::Pair([address, value])) => {
-                self.fields[(address & FIELD) as usize].values[(address >> 2) as usize] = f64::from_bits(value);
+                let field = &mut self.fields[(address & FIELD) as usize];
+                field.values[(address >> 2) as usize] = f64::from_bits(value);
+                field.arrived += 1;
             }
             (Kind::Store, Body::Words(words)) => {
                 if let [address, values @ ..] = &*words {
                     let (field, base) = ((address & FIELD) as usize, (address >> 2) as usize);
-                    for (ghost, value) in self.fields[field].values[base..].iter_mut().zip(values) {
+                    let field = &mut self.fields[field];
+                    for (ghost, value) in field.values[base..].iter_mut().zip(values) {
                         *ghost = f64::from_bits(*value);
                     }
+                    field.arrived += values.len();
                 }
             }
             (Kind::Request, Body::Pair([node, ghost])) => {
@@ -296,6 +314,7 @@ impl Rank for Em3dRank {
     fn answered(&mut self, _from: u32, body: Body) {
         if let Body::Pair([ghost, value]) = body {
             self.fields[MAGNETIC].values[self.nodes + ghost as usize] = f64::from_bits(value);
+            self.fields[MAGNETIC].arrived += 1;
         }
     }
 

@@ -244,7 +244,7 @@ fn check_recorded(recorded: &Recorded, path: &str) -> Result<(), DescriptionErro
             // A nanosecond for what was rounded when it was written.
             if start < free_from - 1e-9 {
                 let sentence = format!(
-                    "is {start} s, before the end of the interval before it, {free_from} s; intervals must be sorted and not \
+                    "is {start} s, before the end of the interval before it, {free_from:.9} s; intervals must be sorted and not \
                      overlap"
                 );
                 return Err(refused(field(0), sentence));

@@ -27,6 +27,8 @@ pub struct CholeskyParameters {
     pub panel_columns: Whole<1, 1_000>,
     /// Matrices of the same structure, one after the other.
     pub matrices: Whole<1, 1_000_000>,
+    /// Matrices that a rank may have begun and not finished; the more, the less ranks wait for each other.
+    pub matrices_at_once: Whole<1, 1_000>,
     /// Seconds of a multiplication and addition at an index, 0 to 1 s.
     pub operation_s: Cost,
 }
@@ -37,7 +39,8 @@ impl Default for CholeskyParameters {
             grid_width: Whole::fixed(12),
             grid_length: Whole::fixed(512),
             panel_columns: Whole::fixed(4),
-            matrices: Whole::fixed(60),
+            matrices: Whole::fixed(100),
+            matrices_at_once: Whole::fixed(10),
             operation_s: Cost::fixed(2e-6),
         }
     }

@@ -150,6 +150,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
                 }
             }
             if let Some(since) = self.wires.meeting.over(self.nodes.len() as u32, self.wires.one_way) {
+                self.wires.totals.meetings += 1;
                 self.release(since + self.wires.network.control_ns);
             }
         }

@@ -24,6 +24,8 @@ pub struct Totals {
     pub operations: u64,
     /// Messages handled, or answers taken.
     pub handled: u64,
+    /// Barriers and store-syncs of all ranks.
+    pub meetings: u64,
 }
 
 /// The network, and who is looked at when.
