@@ -54,14 +54,14 @@ def test_a_claim_falls_where_its_figure_is_otherwise(figure, change, fallen):
 
 
 def test_a_claim_on_which_readings_disagree_is_not_decidable_and_says_under_which_it_holds():
-    def only_extracted(params, makespan_s):
-        return makespan_s * (4.0 if params["credit"] == "handled" and params["quantum_s"] == 0.1 else 1.0)
+    def only_drifting(params, makespan_s):
+        return makespan_s * (4.0 if params["phases"] == "spread" and params["quantum_s"] == 0.1 else 1.0)
 
-    claim = disturbed.studied(runs=with_makespans("figure-2", only_extracted)).claims[1]
+    claim = disturbed.studied(runs=with_makespans("figure-2", only_drifting)).claims[1]
     assert (claim.id, claim.verdict) == ("D-2", "not decidable from the text")
     found = claim.checks[0].found
-    assert "handled: em3d 28.00 (does not)" in found
-    assert "extracted: em3d 7.00 (holds)" in found
+    assert "phases spread, credit back when handled: em3d 28.00 (does not)" in found
+    assert "phases drifting, credit back when handled: em3d 7.00 (holds)" in found
 
 
 def test_a_study_is_read_back_as_it_was_written(tmp_path):

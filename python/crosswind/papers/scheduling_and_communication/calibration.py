@@ -151,7 +151,7 @@ QUICK = Calibration(
     daemon_intervals_s=(5.0, 10.0),
     polls=(False,),
     shares=(0.2, 0.5),
-    readings=(Reading("spread", "handled"), Reading("spread", "extracted")),
+    readings=(Reading("spread", "handled"), Reading("drifting", "handled")),
 )
 """Shorter programs, one seed, the points that the claims need: the shape in a minute or two."""
 
