@@ -38,13 +38,36 @@ pub enum Action {
     Done,
 }
 
+/// A vector; most are of one word, which needs no memory of its own.
+#[derive(Clone, Debug)]
+enum Words {
+    One([u64; 1]),
+    Many(Vec<u64>),
+}
+
+impl Words {
+    fn as_slice(&self) -> &[u64] {
+        match self {
+            Self::One(word) => word,
+            Self::Many(words) => words,
+        }
+    }
+
+    fn as_mut(&mut self) -> &mut [u64] {
+        match self {
+            Self::One(word) => word,
+            Self::Many(words) => words,
+        }
+    }
+}
+
 /// One rank's part in an allreduce.
 #[derive(Clone, Debug)]
 pub struct Allreduce {
     algorithm: Algorithm,
     ranks: u32,
     me: u32,
-    words: Vec<u64>,
+    words: Words,
     /// Sends and waits done; even: sends next, odd: waits next, where both belong to a round.
     at: u32,
 }
@@ -52,14 +75,19 @@ pub struct Allreduce {
 impl Allreduce {
     /// A rank with its own vector.
     #[must_use]
-    pub fn new(algorithm: Algorithm, ranks: u32, me: u32, words: Vec<u64>) -> Self {
+    pub fn new(algorithm: Algorithm, ranks: u32, me: u32, words: impl ExactSizeIterator<Item = u64>) -> Self {
+        let mut words = words;
+        let words = match words.len() {
+            1 => Words::One([words.next().unwrap_or_default()]),
+            _ => Words::Many(words.collect()),
+        };
         Self { algorithm, ranks, me, words, at: 0 }
     }
 
     /// Its vector so far; the sum, once [`Action::Done`].
     #[must_use]
     pub fn words(&self) -> &[u64] {
-        &self.words
+        self.words.as_slice()
     }
 
     /// Where the words of a part of a vector of `words` words are, for ring.
@@ -90,14 +118,14 @@ impl Allreduce {
             Algorithm::RecursiveDoubling => {
                 // The last thing that one beyond the largest power of 2 hears is the sum itself.
                 let replaces = self.is_folded() && self.at == 1;
-                combine(&mut self.words, words, replaces);
+                combine(self.words.as_mut(), words, replaces);
             }
             Algorithm::Ring => {
                 let (round, last) = (self.at / 2, self.ranks - 1);
                 let (part, replaces) =
                     if round < last { (self.before(round + 1), false) } else { (self.before(round - last), true) };
-                let range = Self::part(self.words.len(), self.ranks, part);
-                combine(&mut self.words[range], words, replaces);
+                let range = Self::part(self.words().len(), self.ranks, part);
+                combine(&mut self.words.as_mut()[range], words, replaces);
             }
         }
         self.at += 1;
@@ -123,7 +151,7 @@ impl Allreduce {
         let last = rounds + 1;
         if self.is_folded() {
             return match self.at {
-                0 => Action::Send { to: self.me + 1, round: 0, part: 0..self.words.len() },
+                0 => Action::Send { to: self.me + 1, round: 0, part: 0..self.words().len() },
                 1 => Action::Wait { round: last },
                 _ => Action::Done,
             };
@@ -141,7 +169,7 @@ impl Allreduce {
         let round = at / 2;
         if round == rounds {
             return if takes && at % 2 == 0 {
-                Action::Send { to: self.me - 1, round: last, part: 0..self.words.len() }
+                Action::Send { to: self.me - 1, round: last, part: 0..self.words().len() }
             } else {
                 Action::Done
             };
@@ -155,7 +183,7 @@ impl Allreduce {
         let own = if takes { self.me / 2 } else { self.me - beyond };
         let partner = own ^ (1 << round);
         let to = if partner < beyond { 2 * partner + 1 } else { partner + beyond };
-        Action::Send { to, round: 1 + round, part: 0..self.words.len() }
+        Action::Send { to, round: 1 + round, part: 0..self.words().len() }
     }
 
     fn next_of_ring(&self) -> Action {
@@ -167,7 +195,7 @@ impl Allreduce {
             return Action::Wait { round };
         }
         let part = if round < last { self.before(round) } else { (self.before(round - last) + 1) % self.ranks };
-        let part = Self::part(self.words.len(), self.ranks, part);
+        let part = Self::part(self.words().len(), self.ranks, part);
         Action::Send { to: (self.me + 1) % self.ranks, round, part }
     }
 
@@ -197,9 +225,9 @@ mod tests {
 
     /// Runs all ranks round by round; what each ends with.
     fn sums(algorithm: Algorithm, ranks: u32, words: usize) -> Vec<Vec<u64>> {
-        let own = |rank: u32| (0..words as u64).map(|at| (u64::from(rank) + 1) * (at + 3)).collect();
+        let own = |rank: u32| -> Vec<u64> { (0..words as u64).map(|at| (u64::from(rank) + 1) * (at + 3)).collect() };
         let mut nodes: Vec<Allreduce> =
-            (0..ranks).map(|rank| Allreduce::new(algorithm, ranks, rank, own(rank))).collect();
+            (0..ranks).map(|rank| Allreduce::new(algorithm, ranks, rank, own(rank).into_iter())).collect();
         let mut mail: Vec<Vec<(u32, Vec<u64>)>> = vec![Vec::new(); ranks as usize];
         let mut going: Vec<u32> = (0..ranks).collect();
         while !going.is_empty() {
@@ -227,7 +255,7 @@ mod tests {
             assert!(moved || going.len() < before, "{algorithm:?} on {ranks} ranks is stuck");
         }
         assert!(mail.iter().all(Vec::is_empty), "{algorithm:?} on {ranks} ranks: messages are left");
-        nodes.into_iter().map(|node| node.words).collect()
+        nodes.into_iter().map(|node| node.words().to_vec()).collect()
     }
 
     fn is_right(algorithm: Algorithm, ranks: u32, words: usize) {
@@ -260,7 +288,7 @@ mod tests {
     fn in_large_rings_every_part_goes_around_twice() {
         let sizes = (2..600).chain((1..60).map(|at| at * 1092 + at % 17)).chain([65_535, 65_536]);
         for ranks in sizes {
-            let words = vec![0; ranks as usize];
+            let words = Words::Many(vec![0; ranks as usize]);
             let mut node = Allreduce { algorithm: Algorithm::Ring, ranks, me: 0, words, at: 0 };
             for part in [0, 1, ranks / 2, ranks - 1] {
                 let mut sends = |holder: u32, round: u32| {

@@ -92,8 +92,8 @@ impl Bsp {
     }
 
     /// What a rank gives to the sum.
-    fn given(&self, value: u64) -> Vec<u64> {
-        (0..self.words() as u64).map(|at| value.wrapping_mul(2 * at + 1)).collect()
+    fn given(&self, value: u64) -> impl ExactSizeIterator<Item = u64> + use<> {
+        (0..self.words() as u32).map(move |at| value.wrapping_mul(2 * u64::from(at) + 1))
     }
 
     /// The value with the sum.

@@ -20,7 +20,7 @@ enum Phase {
     /// Waits for its neighbours' values.
     Neighbours,
     /// Takes part in the sum.
-    Sum(Box<Allreduce>),
+    Sum(Allreduce),
     /// Waits for all.
     Barrier,
     /// At the end of the iteration.
@@ -73,7 +73,7 @@ impl BspRank {
             return Phase::Barrier;
         }
         let given = self.bsp.given(self.value);
-        Phase::Sum(Box::new(Allreduce::new(self.bsp.algorithm, self.bsp.ranks, self.me, given)))
+        Phase::Sum(Allreduce::new(self.bsp.algorithm, self.bsp.ranks, self.me, given))
     }
 
     fn send_halo(&self, direction: u32) -> Op {

@@ -43,17 +43,27 @@ pub struct Packet {
     pub extracted: bool,
     /// Thrown away by `from`: to be sent there again.
     pub thrown_away: bool,
-    /// How often that has happened.
-    pub attempts: u16,
-    /// Its `number` when it was sent first.
-    pub serial: u32,
-    /// When it left its sender's processor.
-    pub sent: u64,
+    /// What is to be known of a packet that has been thrown away before.
+    pub again: Option<Box<Again>>,
     /// The data.
     pub body: Body,
 }
 
+/// Of a packet that has been thrown away.
+#[derive(Clone, Debug)]
+pub struct Again {
+    /// Its `number` when it was sent first.
+    pub serial: u32,
+    /// How often it has been thrown away.
+    pub attempts: u32,
+}
+
 impl Packet {
+    /// Its number when it was sent first.
+    pub fn serial(&self) -> u32 {
+        self.again.as_ref().map_or(self.number, |again| again.serial)
+    }
+
     /// Whether it takes no interface: an acknowledgement, or word that a packet must be sent again.
     #[inline]
     pub fn is_control(&self) -> bool {
@@ -62,66 +72,82 @@ impl Packet {
 }
 
 /// Packets for one rank.
-#[derive(Default)]
 pub struct Inbox {
     /// `[..handled]` are gone, `[handled..taken]` are through the interface, in order; the rest is in the network, in no order.
     packets: Vec<Packet>,
     handled: usize,
     taken: usize,
-    /// When the interface was done with the last packet, and 0 before the first.
-    interface: u64,
-    busy_interface: bool,
+    /// When the first of those in the network arrives.
+    coming: u64,
+    /// When the interface was done with the last packet, and how long it takes at least to the next.
+    interface: Option<u64>,
     /// The window in which the rank is looked at next, or [`NEVER_VISITED`].
     pub visit: u64,
     /// Whether the rank must be looked at when a packet arrives.
     pub listens: bool,
 }
 
+/// Order of arrival.
+#[inline]
+fn order(packet: &Packet) -> (u64, u32, u32) {
+    (packet.at, packet.from, packet.number)
+}
+
 impl Inbox {
     pub fn new() -> Self {
-        Self { visit: NEVER_VISITED, ..Self::default() }
+        Self {
+            packets: Vec::new(),
+            handled: 0,
+            taken: 0,
+            coming: u64::MAX,
+            interface: None,
+            visit: NEVER_VISITED,
+            listens: false,
+        }
     }
 
     /// A packet is on its way.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
+        self.coming = self.coming.min(packet.at);
         self.packets.push(packet);
     }
 
     /// Takes what arrives before `horizon` through the interface, in order of arrival and as far apart as the slower of interface
-    /// and processor needs (as LogGOPSim does), and shows each to `look` with the
-    /// time; what `look` refuses is not kept.
-    pub fn take_in(&mut self, horizon: u64, network: &Network, mut look: impl FnMut(&mut Packet) -> bool) {
-        let coming = self.packets.len() - self.taken;
-        if coming == 0 {
-            return;
+    /// and processor needs (as LogGOPSim does), and shows each to `look` with the time; what `look` refuses is not kept.
+    #[inline]
+    pub fn take_in(&mut self, horizon: u64, network: &Network, look: impl FnMut(&mut Packet) -> bool) {
+        if self.coming < horizon {
+            self.take_in_some(horizon, network, look);
         }
-        if coming > 1 {
-            self.packets[self.taken..].sort_unstable_by_key(|packet| (packet.at, packet.from, packet.number));
-        }
+    }
+
+    fn take_in_some(&mut self, horizon: u64, network: &Network, mut look: impl FnMut(&mut Packet) -> bool) {
+        sort(&mut self.packets[self.taken..]);
+        let gap = network.gap_ns.max(network.overhead_ns);
+        // Acknowledgements are past the interface, but not past the packets before them.
+        let mut before = if self.taken > self.handled { self.packets[self.taken - 1].at } else { 0 };
         while let Some(packet) = self.packets.get_mut(self.taken) {
             if packet.at >= horizon {
                 break;
             }
-            if !packet.is_control() {
-                let gap = network.gap_ns.max(network.overhead_ns) + network.train(packet.bytes);
-                if self.busy_interface {
-                    packet.at = packet.at.max(self.interface + gap);
-                }
-                self.busy_interface = true;
-                self.interface = packet.at;
-            } else {
-                // Past the interface, but not past the packets before it.
-                let before = if self.taken > self.handled { self.packets[self.taken - 1].at } else { 0 };
-                let packet = &mut self.packets[self.taken];
+            if packet.is_control() {
                 packet.at = packet.at.max(before);
+            } else {
+                if let Some(last) = self.interface {
+                    packet.at = packet.at.max(last + gap + network.train(packet.bytes));
+                }
+                self.interface = Some(packet.at);
             }
-            if look(&mut self.packets[self.taken]) {
+            let at = packet.at;
+            if look(packet) {
                 self.taken += 1;
+                before = at;
             } else {
                 self.packets.remove(self.taken);
             }
         }
+        self.coming = self.packets.get(self.taken).map_or(u64::MAX, |packet| packet.at);
     }
 
     /// When the first packet is through the interface.
@@ -130,18 +156,21 @@ impl Inbox {
         if self.handled < self.taken { Some(self.packets[self.handled].at) } else { None }
     }
 
-    /// When the first packet arrives that is still in the network.
-    pub fn coming(&self) -> Option<u64> {
-        self.packets[self.taken..].iter().map(|packet| packet.at).min()
+    /// When the first packet arrives that is still in the network; the end of time: none is.
+    #[inline]
+    pub const fn coming(&self) -> u64 {
+        self.coming
     }
 
     /// The first packet that is through the interface.
+    #[inline]
     pub fn pop(&mut self) -> Option<Packet> {
         if self.handled == self.taken {
             return None;
         }
         let packet = &mut self.packets[self.handled];
-        let taken = Packet { body: std::mem::take(&mut packet.body), ..*packet };
+        let (body, again) = (std::mem::take(&mut packet.body), packet.again.take());
+        let taken = Packet { body, again, ..*packet };
         self.handled += 1;
         if self.handled == self.packets.len() {
             self.packets.clear();
@@ -157,5 +186,20 @@ impl Inbox {
     /// Packets that are through the interface and not handled.
     pub fn waiting_mut(&mut self) -> &mut [Packet] {
         &mut self.packets[self.handled..self.taken]
+    }
+}
+
+/// Few packets at a time, most of them in order: by insertion. Many are left to the library.
+fn sort(packets: &mut [Packet]) {
+    if packets.len() > 24 {
+        packets.sort_unstable_by_key(order);
+        return;
+    }
+    for end in 1..packets.len() {
+        let key = order(&packets[end]);
+        let place = packets[..end].iter().rposition(|packet| order(packet) < key).map_or(0, |at| at + 1);
+        if place < end {
+            packets[place..=end].rotate_right(1);
+        }
     }
 }

@@ -51,6 +51,8 @@ pub use self::wires::Totals;
 
 /// Looks at ranks between two calls of whoever watches.
 const LOOKS_PER_CALL: u64 = 1 << 20;
+/// From so many ranks in a window on they are looked at in their order.
+const SORTED: usize = 1024;
 /// Ranks named in the message about a deadlock.
 const NAMED: usize = 5;
 
@@ -131,6 +133,10 @@ impl<R: crosswind_program::Rank> Engine<R> {
             self.wires.horizon = (window + 1) << self.wires.shift;
             if self.wires.horizon >= NEVER {
                 return Err(SimError::Endless);
+            }
+            // Many ranks lie in memory in their order, and not in a cache.
+            if ranks.len() > SORTED {
+                ranks.sort_unstable();
             }
             for &rank in &ranks {
                 let inbox = &mut self.wires.inboxes[rank as usize];

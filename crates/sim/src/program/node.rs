@@ -11,14 +11,15 @@ use super::watch::Watch;
 use super::wires::{Envelope, Wires};
 use crate::error::SimError;
 
-/// Where a rank is in its program.
+/// Where a rank is in its program: small, for it is set for every operation, and the operation itself stays where it is.
+#[derive(Clone, Copy)]
 pub enum State {
     /// Between two operations.
     Over,
     /// Before an operation: what has arrived is handled first.
-    Before(Op),
+    Before,
     /// Sending what is left of a message.
-    Sending { envelope: Envelope, left: u64, body: Body },
+    Sending { left: u64 },
     /// Waiting for answers.
     Sync,
     /// Waiting for stores.
@@ -40,6 +41,8 @@ pub struct Node<R> {
     /// When the processor is done with all it has begun.
     pub now: u64,
     pub state: State,
+    /// The last operation that was given, but computing.
+    op: Op,
     pub timeline: Timeline,
     /// When the interface takes the next packet.
     interface: u64,
@@ -80,6 +83,7 @@ impl<R: Rank> Node<R> {
         Self {
             now: 0,
             state: State::Over,
+            op: Op::Done,
             timeline,
             interface: 0,
             number: 0,
@@ -111,7 +115,10 @@ impl<R: Rank> Node<R> {
                 self.heard = false;
                 match self.rank.next() {
                     Op::Compute { ns } => self.work(ns),
-                    op => self.state = State::Before(op),
+                    op => {
+                        self.op = op;
+                        self.state = State::Before;
+                    }
                 }
                 if self.now >= NEVER {
                     return Err(SimError::Endless);
@@ -145,8 +152,7 @@ impl<R: Rank> Node<R> {
             };
             let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
             let inbox = &mut wires.inboxes[me as usize];
-            let packet = inbox.front().or_else(|| inbox.coming());
-            let time = packet.map_or(until, |packet| packet.min(until));
+            let time = inbox.front().unwrap_or_else(|| inbox.coming()).min(until);
             inbox.listens = true;
             if watched >= horizon && watched < time {
                 wires.look_at(me, watched);
@@ -164,29 +170,22 @@ impl<R: Rank> Node<R> {
     }
 
     /// One step of the operation, at `now`, when all that had arrived has been handled.
+    #[inline]
     fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
-        match &self.state {
-            State::Over => return Ok(Until::Now),
-            State::Before(_) => return self.begin(me, wires),
-            State::Sending { .. } => return Ok(self.send(wires)),
+        if let State::Before = self.state {
+            self.begin(me, wires)?;
+        }
+        match self.state {
+            State::Over | State::Before => return Ok(Until::Now),
+            State::Sending { left } => return Ok(self.send(me, left, wires)),
             State::Sync if self.unanswered > 0 => return Ok(Until::Packet),
-            State::Sync => {}
             State::Wait if !self.heard => return Ok(Until::Packet),
-            State::Wait => {}
-            State::Stored(bytes) => {
-                if self.stored < *bytes {
-                    return Ok(Until::Packet);
-                }
-                self.stored -= bytes;
-            }
-            &State::Receive { from, tag } => {
-                if !self.matching.take(from, tag) {
-                    return Ok(Until::Packet);
-                }
-            }
-            State::Released(at) if *at > self.now => return Ok(Until::Time(*at)),
-            State::Released(_) => {}
+            State::Stored(bytes) if self.stored < bytes => return Ok(Until::Packet),
+            State::Stored(bytes) => self.stored -= bytes,
+            State::Receive { from, tag } if !self.matching.take(from, tag) => return Ok(Until::Packet),
+            State::Released(at) if at > self.now => return Ok(Until::Time(at)),
             State::Meeting(_) | State::Done => return Ok(Until::Packet),
+            State::Sync | State::Wait | State::Receive { .. } | State::Released(_) => {}
         }
         self.state = State::Over;
         self.end = self.end.max(self.now);
@@ -194,15 +193,22 @@ impl<R: Rank> Node<R> {
     }
 
     /// Begins an operation that is not computing.
-    fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
-        let State::Before(op) = std::mem::replace(&mut self.state, State::Over) else { return Ok(Until::Now) };
+    fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
         let ranks = wires.inboxes.len() as u32;
         let known = |to: u32| {
             if to < ranks { Ok(()) } else { Err(SimError::NoSuchRank { rank: me, named: to, ranks }) }
         };
-        self.state = match op {
+        self.state = match self.op {
             Op::Compute { .. } => State::Over,
-            Op::Message { to, kind, bytes, body } if to == me => {
+            Op::Message { to, kind, bytes, .. } if to != me => {
+                known(to)?;
+                wires.totals.messages += 1;
+                wires.one_way += u64::from(!kind.is_answered());
+                self.unanswered += u32::from(kind.is_answered());
+                State::Sending { left: u64::from(bytes.max(1)) }
+            }
+            Op::Message { kind, bytes, ref mut body, .. } => {
+                let body = std::mem::take(body);
                 wires.totals.messages += 1;
                 wires.totals.handled += 1;
                 let reply = self.rank.handle(me, kind, body);
@@ -216,22 +222,13 @@ impl<R: Rank> Node<R> {
                 }
                 State::Over
             }
-            Op::Message { to, kind, bytes, body } => {
-                known(to)?;
-                wires.totals.messages += 1;
-                wires.one_way += u64::from(!kind.is_answered());
-                self.unanswered += u32::from(kind.is_answered());
-                let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
-                State::Sending { envelope, left: u64::from(bytes.max(1)), body }
-            }
-            Op::Send { to, tag, bytes } => {
+            Op::Send { to, bytes, .. } => {
                 known(to)?;
                 if to == me {
                     return Err(SimError::SendToItself { rank: me });
                 }
                 wires.totals.messages += 1;
-                let envelope = Envelope { from: me, to, what: What::Send, word: tag, credit: false };
-                State::Sending { envelope, left: bytes.max(1), body: Body::Empty }
+                State::Sending { left: bytes.max(1) }
             }
             Op::Sync => State::Sync,
             Op::Wait => State::Wait,
@@ -247,7 +244,7 @@ impl<R: Rank> Node<R> {
                 State::Done
             }
         };
-        Ok(Until::Now)
+        Ok(())
     }
 
     fn meet(&self, purpose: Purpose, wires: &mut Wires) -> State {
@@ -255,16 +252,20 @@ impl<R: Rank> Node<R> {
         State::Meeting(purpose)
     }
 
-    /// Sends one packet, if the interface is free and there is a credit.
-    fn send(&mut self, wires: &mut Wires) -> Until {
-        let State::Sending { envelope, left, body } = &mut self.state else { return Until::Now };
+    /// Sends one packet of the operation's, if the interface is free and there is a credit.
+    #[inline]
+    fn send(&mut self, me: u32, left: u64, wires: &mut Wires) -> Until {
         if self.interface > self.now {
             return Until::Time(self.interface);
         }
-        let envelope = *envelope;
+        let (to, what, word) = match self.op {
+            Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
+            Op::Send { to, tag, .. } => (to, What::Send, tag),
+            _ => return Until::Now,
+        };
         if let Some(credits) = &mut self.credits {
-            let runs = !wires.window.follows() || wires.runs(envelope.to);
-            if !credits.take(envelope.to, runs) {
+            let runs = !wires.window.follows() || wires.runs(to);
+            if !credits.take(to, runs) {
                 self.stalled_since.get_or_insert(self.now);
                 return Until::Packet;
             }
@@ -272,14 +273,15 @@ impl<R: Rank> Node<R> {
                 self.stalled += self.now - since;
             }
         }
-        let bytes = (*left).min(u64::from(wires.network.packet_bytes));
-        *left -= bytes;
-        let last = *left == 0;
-        let body = if last { std::mem::take(body) } else { Body::Empty };
-        if last {
-            self.state = State::Over;
-        }
-        self.transmit(envelope, bytes as u32, last, body, wires);
+        let bytes = left.min(u64::from(wires.network.packet_bytes));
+        let left = left - bytes;
+        self.state = if left == 0 { State::Over } else { State::Sending { left } };
+        let body = match &mut self.op {
+            Op::Message { body, .. } if left == 0 => std::mem::take(body),
+            _ => Body::Empty,
+        };
+        let envelope = Envelope { from: me, to, what, word, credit: false };
+        self.transmit(envelope, bytes as u32, left == 0, body, wires);
         self.end = self.end.max(self.now);
         Until::Now
     }
@@ -436,8 +438,8 @@ impl<R: Rank> Node<R> {
             State::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
             State::Meeting(Purpose::Barrier) => Some("barrier".into()),
             State::Meeting(Purpose::StoreSync) => Some("store-sync".into()),
-            State::Sending { envelope, .. } => Some(format!("credit to send to {}", envelope.to)),
-            State::Over | State::Before(_) | State::Released(_) => Some("its processor".into()),
+            State::Sending { .. } => Some(format!("credit to send {:?}", self.op)),
+            State::Over | State::Before | State::Released(_) => Some("its processor".into()),
         }
     }
 }

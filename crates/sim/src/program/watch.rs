@@ -95,7 +95,7 @@ impl Watch {
     /// When to look at the interface again, at the latest.
     pub fn next(&self, me: u32, wires: &mut Wires) -> u64 {
         let inbox = &mut wires.inboxes[me as usize];
-        let coming = inbox.coming().unwrap_or(u64::MAX);
+        let coming = inbox.coming();
         let waiting = inbox.waiting_mut().iter().any(|packet| !packet.extracted && !packet.is_control());
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
         if !(waiting && early) {
@@ -116,12 +116,12 @@ impl Watch {
         match at {
             None if there => true,
             None => {
-                self.missing.push((packet.from, VecDeque::from([packet.serial])));
+                self.missing.push((packet.from, VecDeque::from([packet.serial()])));
                 false
             }
             Some(at) => {
                 let serials = &mut self.missing[at].1;
-                if serials.front() == Some(&packet.serial) {
+                if serials.front() == Some(&packet.serial()) {
                     if there {
                         serials.pop_front();
                         if serials.is_empty() {
@@ -130,8 +130,8 @@ impl Watch {
                     }
                     return there;
                 }
-                if !serials.contains(&packet.serial) {
-                    serials.push_back(packet.serial);
+                if !serials.contains(&packet.serial()) {
+                    serials.push_back(packet.serial());
                 }
                 false
             }

@@ -5,7 +5,7 @@ use crosswind_program::{Body, Kind};
 use crosswind_schema::disturbance::Timeline;
 
 use super::calendar::Calendar;
-use super::inbox::{Inbox, Packet, What};
+use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
 use super::network::Network;
 
@@ -97,9 +97,7 @@ impl Wires {
             credit,
             extracted: false,
             thrown_away: false,
-            attempts: 0,
-            serial: number,
-            sent,
+            again: None,
             body,
         };
         self.put(envelope.to, packet);
@@ -120,9 +118,7 @@ impl Wires {
             credit: true,
             extracted: false,
             thrown_away: false,
-            attempts: 0,
-            serial: number,
-            sent,
+            again: None,
             body: Body::Empty,
         };
         self.put(to, packet);
@@ -132,19 +128,24 @@ impl Wires {
     pub fn send_again(&mut self, to: u32, packet: Packet, sent: u64) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.network.train(packet.bytes);
-        self.put(to, Packet { at, sent, thrown_away: false, ..packet });
+        self.put(to, Packet { at, thrown_away: false, ..packet });
     }
 
     /// A packet is thrown away by `me`: its sender is to send it again.
     pub fn throw_away(&mut self, me: u32, packet: Packet) {
         let Away::Discard { resend_ns } = self.window.away else { return };
         self.totals.discarded += 1;
-        let attempts = packet.attempts.saturating_add(1);
+        let serial = packet.serial();
+        let attempts = packet.again.as_ref().map_or(0, |again| again.attempts) + 1;
         // Not at a fixed distance, which could fall into the same part of somebody's quantum for ever.
-        let spread = (u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44) * (resend_ns >> 20);
-        let at = (packet.sent + resend_ns + spread).max(packet.at + self.network.latency_ns + self.network.overhead_ns);
+        let part = u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
+        let spread = resend_ns.saturating_mul(part) >> 20;
+        let under_way = self.network.latency_ns + self.network.train(packet.bytes);
+        let soonest = packet.at + self.network.latency_ns + self.network.overhead_ns;
+        let at = (packet.at - under_way.min(packet.at) + resend_ns + spread).max(soonest);
         let sender = packet.from;
-        self.put(sender, Packet { at, from: me, attempts, thrown_away: true, ..packet });
+        let again = Some(Box::new(Again { serial, attempts }));
+        self.put(sender, Packet { at, from: me, again, thrown_away: true, ..packet });
     }
 
     /// How the credit of a packet goes back at this moment.
