@@ -108,6 +108,14 @@ fn a_disturbance_refuses_what_no_program_could_run_under() {
                 source("daemon", "cause = \"b\"\ninterval_s = 1\nduration_s = 0.9")
             ),
         ),
+        (
+            "daemons beyond count",
+            format!(
+                "{HEAD}{}{}",
+                source("local", "quantum_s = 1e3"),
+                source("daemon", "interval_s = 1e-5\nduration_s = 1e-6")
+            ),
+        ),
         ("no ranks", format!("{HEAD}{}", daemon("ranks = []"))),
         ("a rank twice", format!("{HEAD}{}", daemon("ranks = [1, 2, 1]"))),
         ("negative rank", format!("{HEAD}{}", daemon("ranks = [-1]"))),

@@ -14,6 +14,8 @@ const SHORTEST_PERIOD_S: f64 = 1e-6;
 const LONGEST_S: f64 = 3e9;
 const MOST_SOURCES: usize = 1000;
 const MOST_CAUSES: usize = 60_000;
+/// So many daemons within one absence: each is drawn, though none of them costs anything.
+const MOST_HIDDEN: f64 = 1e6;
 /// Part of a processor that daemons and recordings may take: beyond, they queue up for ever.
 const MOST_LOAD: f64 = 0.99;
 
@@ -60,7 +62,8 @@ impl Disturbance {
         if known.len() > MOST_CAUSES {
             return Err(refused("source", format!("has {} causes; it must have at most {MOST_CAUSES}", known.len())));
         }
-        self.check_load(cost)
+        self.check_load(cost)?;
+        self.check_pace()
     }
 
     /// Checks that every rank that is named exists.
@@ -77,6 +80,29 @@ impl Disturbance {
                     );
                     return Err(refused(format!("source[{at}].ranks[{number}]"), sentence));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// Nobody can have meant a million daemons within one absence of the processor, and walking through them takes time.
+    fn check_pace(&self) -> Result<(), DescriptionError> {
+        let longest = self.sources.iter().map(longest_slice_s).fold(0.0, f64::max);
+        for (at, source) in self.sources.iter().enumerate() {
+            let (interval, field) = match source {
+                Source::Daemon(daemon) => (daemon.interval_s.mean(), "interval_s"),
+                Source::Recorded(recorded) => {
+                    let most = recorded.cpu.iter().map(|cpu| cpu.intervals.len()).max().unwrap_or_default();
+                    (recorded.length_s.get() / most.max(1) as f64, "length_s")
+                }
+                Source::Coscheduled(_) | Source::Local(_) | Source::Job(_) => continue,
+            };
+            if longest / interval > MOST_HIDDEN {
+                let sentence = format!(
+                    "brings an interval every {interval:e} s, while another source takes the processor for {longest:e} s at \
+                     a time; it must be at most {MOST_HIDDEN:e} times as long"
+                );
+                return Err(refused(format!("source[{at}].{field}"), sentence));
             }
         }
         Ok(())
@@ -110,6 +136,16 @@ impl Disturbance {
             }
         }
         Ok(())
+    }
+}
+
+/// The longest time for which a source of time slices takes the processor at once, s.
+fn longest_slice_s(source: &Source) -> f64 {
+    match source {
+        Source::Coscheduled(gang) => gang.quantum_s.get() * f64::from(gang.jobs.saturating_sub(1)),
+        Source::Local(local) => local.quantum_s.get() * f64::from(local.jobs.saturating_sub(1)),
+        Source::Job(job) => job.slice_s.get().max(job.migrate_cost_s.get()),
+        Source::Daemon(_) | Source::Recorded(_) => 0.0,
     }
 }
 
