@@ -89,6 +89,7 @@ pub struct ConnectRank {
     counts_left: u32,
     total: Option<u64>,
     gets: u64,
+    stride: usize,
     owed: u64,
     phase: Phase,
     then: Option<Op>,
@@ -118,6 +119,7 @@ impl ConnectRank {
             counts_left: 0,
             total: None,
             gets: 0,
+            stride: 1,
             owed: 0,
             phase: Phase::Joins,
             then: None,
@@ -168,6 +170,17 @@ impl ConnectRank {
         self.gets += 1;
         let body = Body::Pair([vertex, place as u64]);
         self.after_work(Op::Message { to: self.owner(vertex), kind: Kind::Get, bytes: BYTES, body })
+    }
+
+    /// Place number `at` of `all` in an order in which neighbours are far from each other, and which begins elsewhere on each rank: names
+    /// are sorted, and those of one owner must not be asked for at once, by all.
+    fn scattered(&mut self, at: usize, all: usize) -> usize {
+        if at == 0 {
+            // The golden section of all, or what is next to it and has no divisor in common with it, so that every place comes once.
+            let golden = (all as f64 * 0.618) as usize;
+            self.stride = (golden.max(1)..).find(|stride| divisor(*stride, all) == 1).unwrap_or(1);
+        }
+        ((at + self.me as usize * all / self.ranks as usize) % all * self.stride) % all
     }
 
     /// Whether so many gets are out that a sync is due.
@@ -261,13 +274,15 @@ impl Rank for ConnectRank {
                     if self.sync_is_due() {
                         return Op::Sync;
                     }
-                    let Some(&name) = self.table.names.get(at) else {
+                    if at == self.table.names.len() {
                         self.phase = Phase::Contracts;
                         self.gets = 0;
                         return self.after_work(Op::Sync);
-                    };
+                    }
                     self.phase = Phase::Renames { at: at + 1 };
                     self.owed += 1 + share(self.table.edges.len(), at, self.table.names.len());
+                    let at = self.scattered(at, self.table.names.len());
+                    let name = self.table.names[at];
                     if self.may_have_changed(name) {
                         match self.own(name) {
                             Some(own) => self.table.names[at] = self.parent[own],
@@ -371,13 +386,15 @@ impl Rank for ConnectRank {
                     if self.sync_is_due() {
                         return Op::Sync;
                     }
-                    let Some(&(name, _)) = self.asked.get(at) else {
+                    if at == self.asked.len() {
                         self.phase = Phase::Meets;
                         self.gets = 0;
                         return self.after_work(Op::Sync);
-                    };
+                    }
                     self.phase = Phase::Jumps { at: at + 1 };
                     self.owed += share(self.open.len(), at, self.asked.len());
+                    let at = self.scattered(at, self.asked.len());
+                    let (name, _) = self.asked[at];
                     match self.own(name) {
                         Some(own) => self.asked[at].1 = self.parent[own],
                         None => return self.get(name, at),
@@ -440,6 +457,11 @@ impl ConnectRank {
             *parent = head;
         }
     }
+}
+
+/// The greatest common divisor.
+fn divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { divisor(b, a % b) }
 }
 
 /// Of `all` pieces of work, those that go with step `at` of `steps`: messages that come meanwhile do not wait for all of them.

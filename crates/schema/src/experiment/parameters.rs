@@ -123,12 +123,12 @@ pub struct ConnectParameters {
 impl Default for ConnectParameters {
     fn default() -> Self {
         Self {
-            vertices_per_rank: Whole::fixed(8_192),
-            edges_per_vertex: Whole::fixed(2),
+            vertices_per_rank: Whole::fixed(4_096),
+            edges_per_vertex: Whole::fixed(4),
             tilt: Part::fixed(0.5),
-            gets_per_sync: Whole::fixed(2_048),
-            edges_left_to_one: Whole::fixed(4_096),
-            operation_s: Cost::fixed(8e-6),
+            gets_per_sync: Whole::fixed(4_096),
+            edges_left_to_one: Whole::fixed(32_768),
+            operation_s: Cost::fixed(9.5e-6),
         }
     }
 }
