@@ -116,6 +116,8 @@ COMMANDS = {
     "inject no program": ["inject", "TMP/half.toml", "--", "no/such/program"],
     "inject no time": ["inject", "TMP/half.toml", "--limit-s", "0", "--", "true"],
     "inject a rank too many": ["inject", "TMP/third.toml", "--ranks", "2", "--", "true"],
+    "run program": ["run", LOCAL],
+    "run program json": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM, "--json"],
     "run program trace": ["run", LOCAL, "--trace", "TMP/trace.parquet", "--set", PHASES, "--set", QUANTUM],
     "blame help": ["blame", "--help"],
     "blame a farm": ["blame", STUDY],

@@ -83,5 +83,5 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
         "--" + name.replace("_", "-") for name in re.findall(r"^    (\w+): Annotated\[", sources, re.MULTILINE)
     }
     known |= {f"--no-{name}" for name in re.findall(r"^    (\w+): Annotated\[bool", sources, re.MULTILINE)}
-    foreign = {"--cpuset-cpus"}  # docker's
+    foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root"}  # docker's, mpirun's
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text())) <= known | foreign

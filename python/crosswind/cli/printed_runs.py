@@ -27,7 +27,7 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
     columns = [(path.split(".", 1)[-1], "left") for path in paths]
     columns += [("seeds", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
     columns += [("from", "right"), ("to", "right"), ("of dedicated", "right"), ("stalled", "right")]
-    columns += [(name, "right") for name in bounds]
+    columns += [(f"form: {name}", "right") for name in bounds]
     rows = []
     for alike in points[:most]:
         first, slowdowns = alike[0], [one.slowdown for one in alike]
