@@ -83,5 +83,6 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
         "--" + name.replace("_", "-") for name in re.findall(r"^    (\w+): Annotated\[", sources, re.MULTILINE)
     }
     known |= {f"--no-{name}" for name in re.findall(r"^    (\w+): Annotated\[bool", sources, re.MULTILINE)}
-    foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root"}  # docker's, mpirun's
+    # docker's, mpirun's, cargo's
+    foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root", "--release", "--example"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text())) <= known | foreign
