@@ -94,6 +94,19 @@ pub enum SimError {
         /// Some of them, and what they wait for.
         named: String,
     },
+    /// Packets are thrown away for ever.
+    #[error(
+        "after {time_s} s rank {to} has thrown away a packet of rank {from} 1000 times: they never run at the same time. With \
+         policy.away = \"buffer\" packets wait"
+    )]
+    Starved {
+        /// Who sends.
+        from: u32,
+        /// Who is away.
+        to: u32,
+        /// When it was given up.
+        time_s: f64,
+    },
     /// Not the input's fault.
     #[error("the simulator is wrong: {0}")]
     Broken(&'static str),

@@ -25,14 +25,14 @@ enum Step {
 fn steps(ranks: u32) -> impl Strategy<Value = Vec<Vec<Step>>> {
     let step = prop_oneof![
         (0u64..200_000).prop_map(Step::Compute),
-        (0..ranks, 0usize..5, 1u32..120).prop_map(|(to, kind, bytes)| Step::Message {
+        (0..ranks, 0usize..5, 1u32..60).prop_map(|(to, kind, bytes)| Step::Message {
             to,
             kind: Kind::ALL[kind],
             bytes
         }),
         Just(Step::Sync),
     ];
-    prop::collection::vec(prop::collection::vec(step, 0..25), ranks as usize)
+    prop::collection::vec(prop::collection::vec(step, 0..12), ranks as usize)
 }
 
 fn windows() -> impl Strategy<Value = WindowSettings> {
@@ -95,7 +95,7 @@ fn counted(rank: &Script) -> BTreeMap<Event, u32> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn no_message_is_lost_or_handled_twice_and_those_of_a_pair_keep_their_order(
@@ -103,7 +103,12 @@ proptest! {
     ) {
         let program = script(&steps);
         let timelines = disturbed(&source, 5, seed);
-        let run = simulate(&program, &cm5(), window, &timelines, &mut |_| true);
+        // Nothing goes on for ever: a million looks at ranks are far more than these programs need.
+        let run = simulate(&program, &cm5(), window, &timelines, &mut |_| false);
+        // Two ranks that take turns never throw away each other's packets for the last time.
+        if window.away != Away::Buffer && matches!(run, Err(SimError::Starved { .. })) {
+            return Ok(());
+        }
         let run = run.map_err(|error| TestCaseError::fail(error.to_string()))?;
         let wanted = expected(&program);
         for (rank, wanted) in run.ranks.iter().zip(&wanted) {
@@ -158,6 +163,20 @@ fn deadlocks_are_told_with_ranks_and_what_they_wait_for() {
         let text = error.to_string();
         assert!(matches!(error, SimError::Deadlock { .. }) && text.contains(what), "{text}");
     }
+}
+
+#[test]
+fn ranks_that_take_turns_and_throw_packets_away_are_told_that_they_never_meet() {
+    let source = "[[source]]\nkind = \"recorded\"\nlength_s = 0.002\naligned = true\ncauses = [\"turns\"]\n\
+                  [[source.cpu]]\ncpu = 0\nintervals = [[0.001, 0.000999, 0]]\n\
+                  [[source.cpu]]\ncpu = 1\nintervals = [[0.0, 0.00102, 0]]\n";
+    let program = Scripts::new(vec![vec![message(1, Kind::Store, 8, 0)], vec![Op::WaitStored { bytes: 8 }]]);
+    let timelines = disturbed(source, 2, 1);
+    let away = Away::Discard { resend_ns: 2_000_000 };
+    let window = WindowSettings { away, ..WindowSettings::default() };
+    let run = simulate(&program, &cm5(), window, &timelines, &mut |_| true).map(|_| ()).unwrap_err();
+    assert!(matches!(run, SimError::Starved { from: 0, to: 1, .. }), "{run}");
+    assert!(program.run(&cm5(), WindowSettings::default(), &timelines).makespan_ns > 1_000_000, "buffered, it comes");
 }
 
 #[test]

@@ -54,8 +54,6 @@ pub struct Packet {
 pub struct Again {
     /// Its `number` when it was sent first.
     pub serial: u32,
-    /// How often it has been thrown away.
-    pub attempts: u32,
 }
 
 impl Packet {

@@ -118,6 +118,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             shift: network.lookahead(window.limits()).ilog2(),
             horizon: 0,
             running,
+            starved: None,
             one_way: 0,
         };
         for rank in 0..ranks {
@@ -147,6 +148,9 @@ impl<R: crosswind_program::Rank> Engine<R> {
                 inbox.visit = NEVER_VISITED;
                 inbox.listens = false;
                 self.nodes[rank as usize].advance(rank, &mut self.wires)?;
+            }
+            if let Some((from, to)) = self.wires.starved {
+                return Err(SimError::Starved { from, to, time_s: self.wires.horizon as f64 * 1e-9 });
             }
             looks += ranks.len() as u64;
             if looks >= LOOKS_PER_CALL {

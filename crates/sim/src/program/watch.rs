@@ -22,7 +22,16 @@ pub struct Watch {
     number: u32,
     /// By source: packets thrown away, in the order of sending. Until they have come again nothing else of that source is
     /// kept, so messages never overtake one another.
-    missing: Vec<(u32, VecDeque<u32>)>,
+    missing: Vec<Missing>,
+}
+
+/// What a source has sent and must send again.
+struct Missing {
+    from: u32,
+    /// How often the first of them has been thrown away.
+    attempts: u32,
+    /// Their numbers, in the order of sending.
+    serials: VecDeque<u32>,
 }
 
 impl Watch {
@@ -37,7 +46,7 @@ impl Watch {
 
     /// Takes in what arrives before the horizon; the processor itself looks again at `processor`.
     pub fn take_in(&mut self, me: u32, processor: u64, wires: &mut Wires) {
-        let mut thrown: Vec<Packet> = Vec::new();
+        let mut thrown: Vec<(Packet, u32)> = Vec::new();
         let mut extracted: Vec<(u32, u64)> = Vec::new();
         let horizon = wires.horizon;
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
@@ -49,9 +58,11 @@ impl Watch {
             }
             self.asked = self.asked.max(packet.at);
             let polled = self.timeline.is_polled(self.asked).is_some();
-            if self.discards && !self.is_kept(packet, polled) {
-                thrown.push(packet.clone());
-                return false;
+            if self.discards {
+                if let Some(attempts) = self.thrown_away(packet, polled) {
+                    thrown.push((packet.clone(), attempts));
+                    return false;
+                }
             }
             if polled && early {
                 extracted.extend(extract(packet, &settings, packet.at));
@@ -66,8 +77,8 @@ impl Watch {
                 }
             }
         }
-        for packet in thrown {
-            wires.throw_away(me, packet);
+        for (packet, attempts) in thrown {
+            wires.throw_away(me, packet, attempts);
         }
         for (to, at) in extracted {
             self.number = self.number.wrapping_add(1);
@@ -109,33 +120,35 @@ impl Watch {
         next.map_or(coming, |interval| coming.min(interval.start))
     }
 
-    /// Whether a packet is kept: the rank is there or somebody polls for it, and nothing of its source is missing before it.
-    fn is_kept(&mut self, packet: &Packet, polled: bool) -> bool {
+    /// Whether a packet is thrown away, and how often the first of its source then has been: the rank is away and nobody polls for
+    /// it, or something of its source is missing before it.
+    fn thrown_away(&mut self, packet: &Packet, polled: bool) -> Option<u32> {
         let there = polled || self.timeline.next_on(self.asked) == self.asked;
-        let at = self.missing.iter().position(|(from, _)| *from == packet.from);
-        match at {
-            None if there => true,
-            None => {
-                self.missing.push((packet.from, VecDeque::from([packet.serial()])));
-                false
+        let serial = packet.serial();
+        let Some(at) = self.missing.iter().position(|missing| missing.from == packet.from) else {
+            if there {
+                return None;
             }
-            Some(at) => {
-                let serials = &mut self.missing[at].1;
-                if serials.front() == Some(&packet.serial()) {
-                    if there {
-                        serials.pop_front();
-                        if serials.is_empty() {
-                            self.missing.swap_remove(at);
-                        }
-                    }
-                    return there;
-                }
-                if !serials.contains(&packet.serial()) {
-                    serials.push_back(packet.serial());
-                }
-                false
+            let missing = Missing { from: packet.from, attempts: 1, serials: VecDeque::from([serial]) };
+            self.missing.push(missing);
+            return Some(1);
+        };
+        let missing = &mut self.missing[at];
+        if missing.serials.front() == Some(&serial) {
+            if !there {
+                missing.attempts += 1;
+                return Some(missing.attempts);
             }
+            missing.serials.pop_front();
+            if missing.serials.is_empty() {
+                self.missing.swap_remove(at);
+            }
+            return None;
         }
+        if !missing.serials.contains(&serial) {
+            missing.serials.push_back(serial);
+        }
+        Some(missing.attempts)
     }
 }
 

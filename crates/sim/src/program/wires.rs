@@ -9,6 +9,9 @@ use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
 use super::network::Network;
 
+/// A packet that has been thrown away so often will always be.
+const MOST_ATTEMPTS: u32 = 1000;
+
 /// Of all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
@@ -42,6 +45,8 @@ pub struct Wires {
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
+    /// A source and a destination that never run at the same time, so that what is thrown away never comes again in time.
+    pub starved: Option<(u32, u32)>,
     /// One-way messages sent and not handled.
     pub one_way: u64,
 }
@@ -131,12 +136,15 @@ impl Wires {
         self.put(to, Packet { at, thrown_away: false, ..packet });
     }
 
-    /// A packet is thrown away by `me`: its sender is to send it again.
-    pub fn throw_away(&mut self, me: u32, packet: Packet) {
+    /// A packet is thrown away by `me`: its sender is to send it again. `attempts`: how often the first packet that its sender must
+    /// send again has been thrown away, so that all come again in their order.
+    pub fn throw_away(&mut self, me: u32, packet: Packet, attempts: u32) {
         let Away::Discard { resend_ns } = self.window.away else { return };
         self.totals.discarded += 1;
+        if attempts > MOST_ATTEMPTS {
+            self.starved = Some((packet.from, me));
+        }
         let serial = packet.serial();
-        let attempts = packet.again.as_ref().map_or(0, |again| again.attempts) + 1;
         // Not at a fixed distance, which could fall into the same part of somebody's quantum for ever.
         let part = u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         let spread = resend_ns.saturating_mul(part) >> 20;
@@ -144,7 +152,7 @@ impl Wires {
         let soonest = packet.at + self.network.latency_ns + self.network.overhead_ns;
         let at = (packet.at - under_way.min(packet.at) + resend_ns + spread).max(soonest);
         let sender = packet.from;
-        let again = Some(Box::new(Again { serial, attempts }));
+        let again = Some(Box::new(Again { serial }));
         self.put(sender, Packet { at, from: me, again, thrown_away: true, ..packet });
     }
 
