@@ -27,6 +27,11 @@ pub trait Rank {
         Reply::default()
     }
 
+    /// What [`Op::Wait`](crate::Op::Wait) is for just now, for a person: told when nothing can happen any more.
+    fn waits_for(&self) -> String {
+        "any message".into()
+    }
+
     /// Takes the answer to an own get, put or request. What was asked of one rank is answered in the order of asking.
     fn answered(&mut self, from: u32, body: Body) {
         let _ = (from, body);

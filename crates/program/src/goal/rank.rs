@@ -7,6 +7,9 @@ use super::{Act, Schedule};
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
+/// Receives that are named when nothing can happen any more.
+const NAMED: usize = 3;
+
 /// One rank.
 pub struct GoalRank {
     schedule: Arc<Schedule>,
@@ -104,6 +107,19 @@ impl Rank for GoalRank {
             None => self.unexpected.push_back((from, tag)),
         }
         Reply::default()
+    }
+
+    fn waits_for(&self) -> String {
+        let any = |value: Option<u32>| value.map_or_else(|| "any".into(), |value| value.to_string());
+        let receives: Vec<String> = (self.posted.iter().take(NAMED))
+            .filter_map(|&at| match self.schedule.acts[at as usize] {
+                Act::Receive { from, tag } => Some(format!("receive from {} with tag {}", any(from), any(tag))),
+                Act::Send { .. } | Act::Calc { .. } => None,
+            })
+            .collect();
+        let more = self.posted.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if receives.is_empty() { "operations that wait for each other".into() } else { receives.join(", ") + &more }
     }
 
     fn result(&self) -> Vec<u64> {

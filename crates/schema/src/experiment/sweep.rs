@@ -239,7 +239,9 @@ pub trait Grid: Clone {
             for value in values {
                 let mut point = first.clone();
                 point.set(path, value)?;
-                point.check_point().map_err(|error| of_sweep(error, path))?;
+                point
+                    .check_point()
+                    .map_err(|error| if is_about(&error, path) { of_sweep(error, path) } else { error })?;
             }
         }
         match self.runs() {
@@ -318,6 +320,11 @@ impl Grid for Experiment {
         }
         Ok(())
     }
+}
+
+/// Whether an error names the field that was set, one in it, or the table that it is in; others are wrong by themselves.
+fn is_about(error: &DescriptionError, path: &str) -> bool {
+    error.field.as_deref().is_none_or(|field| field.starts_with(path) || path.starts_with(field))
 }
 
 fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {

@@ -434,7 +434,7 @@ impl<R: Rank> Node<R> {
             State::Done => None,
             State::Sync => Some(format!("sync ({} not answered)", self.unanswered)),
             State::Stored(bytes) => Some(format!("wait for {bytes} stored bytes ({} are here)", self.stored)),
-            State::Wait => Some("any message".into()),
+            State::Wait => Some(self.rank.waits_for()),
             State::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
             State::Meeting(Purpose::Barrier) => Some("barrier".into()),
             State::Meeting(Purpose::StoreSync) => Some("store-sync".into()),
