@@ -67,6 +67,9 @@ pub struct Allreduce {
     algorithm: Algorithm,
     ranks: u32,
     me: u32,
+    /// The largest power of 2 that is not above the number of ranks, as its logarithm, and the ranks beyond it.
+    rounds: u32,
+    beyond: u32,
     words: Words,
     /// Sends and waits done; even: sends next, odd: waits next, where both belong to a round.
     at: u32,
@@ -81,7 +84,8 @@ impl Allreduce {
             1 => Words::One([words.next().unwrap_or_default()]),
             _ => Words::Many(words.collect()),
         };
-        Self { algorithm, ranks, me, words, at: 0 }
+        let rounds = ranks.max(1).ilog2();
+        Self { algorithm, ranks, me, rounds, beyond: ranks - (1 << rounds), words, at: 0 }
     }
 
     /// Its vector so far; the sum, once [`Action::Done`].
@@ -99,6 +103,7 @@ impl Allreduce {
 
     /// What is to be done next; the same until [`Allreduce::sent`] or [`Allreduce::received`].
     #[must_use]
+    #[inline]
     pub fn next(&self) -> Action {
         match self.algorithm {
             _ if self.ranks == 1 => Action::Done,
@@ -131,23 +136,14 @@ impl Allreduce {
         self.at += 1;
     }
 
-    /// The largest power of 2 that is not above the number of ranks, as its logarithm.
-    const fn rounds(&self) -> u32 {
-        self.ranks.ilog2()
-    }
-
-    /// Ranks beyond it; as many more take their vectors.
-    const fn beyond(&self) -> u32 {
-        self.ranks - (1 << self.rounds())
-    }
-
     /// Whether it gives its vector to a neighbour.
     const fn is_folded(&self) -> bool {
-        self.me < 2 * self.beyond() && self.me % 2 == 0
+        self.me < 2 * self.beyond && self.me % 2 == 0
     }
 
+    #[inline]
     fn next_of_doubling(&self) -> Action {
-        let (beyond, rounds) = (self.beyond(), self.rounds());
+        let (beyond, rounds) = (self.beyond, self.rounds);
         let last = rounds + 1;
         if self.is_folded() {
             return match self.at {
@@ -289,7 +285,7 @@ mod tests {
         let sizes = (2..600).chain((1..60).map(|at| at * 1092 + at % 17)).chain([65_535, 65_536]);
         for ranks in sizes {
             let words = Words::Many(vec![0; ranks as usize]);
-            let mut node = Allreduce { algorithm: Algorithm::Ring, ranks, me: 0, words, at: 0 };
+            let mut node = Allreduce { words, ..Allreduce::new(Algorithm::Ring, ranks, 0, std::iter::empty()) };
             for part in [0, 1, ranks / 2, ranks - 1] {
                 let mut sends = |holder: u32, round: u32| {
                     (node.me, node.at) = (holder, 2 * round);

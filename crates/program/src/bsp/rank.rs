@@ -8,6 +8,8 @@ use super::{Bsp, Grid};
 use crate::op::{Body, Kind, Op};
 use crate::rank::{Rank, Reply};
 
+/// So many single words a rank keeps without memory of its own; a rank is seldom further ahead of another.
+const FEW: usize = 4;
 /// Most directions.
 const DIRECTIONS: usize = 6;
 
@@ -30,7 +32,9 @@ enum Phase {
 /// One rank.
 pub struct BspRank {
     bsp: Bsp,
-    grid: Grid,
+    /// Its neighbours by direction.
+    neighbours: [u32; DIRECTIONS],
+    directions: u32,
     me: u32,
     iteration: u32,
     phase: Phase,
@@ -39,7 +43,8 @@ pub struct BspRank {
     halo: [[u64; DIRECTIONS]; 2],
     /// Which of those are here, a bit for each.
     here: [u8; 2],
-    /// What came for the sum, and of which iteration and round.
+    /// What came for the sum, and of which iteration and round: single words (0: none) up to a few, and whatever else.
+    words: [(u64, u64); FEW],
     early: Vec<(u64, Body)>,
 }
 
@@ -50,15 +55,23 @@ const fn tag(iteration: u32, round: u32, sum: bool) -> u64 {
 
 impl BspRank {
     pub(super) fn new(bsp: &Bsp, me: u32) -> Self {
+        let grid = Grid::new(bsp.ranks, bsp.dimensions);
+        let directions = grid.neighbours();
+        let mut neighbours = [0; DIRECTIONS];
+        for (neighbour, direction) in neighbours.iter_mut().zip(0..directions) {
+            *neighbour = grid.neighbour(me, direction);
+        }
         Self {
             bsp: bsp.clone(),
-            grid: Grid::new(bsp.ranks, bsp.dimensions),
+            neighbours,
+            directions,
             me,
             iteration: 0,
             phase: Phase::Work,
             value: Bsp::first(me),
             halo: [[0; DIRECTIONS]; 2],
             here: [0; 2],
+            words: [(0, 0); FEW],
             early: Vec::new(),
         }
     }
@@ -79,19 +92,42 @@ impl BspRank {
     fn send_halo(&self, direction: u32) -> Op {
         // It comes from the opposite direction.
         let body = Body::Pair([tag(self.iteration, direction ^ 1, false), self.value]);
-        let to = self.grid.neighbour(self.me, direction);
+        let to = self.neighbours[direction as usize];
         Op::Message { to, kind: Kind::Store, bytes: self.bsp.halo_bytes, body }
     }
 
-    /// The store of a round, if it has come.
-    fn take_early(&mut self, round: u32) -> Option<Body> {
+    /// The store of a round, if it has come, to the sum; whether it has.
+    fn take_early(&mut self, round: u32) -> bool {
         let wanted = tag(self.iteration, round, true);
-        let at = self.early.iter().position(|(tag, _)| *tag == wanted)?;
-        Some(self.early.swap_remove(at).1)
+        let Phase::Sum(sum) = &mut self.phase else { return false };
+        if let Some(word) = self.words.iter_mut().find(|(tag, _)| *tag == wanted) {
+            word.0 = 0;
+            sum.received(&[word.1]);
+            return true;
+        }
+        let Some(at) = self.early.iter().position(|(tag, _)| *tag == wanted) else { return false };
+        match &self.early.swap_remove(at).1 {
+            Body::Empty => {}
+            Body::Pair([_, word]) => sum.received(&[*word]),
+            Body::Words(words) => sum.received(&words[1..]),
+        }
+        true
+    }
+
+    /// Keeps what came for the sum.
+    fn keep(&mut self, tag: u64, body: Body) {
+        if let Body::Pair([_, word]) = body {
+            if let Some(free) = self.words.iter_mut().find(|(tag, _)| *tag == 0) {
+                *free = (tag, word);
+                return;
+            }
+        }
+        self.early.push((tag, body));
     }
 }
 
 impl Rank for BspRank {
+    #[inline]
     fn next(&mut self) -> Op {
         loop {
             match &mut self.phase {
@@ -106,13 +142,13 @@ impl Rank for BspRank {
                 }
                 Phase::Halo(direction) => {
                     let direction = *direction;
-                    let more = direction + 1 < self.grid.neighbours();
+                    let more = direction + 1 < self.directions;
                     let op = self.send_halo(direction);
                     self.phase = if more { Phase::Halo(direction + 1) } else { Phase::Neighbours };
                     return op;
                 }
                 Phase::Neighbours => {
-                    let (parity, count) = ((self.iteration % 2) as usize, self.grid.neighbours());
+                    let (parity, count) = ((self.iteration % 2) as usize, self.directions);
                     if self.here[parity].count_ones() < count {
                         return Op::Wait;
                     }
@@ -129,13 +165,8 @@ impl Rank for BspRank {
                         return Op::Message { to, kind: Kind::Store, bytes, body };
                     }
                     Action::Wait { round } => {
-                        let Some(body) = self.take_early(round) else { return Op::Wait };
-                        if let Phase::Sum(sum) = &mut self.phase {
-                            match &body {
-                                Body::Empty => {}
-                                Body::Pair([_, word]) => sum.received(std::slice::from_ref(word)),
-                                Body::Words(words) => sum.received(&words[1..]),
-                            }
+                        if !self.take_early(round) {
+                            return Op::Wait;
                         }
                     }
                     Action::Done => {
@@ -157,6 +188,7 @@ impl Rank for BspRank {
         }
     }
 
+    #[inline]
     fn handle(&mut self, _from: u32, _kind: Kind, body: Body) -> Reply {
         let tag = match &body {
             Body::Pair([tag, _]) => *tag,
@@ -164,7 +196,7 @@ impl Rank for BspRank {
             Body::Empty => 0,
         };
         if tag & 1 == 1 {
-            self.early.push((tag, body));
+            self.keep(tag, body);
         } else if let Body::Pair([_, value]) = body {
             let (parity, direction) = ((tag >> 32 & 1) as usize, (tag >> 1 & 7) as usize);
             self.halo[parity][direction] = value;

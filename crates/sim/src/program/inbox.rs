@@ -2,7 +2,8 @@
 
 use crosswind_program::{Body, Kind};
 
-use super::network::Network;
+use super::network::Gap;
+use super::prefetch::prefetch_tail;
 
 /// No window: a rank that is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
@@ -104,6 +105,12 @@ impl Inbox {
         }
     }
 
+    /// Asks for the memory of its last packets.
+    #[inline]
+    pub fn prefetch(&self) {
+        prefetch_tail(&self.packets, 4);
+    }
+
     /// A packet is on its way.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
@@ -111,18 +118,16 @@ impl Inbox {
         self.packets.push(packet);
     }
 
-    /// Takes what arrives before `horizon` through the interface, in order of arrival and as far apart as the slower of interface
-    /// and processor needs (as LogGOPSim does), and shows each to `look` with the time; what `look` refuses is not kept.
+    /// Takes what arrives before `horizon` through the interface, in order of arrival and `gap` and their length apart (as LogGOPSim does), and shows each to `look` with the time; what `look` refuses is not kept.
     #[inline]
-    pub fn take_in(&mut self, horizon: u64, network: &Network, look: impl FnMut(&mut Packet) -> bool) {
+    pub fn take_in(&mut self, horizon: u64, gap: u64, per_byte: Gap, look: impl FnMut(&mut Packet) -> bool) {
         if self.coming < horizon {
-            self.take_in_some(horizon, network, look);
+            self.take_in_some(horizon, gap, per_byte, look);
         }
     }
 
-    fn take_in_some(&mut self, horizon: u64, network: &Network, mut look: impl FnMut(&mut Packet) -> bool) {
+    fn take_in_some(&mut self, horizon: u64, gap: u64, per_byte: Gap, mut look: impl FnMut(&mut Packet) -> bool) {
         sort(&mut self.packets[self.taken..]);
-        let gap = network.gap_ns.max(network.overhead_ns);
         // Acknowledgements are past the interface, but not past the packets before them.
         let mut before = if self.taken > self.handled { self.packets[self.taken - 1].at } else { 0 };
         while let Some(packet) = self.packets.get_mut(self.taken) {
@@ -133,7 +138,7 @@ impl Inbox {
                 packet.at = packet.at.max(before);
             } else {
                 if let Some(last) = self.interface {
-                    packet.at = packet.at.max(last + gap + network.train(packet.bytes));
+                    packet.at = packet.at.max(last + gap + per_byte.train(packet.bytes));
                 }
                 self.interface = Some(packet.at);
             }

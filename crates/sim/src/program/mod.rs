@@ -7,8 +7,7 @@
 //!
 //! # How
 //!
-//! What a rank does at `t` reaches no other before `t` + latency + overhead. So time is cut into windows of that length (a
-//! power of 2 at most): within one, every rank can be advanced by itself, in any order, for all that arrives in the
+//! What a rank does at `t` reaches no other before `t` + latency + overhead. So time is cut into windows of that length: within one, every rank can be advanced by itself, in any order, for all that arrives in the
 //! window was sent before it began. Packets are handled in the order of arrival, source and number, so the order in which
 //! ranks were advanced leaves no trace. A rank that computes beyond the window's end, or waits, is put into the calendar
 //! for the window in which it can go on; windows in which nobody can are skipped.
@@ -30,6 +29,7 @@ mod meeting;
 mod network;
 mod node;
 mod outcome;
+mod prefetch;
 mod watch;
 mod wires;
 
@@ -41,6 +41,7 @@ use self::calendar::Calendar;
 use self::inbox::{Inbox, NEVER_VISITED};
 use self::meeting::Meeting;
 use self::node::{Node, State};
+use self::prefetch::prefetch;
 use self::watch::Watch;
 use self::wires::Wires;
 use crate::error::SimError;
@@ -115,7 +116,8 @@ impl<R: crosswind_program::Rank> Engine<R> {
             calendar: Calendar::new(),
             meeting: Meeting::default(),
             totals: Totals::default(),
-            shift: network.lookahead(window.limits()).ilog2(),
+            gap_per_byte: network.gap_per_byte(),
+            length: network.lookahead(window.limits()),
             horizon: 0,
             running,
             starved: None,
@@ -131,7 +133,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
         let mut looks = 0;
         let mut ranks = Vec::new();
         while let Some(window) = self.wires.calendar.next(&mut ranks) {
-            self.wires.horizon = (window + 1) << self.wires.shift;
+            self.wires.horizon = (window + 1).saturating_mul(self.wires.length);
             if self.wires.horizon >= NEVER {
                 return Err(SimError::Endless);
             }
@@ -139,7 +141,14 @@ impl<R: crosswind_program::Rank> Engine<R> {
             if ranks.len() > SORTED {
                 ranks.sort_unstable();
             }
-            for &rank in &ranks {
+            for (at, &rank) in ranks.iter().enumerate() {
+                if let Some(&soon) = ranks.get(at + 4) {
+                    prefetch(&self.wires.inboxes[soon as usize]);
+                }
+                if let Some(&next) = ranks.get(at + 2) {
+                    prefetch(&self.nodes[next as usize]);
+                    self.wires.inboxes[next as usize].prefetch();
+                }
                 let inbox = &mut self.wires.inboxes[rank as usize];
                 // It was looked at earlier, and needs no look now.
                 if inbox.visit != window {

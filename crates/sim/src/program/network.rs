@@ -10,6 +10,22 @@ use crosswind_schema::units::Quantity;
 
 use crate::error::SimError;
 
+/// Bits of a nanosecond's fraction in a [`Gap`].
+const FRACTION: u32 = 20;
+
+/// G in integers: every packet needs it three times.
+#[derive(Clone, Copy)]
+pub(super) struct Gap(u64);
+
+impl Gap {
+    /// From the first byte of a packet to its last, ns; a half rounds up.
+    #[inline]
+    pub fn train(self, bytes: u32) -> u64 {
+        let exact = u64::from(bytes.saturating_sub(1)).saturating_mul(self.0);
+        exact.saturating_add(1 << (FRACTION - 1)) >> FRACTION
+    }
+}
+
 /// Costs of messages, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Network {
@@ -54,14 +70,10 @@ impl Network {
         bytes.max(1).div_ceil(u64::from(self.packet_bytes))
     }
 
-    /// From the first byte of a packet to its last.
-    #[inline]
-    pub(super) fn train(&self, bytes: u32) -> u64 {
-        if self.gap_per_byte_ns == 0.0 {
-            return 0;
-        }
-        // Saturates; a half rounds up.
-        (f64::from(bytes.saturating_sub(1)) * self.gap_per_byte_ns + 0.5) as u64
+    /// G, as a [`Gap`].
+    pub(super) fn gap_per_byte(&self) -> Gap {
+        // Saturates.
+        Gap((self.gap_per_byte_ns * f64::from(1 << FRACTION) + 0.5) as u64)
     }
 
     /// Nothing that a rank does reaches another in less: the length of time in which ranks can be advanced one by one.

@@ -103,9 +103,9 @@ impl<R: Rank> Node<R> {
 
     /// Does what can be done before the horizon, and says when to look again.
     pub fn advance(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
-        let horizon = wires.horizon;
+        let (horizon, gap) = (wires.horizon, wires.gap());
         // Who waits has waited until now.
-        self.now = self.now.max(horizon - (1 << wires.shift));
+        self.now = self.now.max(horizon - wires.length);
         if let Some(watch) = &mut self.watch {
             watch.take_in(me, self.now, wires);
         }
@@ -137,7 +137,7 @@ impl<R: Rank> Node<R> {
             }
             let inbox = &mut wires.inboxes[me as usize];
             if self.watch.is_none() {
-                inbox.take_in(horizon, &wires.network, |_| true);
+                inbox.take_in(horizon, gap, wires.gap_per_byte, |_| true);
             }
             if inbox.front().is_some_and(|at| at <= self.now) {
                 if let Some(packet) = inbox.pop() {
@@ -293,7 +293,7 @@ impl<R: Rank> Node<R> {
         self.work(overhead);
         // The gap runs from the beginning of the overhead.
         let begun = self.now - overhead.min(self.now);
-        self.interface = begun + wires.network.gap_ns + wires.network.train(bytes);
+        self.interface = begun + wires.network.gap_ns + wires.gap_per_byte.train(bytes);
         self.number = self.number.wrapping_add(1);
         wires.send(envelope, self.number, self.now, bytes, last, body);
     }
@@ -405,7 +405,7 @@ impl<R: Rank> Node<R> {
         self.work(wires.network.overhead_ns);
         self.interface = self.now - wires.network.overhead_ns.min(self.now)
             + wires.network.gap_ns
-            + wires.network.train(packet.bytes);
+            + wires.gap_per_byte.train(packet.bytes);
         self.number = self.number.wrapping_add(1);
         wires.send_again(to, Packet { from: me, number: self.number, ..packet }, self.now);
     }

@@ -51,8 +51,9 @@ impl Watch {
         let horizon = wires.horizon;
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
         let (network, settings) = (wires.network, wires.window);
+        let (gap, per_byte) = (wires.gap(), wires.gap_per_byte);
         let inbox = &mut wires.inboxes[me as usize];
-        inbox.take_in(horizon, &network, |packet| {
+        inbox.take_in(horizon, gap, per_byte, |packet| {
             if packet.is_control() {
                 return true;
             }

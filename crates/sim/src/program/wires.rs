@@ -7,7 +7,7 @@ use crosswind_schema::disturbance::Timeline;
 use super::calendar::Calendar;
 use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
-use super::network::Network;
+use super::network::{Gap, Network};
 
 /// A packet that has been thrown away so often will always be.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -39,8 +39,10 @@ pub struct Wires {
     pub calendar: Calendar,
     pub meeting: Meeting,
     pub totals: Totals,
-    /// Windows of time are so many nanoseconds long, as a power of 2.
-    pub shift: u32,
+    /// Of the network.
+    pub gap_per_byte: Gap,
+    /// Windows of time are so many nanoseconds long.
+    pub length: u64,
     /// The end of the window that is being worked on.
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
@@ -63,10 +65,16 @@ pub struct Envelope {
 }
 
 impl Wires {
+    /// How far apart a receiver takes packets, beside their length: as the slower of interface and processor needs.
+    #[inline]
+    pub fn gap(&self) -> u64 {
+        self.network.gap_ns.max(self.network.overhead_ns)
+    }
+
     /// Looks at a rank at `time`, if not before.
     #[inline]
     pub fn look_at(&mut self, rank: u32, time: u64) {
-        let window = time >> self.shift;
+        let window = time / self.length;
         let inbox = &mut self.inboxes[rank as usize];
         if window < inbox.visit {
             inbox.visit = window;
@@ -89,7 +97,7 @@ impl Wires {
     #[inline]
     pub fn send(&mut self, envelope: Envelope, number: u32, sent: u64, bytes: u32, last: bool, body: Body) {
         self.totals.packets += 1;
-        let at = sent + self.network.latency_ns + self.network.train(bytes);
+        let at = sent + self.network.latency_ns + self.gap_per_byte.train(bytes);
         let Envelope { from, what, word, credit, .. } = envelope;
         let packet = Packet {
             at,
@@ -132,7 +140,7 @@ impl Wires {
     /// A packet that was thrown away leaves a processor again.
     pub fn send_again(&mut self, to: u32, packet: Packet, sent: u64) {
         self.totals.packets += 1;
-        let at = sent + self.network.latency_ns + self.network.train(packet.bytes);
+        let at = sent + self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
         self.put(to, Packet { at, thrown_away: false, ..packet });
     }
 
@@ -148,7 +156,7 @@ impl Wires {
         // Not at a fixed distance, which could fall into the same part of somebody's quantum for ever.
         let part = u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         let spread = resend_ns.saturating_mul(part) >> 20;
-        let under_way = self.network.latency_ns + self.network.train(packet.bytes);
+        let under_way = self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
         let soonest = packet.at + self.network.latency_ns + self.network.overhead_ns;
         let at = (packet.at - under_way.min(packet.at) + resend_ns + spread).max(soonest);
         let sender = packet.from;
@@ -168,7 +176,7 @@ impl Wires {
 
     /// Whether a destination runs, as far as senders know: what was so at the start of the window of time.
     pub fn runs(&mut self, rank: u32) -> bool {
-        let start = self.horizon - (1 << self.shift);
+        let start = self.horizon - self.length;
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.next_on(start) == start)
     }
 }
