@@ -61,7 +61,8 @@ def test_a_recording_is_a_disturbance_and_its_numbers_are_those_of_its_intervals
     assert sum(cause["share"] for cause in cpu["causes"]) == pytest.approx(cpu["share"])
     read_again = preview(file, ["true"], horizon_s=0.5)  # rank 0 replays it all, from some moment on and around
     [rank] = read_again["ranks"]
-    assert rank["share"] == pytest.approx(cpu["share"], rel=0.01, abs=1e-4)
+    # On a busy machine the interval at the seam, up to the longest, may be cut off.
+    assert rank["share"] == pytest.approx(cpu["share"], rel=0.01, abs=1e-4 + cpu["longest_s"] / 0.5)
 
 
 @pytest.mark.parametrize("how", WAYS)
