@@ -5,7 +5,8 @@
 //! own counter at once, but for what the buffers hold (a few MB, moved within the start of a block that is not used).
 //!
 //! A message is handed to the kernel in one call; a blocking one counts when the call returns, so the sampler asks TCP how
-//! much of it has arrived (`tcpi_bytes_acked`). The receiver takes what has arrived, at most a message, into one buffer.
+//! much of it has arrived (`tcpi_bytes_acked`). The measured receiver takes what has arrived, at most a message, into one
+//! buffer; the peer takes whole messages.
 
 use std::io;
 use std::net::TcpStream;
@@ -125,13 +126,30 @@ impl Flow<'_> {
     ///
     /// # Errors
     /// When the connection fails.
-    pub fn receive(mut self) -> io::Result<()> {
+    pub fn receive(self) -> io::Result<()> {
+        self.receive_with(0)
+    }
+
+    /// The same a whole message at a time: the peer's way.
+    ///
+    /// On one machine it is the sender who pays for waking the receiver. One that asks for whatever is there is asleep again
+    /// after each segment, 40,000 times a second; one that asks for a message is served within the kernel, and the sender
+    /// gets a quarter more through. The tally counts late, so the peer tells what TCP has received
+    /// ([`bytes_received`](crate::socket::bytes_received)).
+    ///
+    /// # Errors
+    /// When the connection fails.
+    pub fn receive_messages(self) -> io::Result<()> {
+        self.receive_with(libc::MSG_WAITALL)
+    }
+
+    fn receive_with(mut self, flags: i32) -> io::Result<()> {
         let mut message = vec![0u8; self.message_bytes];
         let socket = self.stream.as_raw_fd();
         self.run(|most| {
             let room = message.len().min(most);
             // SAFETY: the pointer is to a live buffer of at least `room` bytes.
-            unsafe { libc::recv(socket, message.as_mut_ptr().cast(), room, 0) }
+            unsafe { libc::recv(socket, message.as_mut_ptr().cast(), room, flags) }
         })
     }
 

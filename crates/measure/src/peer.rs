@@ -40,6 +40,8 @@ struct Session {
 struct Claim {
     channel: usize,
     stream: Arc<TcpStream>,
+    /// Bytes received before it became a data connection.
+    greeting: u64,
     tally: Arc<FlowTally>,
 }
 
@@ -204,7 +206,7 @@ impl Desk {
         };
         match spec.direction {
             Direction::Receive => flow.send_from_file(),
-            Direction::Send => flow.receive(),
+            Direction::Send => flow.receive_messages(),
         }
     }
 }
@@ -249,7 +251,8 @@ impl Session {
         if streams.iter().filter(|claim| claim.channel == channel).count() >= most {
             return None;
         }
-        let claim = Claim { channel, stream: Arc::new(stream.try_clone().ok()?), tally: Arc::default() };
+        let greeting = socket::bytes_received(stream).unwrap_or_default();
+        let claim = Claim { channel, stream: Arc::new(stream.try_clone().ok()?), greeting, tally: Arc::default() };
         streams.push(claim.clone());
         Some(claim)
     }
@@ -257,7 +260,14 @@ impl Session {
     fn moved(&self) -> Vec<u64> {
         let mut bytes = vec![0; self.channels.len()];
         for claim in locked(&self.streams).iter() {
-            bytes[claim.channel] += claim.tally.bytes();
+            let spec = &self.channels[claim.channel].0;
+            bytes[claim.channel] += if spec.direction == Direction::Send && !spec.paced_there {
+                // The thread takes whole messages, so it counts late.
+                socket::bytes_received(&claim.stream)
+                    .map_or_else(|_| claim.tally.bytes(), |bytes| bytes.saturating_sub(claim.greeting))
+            } else {
+                claim.tally.bytes()
+            };
         }
         bytes
     }

@@ -115,8 +115,20 @@ pub fn in_force(stream: &TcpStream) -> InForce {
 /// # Errors
 /// When the connection is gone, or the kernel is older than 4.1.
 pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
-    const AT: usize = 120; // offset of tcpi_bytes_acked in linux/tcp.h; the libc crate's structure ends before it
-    let mut info = [0u8; AT + 8];
+    told_by_tcp(stream, 120) // tcpi_bytes_acked
+}
+
+/// Bytes that TCP has received, from the start of the connection; not all of them need have been taken yet.
+///
+/// # Errors
+/// When the connection is gone, or the kernel is older than 4.1.
+pub fn bytes_received(stream: &TcpStream) -> io::Result<u64> {
+    told_by_tcp(stream, 128) // tcpi_bytes_received
+}
+
+/// The counter at this offset of `tcp_info` in linux/tcp.h; the libc crate's structure ends before it.
+fn told_by_tcp(stream: &TcpStream, at: usize) -> io::Result<u64> {
+    let mut info = [0u8; 136];
     let mut length = info.len() as libc::socklen_t;
     // SAFETY: the buffer is live and its length is passed along.
     let done = unsafe {
@@ -126,8 +138,8 @@ pub fn bytes_acknowledged(stream: &TcpStream) -> io::Result<u64> {
     if done != 0 {
         return Err(io::Error::last_os_error());
     }
-    match info[AT..].try_into() {
-        Ok(bytes) if length as usize == info.len() => Ok(u64::from_ne_bytes(bytes)),
+    match info[at..at + 8].try_into() {
+        Ok(bytes) if length as usize >= at + 8 => Ok(u64::from_ne_bytes(bytes)),
         _ => Err(io::ErrorKind::Unsupported.into()),
     }
 }
