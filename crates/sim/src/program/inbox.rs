@@ -3,7 +3,7 @@
 use crosswind_program::{Body, Kind};
 
 use super::network::Gap;
-use super::prefetch::prefetch_tail;
+use super::prefetch::{prefetch_end, prefetch_tail};
 
 /// No window: a rank that is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
@@ -111,6 +111,12 @@ impl Inbox {
         prefetch_tail(&self.packets, 4);
     }
 
+    /// Asks for the memory of the next packet.
+    #[inline]
+    pub fn prefetch_end(&self) {
+        prefetch_end(&self.packets);
+    }
+
     /// A packet is on its way.
     #[inline]
     pub fn push(&mut self, packet: Packet) {
@@ -153,10 +159,10 @@ impl Inbox {
         self.coming = self.packets.get(self.taken).map_or(u64::MAX, |packet| packet.at);
     }
 
-    /// When the first packet is through the interface.
+    /// When the first packet is through the interface; the end of time: none is.
     #[inline]
-    pub fn front(&self) -> Option<u64> {
-        if self.handled < self.taken { Some(self.packets[self.handled].at) } else { None }
+    pub fn front(&self) -> u64 {
+        if self.handled < self.taken { self.packets[self.handled].at } else { u64::MAX }
     }
 
     /// When the first packet arrives that is still in the network; the end of time: none is.

@@ -43,7 +43,7 @@ use self::meeting::Meeting;
 use self::node::{Node, State};
 use self::prefetch::prefetch;
 use self::watch::Watch;
-use self::wires::Wires;
+use self::wires::{Divisor, Wires};
 use crate::error::SimError;
 
 pub use self::network::Network;
@@ -52,8 +52,10 @@ pub use self::wires::Totals;
 
 /// Looks at ranks between two calls of whoever watches.
 const LOOKS_PER_CALL: u64 = 1 << 20;
-/// From so many ranks in a window on they are looked at in their order.
-const SORTED: usize = 1024;
+/// From so many ranks in a window on they are looked at in their order, and asked for before.
+const MANY: usize = 512;
+/// Up to so many ranks fit into a near cache.
+const CACHED: u32 = 2048;
 /// Ranks named in the message about a deadlock.
 const NAMED: usize = 5;
 
@@ -101,6 +103,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             }
         }
         let watched = Watch::needed(&window);
+        let length = network.lookahead(window.limits());
         let nodes = (0..ranks)
             .map(|rank| {
                 let credits = window.limits().then(|| Credits::new(&window));
@@ -117,9 +120,12 @@ impl<R: crosswind_program::Rank> Engine<R> {
             meeting: Meeting::default(),
             totals: Totals::default(),
             gap_per_byte: network.gap_per_byte(),
-            length: network.lookahead(window.limits()),
+            length,
+            lengths: Divisor::new(length),
             horizon: 0,
             running,
+            batched: ranks > CACHED,
+            outbox: Vec::new(),
             starved: None,
             one_way: 0,
         };
@@ -137,17 +143,14 @@ impl<R: crosswind_program::Rank> Engine<R> {
             if self.wires.horizon >= NEVER {
                 return Err(SimError::Endless);
             }
-            // Many ranks lie in memory in their order, and not in a cache.
-            if ranks.len() > SORTED {
+            // Many ranks lie in memory in their order, and in no near cache.
+            let many = ranks.len() > MANY;
+            if many {
                 ranks.sort_unstable();
             }
             for (at, &rank) in ranks.iter().enumerate() {
-                if let Some(&soon) = ranks.get(at + 4) {
-                    prefetch(&self.wires.inboxes[soon as usize]);
-                }
-                if let Some(&next) = ranks.get(at + 2) {
-                    prefetch(&self.nodes[next as usize]);
-                    self.wires.inboxes[next as usize].prefetch();
+                if many {
+                    self.ask_for(ranks.get(at + 2), ranks.get(at + 4));
                 }
                 let inbox = &mut self.wires.inboxes[rank as usize];
                 // It was looked at earlier, and needs no look now.
@@ -158,6 +161,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
                 inbox.listens = false;
                 self.nodes[rank as usize].advance(rank, &mut self.wires)?;
             }
+            self.wires.deliver_all();
             if let Some((from, to)) = self.wires.starved {
                 return Err(SimError::Starved { from, to, time_s: self.wires.horizon as f64 * 1e-9 });
             }
@@ -174,6 +178,18 @@ impl<R: crosswind_program::Rank> Engine<R> {
             }
         }
         self.outcome()
+    }
+
+    /// Asks for the memory of the ranks that are looked at next, and soon.
+    #[inline]
+    fn ask_for(&self, next: Option<&u32>, soon: Option<&u32>) {
+        if let Some(&soon) = soon {
+            prefetch(&self.wires.inboxes[soon as usize]);
+        }
+        if let Some(&next) = next {
+            prefetch(&self.nodes[next as usize]);
+            self.wires.inboxes[next as usize].prefetch();
+        }
     }
 
     /// All ranks may leave the barrier.

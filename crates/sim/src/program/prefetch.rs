@@ -17,6 +17,12 @@ pub fn prefetch_tail<T>(values: &[T], most: usize) {
     prefetch_bytes(tail.as_ptr().cast(), size_of_val(tail));
 }
 
+/// Asks for the memory behind a vector's last value, where the next one goes.
+#[inline(always)]
+pub fn prefetch_end<T>(values: &Vec<T>) {
+    prefetch_bytes(values.as_ptr().wrapping_add(values.len()).cast(), size_of::<T>());
+}
+
 #[inline(always)]
 fn prefetch_bytes(start: *const i8, bytes: usize) {
     #[cfg(target_arch = "x86_64")]

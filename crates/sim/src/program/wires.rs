@@ -8,6 +8,10 @@ use super::calendar::Calendar;
 use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
 use super::network::{Gap, Network};
+use super::prefetch::prefetch;
+
+/// So many packets are put into inboxes together.
+const BATCH: usize = 32;
 
 /// A packet that has been thrown away so often will always be.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -31,6 +35,28 @@ pub struct Totals {
     pub meetings: u64,
 }
 
+/// Division by a number that stays the same: a multiplication and a correction.
+#[derive(Clone, Copy)]
+pub struct Divisor {
+    by: u64,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// By a number from 1 on.
+    pub const fn new(by: u64) -> Self {
+        Self { by, reciprocal: u64::MAX / by }
+    }
+
+    /// How often the divisor is in a time below 2^63.
+    #[inline]
+    pub const fn of(self, time: u64) -> u64 {
+        // The reciprocal is too small by less than 1, the quotient by less than 2^-1 and the part that is cut off.
+        let quotient = ((time as u128 * self.reciprocal as u128) >> 64) as u64;
+        quotient + (time - quotient * self.by >= self.by) as u64
+    }
+}
+
 /// The network, and who is looked at when.
 pub struct Wires {
     pub network: Network,
@@ -43,10 +69,16 @@ pub struct Wires {
     pub gap_per_byte: Gap,
     /// Windows of time are so many nanoseconds long.
     pub length: u64,
+    /// The same, made for dividing by it.
+    pub lengths: Divisor,
     /// The end of the window that is being worked on.
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
+    /// Whether what is sent is put into inboxes some at a time, when their memory has come: where there are too many ranks for a cache.
+    pub batched: bool,
+    /// What is not yet there.
+    pub outbox: Vec<(u32, Packet)>,
     /// A source and a destination that never run at the same time, so that what is thrown away never comes again in time.
     pub starved: Option<(u32, u32)>,
     /// One-way messages sent and not handled.
@@ -74,7 +106,7 @@ impl Wires {
     /// Looks at a rank at `time`, if not before.
     #[inline]
     pub fn look_at(&mut self, rank: u32, time: u64) {
-        let window = time / self.length;
+        let window = self.lengths.of(time);
         let inbox = &mut self.inboxes[rank as usize];
         if window < inbox.visit {
             inbox.visit = window;
@@ -85,6 +117,35 @@ impl Wires {
     /// A packet is on its way to `to`.
     #[inline]
     pub fn put(&mut self, to: u32, packet: Packet) {
+        if self.batched {
+            prefetch(&self.inboxes[to as usize]);
+            self.outbox.push((to, packet));
+            if self.outbox.len() == BATCH {
+                self.deliver_all();
+            }
+        } else {
+            self.deliver(to, packet);
+        }
+    }
+
+    /// Puts what was sent into inboxes: nothing of it arrives before the window is over.
+    pub fn deliver_all(&mut self) {
+        let mut outbox = std::mem::take(&mut self.outbox);
+        for at in 0..outbox.len() {
+            if let Some((later, _)) = outbox.get(at + 4) {
+                self.inboxes[*later as usize].prefetch_end();
+            }
+            let (to, packet) = &mut outbox[at];
+            let (body, again) = (std::mem::take(&mut packet.body), packet.again.take());
+            let (to, packet) = (*to, Packet { body, again, ..*packet });
+            self.deliver(to, packet);
+        }
+        outbox.clear();
+        self.outbox = outbox;
+    }
+
+    #[inline]
+    fn deliver(&mut self, to: u32, packet: Packet) {
         let inbox = &mut self.inboxes[to as usize];
         let at = packet.at;
         inbox.push(packet);
@@ -178,5 +239,29 @@ impl Wires {
     pub fn runs(&mut self, rank: u32) -> bool {
         let start = self.horizon - self.length;
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.next_on(start) == start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dividing_by_the_reciprocal_is_dividing() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state
+        };
+        for _ in 0..200_000 {
+            let by = (next() >> (next() % 64)).max(1) & (u64::MAX >> 1) | 1;
+            let divisor = Divisor::new(by);
+            let random = next() >> (1 + next() % 60);
+            let multiple = (random / by).wrapping_mul(by);
+            for time in [0, by - 1, random, multiple, multiple.saturating_sub(1), u64::MAX >> 1] {
+                let time = time & (u64::MAX >> 1);
+                assert_eq!(divisor.of(time), time / by, "{time} by {by}");
+            }
+        }
     }
 }
