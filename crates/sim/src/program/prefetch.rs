@@ -17,9 +17,9 @@ pub fn prefetch_tail<T>(values: &[T], most: usize) {
     prefetch_bytes(tail.as_ptr().cast(), size_of_val(tail));
 }
 
-/// Asks for the memory behind a vector's last value, where the next one goes.
+/// Asks for the memory behind the last value, where the next one goes; it need not belong to the slice.
 #[inline(always)]
-pub fn prefetch_end<T>(values: &Vec<T>) {
+pub fn prefetch_end<T>(values: &[T]) {
     prefetch_bytes(values.as_ptr().wrapping_add(values.len()).cast(), size_of::<T>());
 }
 
