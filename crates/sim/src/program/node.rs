@@ -4,7 +4,7 @@ use crosswind_policy::window::{Credits, Moment, ReturnedBy};
 use crosswind_program::{Body, Kind, Op, Rank, Reply};
 use crosswind_schema::disturbance::{NEVER, Timeline};
 
-use super::inbox::{Packet, What};
+use super::inbox::{Inbox, Packet, What};
 use super::matching::Matching;
 use super::meeting::Purpose;
 use super::watch::Watch;
@@ -12,7 +12,7 @@ use super::wires::{Envelope, Wires};
 use crate::error::SimError;
 
 /// Where a rank is in its program: small, for it is set for every operation, and the operation itself stays where it is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum State {
     /// Between two operations.
     Over,
@@ -105,34 +105,30 @@ impl<R: Rank> Node<R> {
     }
 
     /// Does what can be done before the horizon, and says when to look again.
-    pub fn advance(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
+    pub fn advance(&mut self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         let (horizon, gap) = (wires.horizon, wires.gap());
         // Who waits has waited until now.
         self.now = self.now.max(horizon - wires.length);
         if let Some(watch) = &mut self.watch {
-            watch.take_in(me, self.now, wires);
+            watch.take_in(me, inbox, self.now, wires);
+        } else {
+            inbox.take_in(horizon, gap, wires.gap_per_byte, |_| true);
         }
         loop {
             self.now = self.timeline.next_on(self.now);
             if self.now >= horizon {
-                return self.look_later(me, wires);
+                return self.look_later(me, inbox, wires);
             }
-            let inbox = &mut wires.inboxes[me as usize];
-            if self.watch.is_none() {
-                inbox.take_in(horizon, gap, wires.gap_per_byte, |_| true);
-            }
-            if inbox.front() <= self.now {
-                if let Some(mut packet) = inbox.pop() {
-                    self.handle(me, &mut packet, wires)?;
-                }
+            if let Some(packet) = inbox.first(self.now) {
+                self.handle(me, packet, wires)?;
+                inbox.first_is_handled();
                 continue;
             }
             let until = match self.go_on(me, wires)? {
                 Until::Polled => continue,
                 Until::Time(time) => time,
             };
-            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
-            let inbox = &mut wires.inboxes[me as usize];
+            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(inbox, wires));
             let time = inbox.front().min(inbox.coming()).min(until);
             if time < horizon && !(watched >= horizon && watched < time) {
                 self.now = time;
@@ -141,79 +137,113 @@ impl<R: Rank> Node<R> {
             inbox.listens = true;
             let time = time.min(watched.max(horizon));
             if time < u64::MAX {
-                wires.look_at(me, time);
+                wires.look_at(me, inbox, time);
             }
             return Ok(());
         }
     }
 
     /// The processor is ahead of the others; only those who watch its interface look before it is here.
-    fn look_later(&self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
+    fn look_later(&self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         if self.now >= NEVER {
             return Err(SimError::Endless);
         }
-        wires.inboxes[me as usize].listens = self.watch.is_some();
-        let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
-        wires.look_at(me, self.now.min(watched.max(wires.horizon)));
+        inbox.listens = self.watch.is_some();
+        let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(inbox, wires));
+        wires.look_at(me, inbox, self.now.min(watched.max(wires.horizon)));
         Ok(())
     }
 
     /// Goes on as far as no time passes; all that had arrived by `now` has been handled.
-    #[inline]
+    #[inline(always)]
     fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
         let polled = self.now;
         loop {
-            match self.state {
-                State::Over => {
-                    self.end = self.end.max(self.now);
-                    wires.totals.operations += 1;
-                    self.heard = false;
-                    match self.rank.next() {
-                        Op::Compute { ns } => {
-                            self.work(ns);
-                            if self.now >= NEVER {
-                                return Err(SimError::Endless);
-                            }
-                            continue;
-                        }
-                        Op::Wait => self.state = State::Wait,
-                        op => {
-                            self.op = op;
-                            self.state = State::Before;
-                        }
-                    }
-                    if self.now > polled {
-                        return Ok(Until::Polled);
-                    }
-                    continue;
+            // The two that come most often first: a jump by the state would be guessed wrong.
+            if self.state == State::Wait {
+                if !self.heard {
+                    return Ok(Until::PACKET);
                 }
-                State::Before => {
-                    self.begin(me, wires)?;
-                    if self.now > polled {
-                        return Ok(Until::Polled);
-                    }
-                    continue;
-                }
-                State::Sending { left } => match self.send(me, left, wires) {
-                    Until::Polled if self.now == polled => continue,
-                    until => return Ok(until),
-                },
-                State::Sync if self.unanswered > 0 => return Ok(Until::PACKET),
-                State::Wait if !self.heard => return Ok(Until::PACKET),
-                State::Stored(bytes) if self.stored < bytes => return Ok(Until::PACKET),
-                State::Stored(bytes) => self.stored -= bytes,
-                State::Receive { from, tag } if !self.matching.take(from, tag) => return Ok(Until::PACKET),
-                State::Released(at) if at > self.now => return Ok(Until::Time(at)),
-                State::Meeting(_) | State::Done => return Ok(Until::PACKET),
-                State::Sync | State::Wait | State::Receive { .. } | State::Released(_) => {}
+                self.state = State::Over;
             }
-            self.state = State::Over;
+            if self.state != State::Over {
+                match self.elsewhere(me, polled, wires)? {
+                    Some(until) => return Ok(until),
+                    None => continue,
+                }
+            }
+            self.end = self.end.max(self.now);
+            wires.totals.operations += 1;
+            self.heard = false;
+            let op = self.rank.next();
+            if let Op::Message { to, kind, bytes, body } = op {
+                if self.now == polled && self.goes_at_once(me, to, bytes, wires) {
+                    wires.totals.messages += 1;
+                    wires.one_way += u64::from(!kind.is_answered());
+                    self.unanswered += u32::from(kind.is_answered());
+                    let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
+                    self.transmit(envelope, bytes.max(1), true, body, wires);
+                    self.end = self.end.max(self.now);
+                } else {
+                    self.op = Op::Message { to, kind, bytes, body };
+                    self.state = State::Before;
+                }
+            } else if matches!(op, Op::Wait) {
+                self.state = State::Wait;
+            } else if let Op::Compute { ns } = op {
+                self.work(ns);
+                if self.now >= NEVER {
+                    return Err(SimError::Endless);
+                }
+                continue;
+            } else {
+                self.op = op;
+                self.state = State::Before;
+            }
+            if self.now > polled {
+                return Ok(Until::Polled);
+            }
         }
+    }
+
+    /// Whether a message is one packet that nothing keeps back.
+    #[inline(always)]
+    fn goes_at_once(&self, me: u32, to: u32, bytes: u32, wires: &Wires) -> bool {
+        self.credits.is_none()
+            && self.interface <= self.now
+            && bytes <= wires.network.packet_bytes
+            && to != me
+            && to < wires.ranks
+    }
+
+    /// One step in any state but between operations. Nothing: it goes on at the same time.
+    fn elsewhere(&mut self, me: u32, polled: u64, wires: &mut Wires) -> Result<Option<Until>, SimError> {
+        match self.state {
+            State::Before => {
+                self.begin(me, wires)?;
+                return Ok((self.now > polled).then_some(Until::Polled));
+            }
+            State::Sending { left } => {
+                return Ok(match self.send(me, left, wires) {
+                    Until::Polled if self.now == polled => None,
+                    until => Some(until),
+                });
+            }
+            State::Sync if self.unanswered > 0 => return Ok(Some(Until::PACKET)),
+            State::Stored(bytes) if self.stored < bytes => return Ok(Some(Until::PACKET)),
+            State::Stored(bytes) => self.stored -= bytes,
+            State::Receive { from, tag } if !self.matching.take(from, tag) => return Ok(Some(Until::PACKET)),
+            State::Released(at) if at > self.now => return Ok(Some(Until::Time(at))),
+            State::Meeting(_) | State::Done => return Ok(Some(Until::PACKET)),
+            State::Over | State::Wait | State::Sync | State::Receive { .. } | State::Released(_) => {}
+        }
+        self.state = State::Over;
+        Ok(None)
     }
 
     /// Begins an operation that is not computing.
     fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
-        let ranks = wires.inboxes.len() as u32;
+        let ranks = wires.ranks;
         let known = |to: u32| {
             if to < ranks { Ok(()) } else { Err(SimError::NoSuchRank { rank: me, named: to, ranks }) }
         };
@@ -318,9 +348,12 @@ impl<R: Rank> Node<R> {
     }
 
     /// Handles a packet that has arrived.
-    #[inline]
+    #[inline(always)]
     fn handle(&mut self, me: u32, packet: &mut Packet, wires: &mut Wires) -> Result<(), SimError> {
         let overhead = wires.network.overhead_ns;
+        if packet.is_whole() && !wires.window.limits() {
+            return self.handle_message(me, packet, overhead, wires);
+        }
         if packet.thrown_away {
             self.send_again(me, packet, wires);
             return Ok(());
@@ -367,7 +400,7 @@ impl<R: Rank> Node<R> {
     }
 
     /// The last packet of a one-sided message: its handler runs.
-    #[inline]
+    #[inline(always)]
     fn handle_message(&mut self, me: u32, packet: &mut Packet, ns: u64, wires: &mut Wires) -> Result<(), SimError> {
         let What::Message(kind) = packet.what else { return Ok(()) };
         wires.totals.handled += 1;

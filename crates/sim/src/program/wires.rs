@@ -8,10 +8,7 @@ use super::calendar::Calendar;
 use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
 use super::network::{Gap, Network};
-use super::prefetch::prefetch;
-
-/// So many packets are put into inboxes together.
-const BATCH: usize = 32;
+use super::outbox::Outbox;
 
 /// A packet that has been thrown away so often will always be.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -61,7 +58,8 @@ impl Divisor {
 pub struct Wires {
     pub network: Network,
     pub window: WindowSettings,
-    pub inboxes: Vec<Inbox>,
+    /// How many ranks.
+    pub ranks: u32,
     pub calendar: Calendar,
     pub meeting: Meeting,
     pub totals: Totals,
@@ -75,10 +73,9 @@ pub struct Wires {
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
-    /// Whether what is sent is put into inboxes some at a time, when their memory has come: where there are too many ranks for a cache.
-    pub batched: bool,
-    /// What is not yet there.
-    pub outbox: Vec<(u32, Packet)>,
+    /// What has been sent and is in no inbox yet. Nothing of it arrives before the window is over, so it can wait until the
+    /// memory of some inboxes has come.
+    pub outbox: Outbox,
     /// A source and a destination that never run at the same time, so that what is thrown away never comes again in time.
     pub starved: Option<(u32, u32)>,
     /// One-way messages sent and not handled.
@@ -105,104 +102,48 @@ impl Wires {
 
     /// Looks at a rank at `time`, if not before.
     #[inline]
-    pub fn look_at(&mut self, rank: u32, time: u64) {
+    pub fn look_at(&mut self, rank: u32, inbox: &mut Inbox, time: u64) {
         let window = self.lengths.of(time);
-        let inbox = &mut self.inboxes[rank as usize];
         if window < inbox.visit {
             inbox.visit = window;
             self.calendar.add(window, rank);
         }
     }
 
-    /// A packet is on its way to `to`.
-    #[inline]
-    pub fn put(&mut self, to: u32, packet: Packet) {
-        if self.batched {
-            prefetch(&self.inboxes[to as usize]);
-            self.outbox.push((to, packet));
-            if self.outbox.len() == BATCH {
-                self.deliver_all();
-            }
-        } else {
-            self.deliver(to, packet);
-        }
-    }
-
-    /// Puts what was sent into inboxes: nothing of it arrives before the window is over.
-    pub fn deliver_all(&mut self) {
-        let mut outbox = std::mem::take(&mut self.outbox);
-        for at in 0..outbox.len() {
-            if let Some((later, _)) = outbox.get(at + 4) {
-                self.inboxes[*later as usize].prefetch_end();
-            }
-            let (to, packet) = &mut outbox[at];
-            let (body, again) = (std::mem::take(&mut packet.body), packet.again.take());
-            let (to, packet) = (*to, Packet { body, again, ..*packet });
-            self.deliver(to, packet);
-        }
-        outbox.clear();
-        self.outbox = outbox;
-    }
-
-    #[inline]
-    fn deliver(&mut self, to: u32, packet: Packet) {
-        let inbox = &mut self.inboxes[to as usize];
-        let at = packet.at;
-        inbox.push(packet);
-        if inbox.listens {
-            self.look_at(to, at);
-        }
-    }
-
     /// A packet of `bytes` leaves a processor at `sent`.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, envelope: Envelope, number: u32, sent: u64, bytes: u32, last: bool, body: Body) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(bytes);
-        let Envelope { from, what, word, credit, .. } = envelope;
-        let packet = Packet {
-            at,
-            from,
-            number,
-            bytes,
-            word,
-            what,
-            last,
-            credit,
-            extracted: false,
-            thrown_away: false,
-            again: None,
-            body,
-        };
-        self.put(envelope.to, packet);
+        let Envelope { from, to, what, word, credit } = envelope;
+        // Field by field, to where it stays: made elsewhere and copied, the copy would wait for the fields.
+        let packet = self.outbox.add(to);
+        packet.at = at;
+        packet.from = from;
+        packet.number = number;
+        packet.bytes = bytes;
+        packet.word = word;
+        packet.what = what;
+        packet.last = last;
+        packet.credit = credit;
+        packet.extracted = false;
+        packet.thrown_away = false;
+        packet.again = None;
+        packet.body = body;
     }
 
     /// An acknowledgement leaves `from` at `sent`.
     pub fn acknowledge(&mut self, from: u32, to: u32, number: u32, sent: u64) {
         self.totals.acknowledgements += 1;
         let at = sent + self.network.latency_ns;
-        let packet = Packet {
-            at,
-            from,
-            number,
-            bytes: 0,
-            word: 1,
-            what: What::Acknowledgement,
-            last: true,
-            credit: true,
-            extracted: false,
-            thrown_away: false,
-            again: None,
-            body: Body::Empty,
-        };
-        self.put(to, packet);
+        *self.outbox.add(to) = Packet { at, from, number, ..Packet::ACKNOWLEDGEMENT };
     }
 
     /// A packet that was thrown away leaves a processor again.
     pub fn send_again(&mut self, to: u32, packet: Packet, sent: u64) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
-        self.put(to, Packet { at, thrown_away: false, ..packet });
+        *self.outbox.add(to) = Packet { at, thrown_away: false, ..packet };
     }
 
     /// A packet is thrown away by `me`: its sender is to send it again. `attempts`: how often the first packet that its sender must
@@ -222,7 +163,7 @@ impl Wires {
         let at = (packet.at - under_way.min(packet.at) + resend_ns + spread).max(soonest);
         let sender = packet.from;
         let again = Some(Box::new(Again { serial }));
-        self.put(sender, Packet { at, from: me, again, thrown_away: true, ..packet });
+        *self.outbox.add(sender) = Packet { at, from: me, again, thrown_away: true, ..packet };
     }
 
     /// How the credit of a packet goes back at this moment.

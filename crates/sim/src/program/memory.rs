@@ -1,5 +1,5 @@
-//! Asks for memory before it is needed: at many thousands of ranks their state lies in no near cache, and the calendar knows
-//! who is next.
+//! Memory of many thousands of ranks: their state lies in no near cache, and in more small pages than the processor knows by
+//! heart. So it is asked for before it is needed (the calendar knows who is next), and in large pages.
 
 /// Bytes that come together.
 const LINE: usize = 64;
@@ -37,4 +37,22 @@ fn prefetch_bytes(start: *const i8, bytes: usize) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (start, bytes, LINE);
+}
+
+/// Asks the system for large pages for what a vector has room for and does not hold yet. Changes nothing but the time that it
+/// takes.
+pub fn in_large_pages<T>(vector: &Vec<T>) {
+    #[cfg(target_os = "linux")]
+    {
+        /// The system is asked for whole small pages.
+        const PAGE: usize = 4096;
+        let start = (vector.as_ptr() as usize).next_multiple_of(PAGE);
+        let end = (vector.as_ptr() as usize + vector.capacity() * size_of::<T>()) / PAGE * PAGE;
+        if start < end {
+            // SAFETY: whole pages of the vector's own memory; the advice changes nothing that a program can see. It may be refused.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = vector;
 }
