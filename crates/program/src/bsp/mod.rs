@@ -88,7 +88,11 @@ impl Bsp {
 
     /// The value after an iteration: from the own one, the neighbours' (in the order of directions), the sum over all ranks.
     fn with_halo(value: u64, halo: &[u64]) -> u64 {
-        halo.iter().fold(value, |value, &other| mixed(value ^ other.rotate_left(17)))
+        halo.iter().fold(value, |value, &other| Self::with_one(value, other))
+    }
+
+    const fn with_one(value: u64, other: u64) -> u64 {
+        mixed(value ^ other.rotate_left(17))
     }
 
     /// What a rank gives to the sum.
@@ -105,16 +109,18 @@ impl Bsp {
     #[must_use]
     pub fn expected(&self) -> Vec<u64> {
         let grid = Grid::new(self.ranks, self.dimensions);
+        let directions = grid.neighbours();
+        let neighbours: Vec<u32> = (0..self.ranks)
+            .flat_map(|rank| (0..directions).map(move |direction| grid.neighbour(rank, direction)))
+            .collect();
         let mut values: Vec<u64> = (0..self.ranks).map(Self::first).collect();
         for _ in 0..self.iterations {
             if self.halo_bytes > 0 {
-                values = (0..self.ranks)
-                    .map(|rank| {
-                        let halo: Vec<u64> =
-                            (0..grid.neighbours()).map(|d| values[grid.neighbour(rank, d) as usize]).collect();
-                        Self::with_halo(values[rank as usize], &halo)
-                    })
-                    .collect();
+                let halos = neighbours.chunks(directions as usize);
+                let mix = |(&value, halo): (&u64, &[u32])| {
+                    halo.iter().fold(value, |value, &other| Self::with_one(value, values[other as usize]))
+                };
+                values = values.iter().zip(halos).map(mix).collect();
             }
             if self.allreduce_bytes > 0 {
                 let mut sum = vec![0u64; self.words()];

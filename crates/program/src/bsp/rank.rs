@@ -127,36 +127,12 @@ impl BspRank {
 }
 
 impl Rank for BspRank {
-    #[inline]
+    #[inline(always)] // an operation that came through memory would cost as much as all the rest of sending it
     fn next(&mut self) -> Op {
         loop {
-            match &mut self.phase {
-                Phase::Work => {
-                    if self.iteration == self.bsp.iterations {
-                        return Op::Done;
-                    }
-                    self.phase = if self.bsp.halo_bytes > 0 { Phase::Halo(0) } else { self.begin_sum() };
-                    if self.bsp.work_ns > 0 {
-                        return Op::Compute { ns: self.bsp.work_ns };
-                    }
-                }
-                Phase::Halo(direction) => {
-                    let direction = *direction;
-                    let more = direction + 1 < self.directions;
-                    let op = self.send_halo(direction);
-                    self.phase = if more { Phase::Halo(direction + 1) } else { Phase::Neighbours };
-                    return op;
-                }
-                Phase::Neighbours => {
-                    let (parity, count) = ((self.iteration % 2) as usize, self.directions);
-                    if self.here[parity].count_ones() < count {
-                        return Op::Wait;
-                    }
-                    self.here[parity] = 0;
-                    self.value = Bsp::with_halo(self.value, &self.halo[parity][..count as usize]);
-                    self.phase = self.begin_sum();
-                }
-                Phase::Sum(sum) => match sum.next() {
+            // What comes most often first: a jump by the phase would be guessed wrong.
+            if let Phase::Sum(sum) = &mut self.phase {
+                match sum.next() {
                     Action::Send { to, round, part } => {
                         let words = part.len();
                         let body = pack(tag(self.iteration, round, true), &sum.words()[part]);
@@ -173,7 +149,33 @@ impl Rank for BspRank {
                         self.value = Bsp::with_sum(self.value, sum.words());
                         self.phase = Phase::Barrier;
                     }
-                },
+                }
+                continue;
+            }
+            if let Phase::Halo(direction) = self.phase {
+                let more = direction + 1 < self.directions;
+                self.phase = if more { Phase::Halo(direction + 1) } else { Phase::Neighbours };
+                return self.send_halo(direction);
+            }
+            match self.phase {
+                Phase::Neighbours => {
+                    let (parity, count) = ((self.iteration % 2) as usize, self.directions);
+                    if self.here[parity].count_ones() < count {
+                        return Op::Wait;
+                    }
+                    self.here[parity] = 0;
+                    self.value = Bsp::with_halo(self.value, &self.halo[parity][..count as usize]);
+                    self.phase = self.begin_sum();
+                }
+                Phase::Work => {
+                    if self.iteration == self.bsp.iterations {
+                        return Op::Done;
+                    }
+                    self.phase = if self.bsp.halo_bytes > 0 { Phase::Halo(0) } else { self.begin_sum() };
+                    if self.bsp.work_ns > 0 {
+                        return Op::Compute { ns: self.bsp.work_ns };
+                    }
+                }
                 Phase::Barrier => {
                     self.phase = Phase::Over;
                     if self.bsp.barrier {
@@ -184,6 +186,7 @@ impl Rank for BspRank {
                     self.iteration += 1;
                     self.phase = Phase::Work;
                 }
+                Phase::Sum(_) | Phase::Halo(_) => {}
             }
         }
     }

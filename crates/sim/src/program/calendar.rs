@@ -7,13 +7,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Windows ahead for which there are lists. A power of 2, at least 64.
-const AHEAD: u64 = 4096;
+const AHEAD: u64 = 1024;
 
 /// Ranks by window.
 pub struct Calendar {
     /// The window that is being worked on.
     now: u64,
     lists: Vec<Vec<u32>>,
+    /// Lists that are over, the last one on top: its memory is in a near cache.
+    spare: Vec<Vec<u32>>,
     /// Which lists hold anything.
     taken: Vec<u64>,
     /// Windows beyond those of `lists`.
@@ -25,6 +27,7 @@ impl Calendar {
         Self {
             now: 0,
             lists: vec![Vec::new(); AHEAD as usize],
+            spare: Vec::new(),
             taken: vec![0; (AHEAD / 64) as usize],
             far: BinaryHeap::new(),
         }
@@ -36,8 +39,12 @@ impl Calendar {
         debug_assert!(window >= self.now, "window {window} is over");
         if window - self.now < AHEAD {
             let at = (window % AHEAD) as usize;
-            self.lists[at].push(rank);
-            self.taken[at / 64] |= 1 << (at % 64);
+            let list = &mut self.lists[at];
+            if list.is_empty() {
+                self.taken[at / 64] |= 1 << (at % 64);
+                *list = self.spare.pop().unwrap_or_default();
+            }
+            list.push(rank);
         } else {
             self.far.push(Reverse((window, rank)));
         }
@@ -55,7 +62,7 @@ impl Calendar {
         self.now = window;
         if near == Some(window) {
             let at = (window % AHEAD) as usize;
-            std::mem::swap(ranks, &mut self.lists[at]);
+            self.spare.push(std::mem::replace(ranks, std::mem::take(&mut self.lists[at])));
             self.taken[at / 64] &= !(1 << (at % 64));
         }
         while let Some(&Reverse((at, rank))) = self.far.peek() {
@@ -89,9 +96,47 @@ impl Calendar {
     }
 }
 
+/// Puts many ranks into their order: a bit for each, for sorting them would take longer.
+pub struct Order(Vec<u64>);
+
+impl Order {
+    /// Of so many ranks.
+    pub fn of(ranks: u32) -> Self {
+        Self(vec![0; (ranks as usize).div_ceil(64)])
+    }
+
+    /// Puts them into their order; each once.
+    pub fn sort(&mut self, ranks: &mut Vec<u32>) {
+        for &rank in ranks.iter() {
+            self.0[rank as usize / 64] |= 1 << (rank % 64);
+        }
+        ranks.clear();
+        for (word, first) in self.0.iter_mut().zip((0..).step_by(64)) {
+            let mut bits = std::mem::take(word);
+            while bits != 0 {
+                ranks.push(first + bits.trailing_zeros());
+                bits &= bits - 1;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ranks_are_put_into_their_order_and_each_comes_once() {
+        let mut order = Order::of(1000);
+        for seed in 1..50u64 {
+            let mut ranks: Vec<u32> = (0..300).map(|at| (at * seed * 7919 % 1000) as u32).collect();
+            let mut expected = ranks.clone();
+            expected.sort_unstable();
+            expected.dedup();
+            order.sort(&mut ranks);
+            assert_eq!(ranks, expected);
+        }
+    }
 
     #[test]
     fn windows_come_in_order_however_far_apart_and_in_whatever_order_they_were_added() {
@@ -104,7 +149,7 @@ mod tests {
         for round in 0..3000u32 {
             for _ in 0..3 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let far = [3, 70, 4096, 4100, 1_000_000][(state >> 40) as usize % 5];
+                let far = [3, 70, AHEAD, AHEAD + 4, 1_000_000][(state >> 40) as usize % 5];
                 let window = now + 1 + (state >> 33) % far;
                 calendar.add(window, round);
                 expected.push((window, round));

@@ -2,8 +2,8 @@
 
 use crosswind_program::{Body, Kind};
 
+use super::memory::{prefetch_end, prefetch_tail};
 use super::network::Gap;
-use super::prefetch::prefetch_tail;
 
 /// No window: a rank that is in no list of the calendar.
 pub const NEVER_VISITED: u64 = u64::MAX;
@@ -58,9 +58,31 @@ pub struct Again {
 }
 
 impl Packet {
+    /// An acknowledgement of one packet.
+    pub const ACKNOWLEDGEMENT: Self = Self {
+        at: 0,
+        from: 0,
+        number: 0,
+        bytes: 0,
+        word: 1,
+        what: What::Acknowledgement,
+        last: true,
+        credit: true,
+        extracted: false,
+        thrown_away: false,
+        again: None,
+        body: Body::Empty,
+    };
+
     /// Its number when it was sent first.
     pub fn serial(&self) -> u32 {
         self.again.as_ref().map_or(self.number, |again| again.serial)
+    }
+
+    /// Whether it is the last of a one-sided message, and here for the first time: what most are.
+    #[inline]
+    pub const fn is_whole(&self) -> bool {
+        self.last && !self.thrown_away && matches!(self.what, What::Message(_))
     }
 
     /// Whether it takes no interface: an acknowledgement, or word that a packet must be sent again.
@@ -111,11 +133,17 @@ impl Inbox {
         prefetch_tail(&self.packets, 4);
     }
 
-    /// A packet is on its way.
+    /// Asks for the memory of the next packet.
     #[inline]
-    pub fn push(&mut self, packet: Packet) {
+    pub fn prefetch_end(&self) {
+        prefetch_end(&self.packets);
+    }
+
+    /// A packet is on its way, and taken from its place.
+    #[inline]
+    pub fn push(&mut self, packet: &mut Packet) {
         self.coming = self.coming.min(packet.at);
-        self.packets.push(packet);
+        self.packets.push(std::mem::replace(packet, Packet::ACKNOWLEDGEMENT));
     }
 
     /// Takes what arrives before `horizon` through the interface, in order of arrival and `gap` and their length apart (as LogGOPSim does), and shows each to `look` with the time; what `look` refuses is not kept.
@@ -126,8 +154,11 @@ impl Inbox {
         }
     }
 
+    #[inline]
     fn take_in_some(&mut self, horizon: u64, gap: u64, per_byte: Gap, mut look: impl FnMut(&mut Packet) -> bool) {
-        sort(&mut self.packets[self.taken..]);
+        if self.packets.len() - self.taken > 1 {
+            sort(&mut self.packets[self.taken..]);
+        }
         // Acknowledgements are past the interface, but not past the packets before them.
         let mut before = if self.taken > self.handled { self.packets[self.taken - 1].at } else { 0 };
         while let Some(packet) = self.packets.get_mut(self.taken) {
@@ -153,10 +184,10 @@ impl Inbox {
         self.coming = self.packets.get(self.taken).map_or(u64::MAX, |packet| packet.at);
     }
 
-    /// When the first packet is through the interface.
+    /// When the first packet is through the interface; the end of time: none is.
     #[inline]
-    pub fn front(&self) -> Option<u64> {
-        if self.handled < self.taken { Some(self.packets[self.handled].at) } else { None }
+    pub fn front(&self) -> u64 {
+        if self.handled < self.taken { self.packets[self.handled].at } else { u64::MAX }
     }
 
     /// When the first packet arrives that is still in the network; the end of time: none is.
@@ -165,15 +196,18 @@ impl Inbox {
         self.coming
     }
 
-    /// The first packet that is through the interface.
+    /// The first packet that is through the interface, if it is at `now`.
     #[inline]
-    pub fn pop(&mut self) -> Option<Packet> {
+    pub fn first(&mut self, now: u64) -> Option<&mut Packet> {
         if self.handled == self.taken {
             return None;
         }
-        let packet = &mut self.packets[self.handled];
-        let (body, again) = (std::mem::take(&mut packet.body), packet.again.take());
-        let taken = Packet { body, again, ..*packet };
+        self.packets.get_mut(self.handled).filter(|packet| packet.at <= now)
+    }
+
+    /// The first packet has been handled, and its body taken.
+    #[inline]
+    pub fn first_is_handled(&mut self) {
         self.handled += 1;
         if self.handled == self.packets.len() {
             self.packets.clear();
@@ -183,7 +217,6 @@ impl Inbox {
             self.taken -= self.handled;
             self.handled = 0;
         }
-        Some(taken)
     }
 
     /// Packets that are through the interface and not handled.

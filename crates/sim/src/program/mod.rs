@@ -17,6 +17,7 @@
 //! | what does a message cost? | `network` |
 //! | what does a rank do next? | `node` |
 //! | what is on its way to it, and when is that here? | `inbox` |
+//! | what has just been sent? | `outbox` |
 //! | who is looked at next? | `calendar` |
 //! | what if packets arrive while it is away? | `watch` |
 //! | are all at the barrier? | `meeting` |
@@ -26,10 +27,11 @@ mod calendar;
 mod inbox;
 mod matching;
 mod meeting;
+mod memory;
 mod network;
 mod node;
+mod outbox;
 mod outcome;
-mod prefetch;
 mod watch;
 mod wires;
 
@@ -37,13 +39,13 @@ use crosswind_policy::window::{Away, Credits, WindowSettings};
 use crosswind_program::Program;
 use crosswind_schema::disturbance::{NEVER, Timelines};
 
-use self::calendar::Calendar;
+use self::calendar::{Calendar, Order};
 use self::inbox::{Inbox, NEVER_VISITED};
 use self::meeting::Meeting;
 use self::node::{Node, State};
-use self::prefetch::prefetch;
+use self::outbox::Outbox;
 use self::watch::Watch;
-use self::wires::Wires;
+use self::wires::{Divisor, Wires};
 use crate::error::SimError;
 
 pub use self::network::Network;
@@ -52,8 +54,8 @@ pub use self::wires::Totals;
 
 /// Looks at ranks between two calls of whoever watches.
 const LOOKS_PER_CALL: u64 = 1 << 20;
-/// From so many ranks in a window on they are looked at in their order.
-const SORTED: usize = 1024;
+/// From so many ranks in a window on they are looked at in their order, and asked for before.
+const MANY: usize = 512;
 /// Ranks named in the message about a deadlock.
 const NAMED: usize = 5;
 
@@ -76,6 +78,7 @@ pub fn simulate<P: Program>(
 
 struct Engine<R> {
     nodes: Vec<Node<R>>,
+    inboxes: Vec<Inbox>,
     wires: Wires,
 }
 
@@ -101,63 +104,71 @@ impl<R: crosswind_program::Rank> Engine<R> {
             }
         }
         let watched = Watch::needed(&window);
-        let nodes = (0..ranks)
-            .map(|rank| {
-                let credits = window.limits().then(|| Credits::new(&window));
-                let watch = watched.then(|| Box::new(Watch::new(timelines.rank(rank), &window)));
-                Node::new(program.rank(rank), timelines.rank(rank), credits, watch)
-            })
-            .collect();
+        let length = network.lookahead(window.limits());
+        let mut nodes = Vec::with_capacity(ranks as usize);
+        let mut inboxes: Vec<Inbox> = Vec::with_capacity(ranks as usize);
+        memory::in_large_pages(&nodes);
+        memory::in_large_pages(&inboxes);
+        nodes.extend((0..ranks).map(|rank| {
+            let credits = window.limits().then(|| Credits::new(&window));
+            let watch = watched.then(|| Box::new(Watch::new(timelines.rank(rank), &window)));
+            Node::new(program.rank(rank), timelines.rank(rank), credits, watch)
+        }));
+        inboxes.extend((0..ranks).map(|_| Inbox::new()));
         let running = if window.follows() { (0..ranks).map(|rank| timelines.rank(rank)).collect() } else { Vec::new() };
         let mut wires = Wires {
             network: *network,
             window,
-            inboxes: (0..ranks).map(|_| Inbox::new()).collect(),
+            ranks,
             calendar: Calendar::new(),
             meeting: Meeting::default(),
             totals: Totals::default(),
             gap_per_byte: network.gap_per_byte(),
-            length: network.lookahead(window.limits()),
+            length,
+            lengths: Divisor::new(length),
             horizon: 0,
             running,
+            outbox: Outbox::default(),
             starved: None,
             one_way: 0,
         };
-        for rank in 0..ranks {
-            wires.look_at(rank, 0);
+        for (rank, inbox) in (0..).zip(&mut inboxes) {
+            wires.look_at(rank, inbox, 0);
         }
-        Ok(Self { nodes, wires })
+        Ok(Self { nodes, inboxes, wires })
     }
 
     fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome<R>, SimError> {
         let mut looks = 0;
         let mut ranks = Vec::new();
+        let mut order = Order::of(self.wires.ranks);
         while let Some(window) = self.wires.calendar.next(&mut ranks) {
             self.wires.horizon = (window + 1).saturating_mul(self.wires.length);
             if self.wires.horizon >= NEVER {
                 return Err(SimError::Endless);
             }
-            // Many ranks lie in memory in their order, and not in a cache.
-            if ranks.len() > SORTED {
-                ranks.sort_unstable();
+            // Many ranks lie in memory in their order, and in no near cache.
+            let many = ranks.len() > MANY;
+            if many {
+                order.sort(&mut ranks);
             }
             for (at, &rank) in ranks.iter().enumerate() {
-                if let Some(&soon) = ranks.get(at + 4) {
-                    prefetch(&self.wires.inboxes[soon as usize]);
+                if many {
+                    self.ask_for(ranks.get(at + 2), ranks.get(at + 4));
                 }
-                if let Some(&next) = ranks.get(at + 2) {
-                    prefetch(&self.nodes[next as usize]);
-                    self.wires.inboxes[next as usize].prefetch();
-                }
-                let inbox = &mut self.wires.inboxes[rank as usize];
+                let inbox = &mut self.inboxes[rank as usize];
                 // It was looked at earlier, and needs no look now.
                 if inbox.visit != window {
                     continue;
                 }
                 inbox.visit = NEVER_VISITED;
                 inbox.listens = false;
-                self.nodes[rank as usize].advance(rank, &mut self.wires)?;
+                self.nodes[rank as usize].advance(rank, inbox, &mut self.wires)?;
+                if self.wires.outbox.is_full() {
+                    self.deliver();
+                }
             }
+            self.deliver();
             if let Some((from, to)) = self.wires.starved {
                 return Err(SimError::Starved { from, to, time_s: self.wires.horizon as f64 * 1e-9 });
             }
@@ -176,11 +187,41 @@ impl<R: crosswind_program::Rank> Engine<R> {
         self.outcome()
     }
 
+    /// Puts what has been sent into inboxes.
+    #[inline]
+    fn deliver(&mut self) {
+        let mut outbox = std::mem::take(&mut self.wires.outbox);
+        if self.nodes.len() > MANY {
+            outbox.prefetch(&self.inboxes);
+        }
+        for (to, packet) in outbox.drain() {
+            let inbox = &mut self.inboxes[*to as usize];
+            let at = packet.at;
+            inbox.push(packet);
+            if inbox.listens {
+                self.wires.look_at(*to, inbox, at);
+            }
+        }
+        self.wires.outbox = outbox;
+    }
+
+    /// Asks for the memory of the ranks that are looked at next, and soon.
+    #[inline]
+    fn ask_for(&self, next: Option<&u32>, soon: Option<&u32>) {
+        if let Some(&soon) = soon {
+            memory::prefetch(&self.inboxes[soon as usize]);
+        }
+        if let Some(&next) = next {
+            memory::prefetch(&self.nodes[next as usize]);
+            self.inboxes[next as usize].prefetch();
+        }
+    }
+
     /// All ranks may leave the barrier.
     fn release(&mut self, at: u64) {
-        for (rank, node) in (0..).zip(&mut self.nodes) {
+        for (rank, (node, inbox)) in (0..).zip(self.nodes.iter_mut().zip(&mut self.inboxes)) {
             node.state = State::Released(at);
-            self.wires.look_at(rank, at.max(node.now));
+            self.wires.look_at(rank, inbox, at.max(node.now));
         }
     }
 

@@ -4,7 +4,7 @@ use crosswind_policy::window::{Credits, Moment, ReturnedBy};
 use crosswind_program::{Body, Kind, Op, Rank, Reply};
 use crosswind_schema::disturbance::{NEVER, Timeline};
 
-use super::inbox::{Packet, What};
+use super::inbox::{Inbox, Packet, What};
 use super::matching::Matching;
 use super::meeting::Purpose;
 use super::watch::Watch;
@@ -12,7 +12,7 @@ use super::wires::{Envelope, Wires};
 use crate::error::SimError;
 
 /// Where a rank is in its program: small, for it is set for every operation, and the operation itself stays where it is.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum State {
     /// Between two operations.
     Over,
@@ -70,12 +70,15 @@ pub struct Node<R> {
 
 /// What keeps a rank from going on.
 enum Until {
-    /// Nothing: it goes on.
-    Now,
-    /// A time, or a packet.
+    /// Time has passed: what has arrived meanwhile is to be handled.
+    Polled,
+    /// A time, or a packet before that.
     Time(u64),
+}
+
+impl Until {
     /// A packet.
-    Packet,
+    const PACKET: Self = Self::Time(u64::MAX);
 }
 
 impl<R: Rank> Node<R> {
@@ -102,99 +105,145 @@ impl<R: Rank> Node<R> {
     }
 
     /// Does what can be done before the horizon, and says when to look again.
-    pub fn advance(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
+    pub fn advance(&mut self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         let (horizon, gap) = (wires.horizon, wires.gap());
         // Who waits has waited until now.
         self.now = self.now.max(horizon - wires.length);
         if let Some(watch) = &mut self.watch {
-            watch.take_in(me, self.now, wires);
+            watch.take_in(me, inbox, self.now, wires);
+        } else {
+            inbox.take_in(horizon, gap, wires.gap_per_byte, |_| true);
         }
         loop {
-            while let State::Over = self.state {
-                wires.totals.operations += 1;
-                self.heard = false;
-                match self.rank.next() {
-                    Op::Compute { ns } => self.work(ns),
-                    op => {
-                        self.op = op;
-                        self.state = State::Before;
-                    }
-                }
-                if self.now >= NEVER {
-                    return Err(SimError::Endless);
-                }
-            }
             self.now = self.timeline.next_on(self.now);
-            if self.now >= NEVER {
-                return Err(SimError::Endless);
-            }
             if self.now >= horizon {
-                // The processor is ahead of the others; only those who watch its interface look before it is here.
-                wires.inboxes[me as usize].listens = self.watch.is_some();
-                let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
-                wires.look_at(me, self.now.min(watched.max(horizon)));
-                return Ok(());
+                return self.look_later(me, inbox, wires);
             }
-            let inbox = &mut wires.inboxes[me as usize];
-            if self.watch.is_none() {
-                inbox.take_in(horizon, gap, wires.gap_per_byte, |_| true);
-            }
-            if inbox.front().is_some_and(|at| at <= self.now) {
-                if let Some(packet) = inbox.pop() {
-                    self.handle(me, packet, wires)?;
-                }
+            if let Some(packet) = inbox.first(self.now) {
+                self.handle(me, packet, wires)?;
+                inbox.first_is_handled();
                 continue;
             }
             let until = match self.go_on(me, wires)? {
-                Until::Now => continue,
+                Until::Polled => continue,
                 Until::Time(time) => time,
-                Until::Packet => u64::MAX,
             };
-            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(me, wires));
-            let inbox = &mut wires.inboxes[me as usize];
-            let time = inbox.front().unwrap_or_else(|| inbox.coming()).min(until);
+            let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(inbox, wires));
+            let time = inbox.front().min(inbox.coming()).min(until);
+            if time < horizon && !(watched >= horizon && watched < time) {
+                self.now = time;
+                continue;
+            }
             inbox.listens = true;
-            if watched >= horizon && watched < time {
-                wires.look_at(me, watched);
-                return Ok(());
+            let time = time.min(watched.max(horizon));
+            if time < u64::MAX {
+                wires.look_at(me, inbox, time);
             }
-            if time == u64::MAX {
-                return Ok(());
-            }
-            if time >= horizon {
-                wires.look_at(me, time);
-                return Ok(());
-            }
-            self.now = time;
+            return Ok(());
         }
     }
 
-    /// One step of the operation, at `now`, when all that had arrived has been handled.
-    #[inline]
-    fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
-        if let State::Before = self.state {
-            self.begin(me, wires)?;
+    /// The processor is ahead of the others; only those who watch its interface look before it is here.
+    fn look_later(&self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
+        if self.now >= NEVER {
+            return Err(SimError::Endless);
         }
+        inbox.listens = self.watch.is_some();
+        let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(inbox, wires));
+        wires.look_at(me, inbox, self.now.min(watched.max(wires.horizon)));
+        Ok(())
+    }
+
+    /// Goes on as far as no time passes; all that had arrived by `now` has been handled.
+    #[inline(always)]
+    fn go_on(&mut self, me: u32, wires: &mut Wires) -> Result<Until, SimError> {
+        let polled = self.now;
+        loop {
+            // The two that come most often first: a jump by the state would be guessed wrong.
+            if self.state == State::Wait {
+                if !self.heard {
+                    return Ok(Until::PACKET);
+                }
+                self.state = State::Over;
+            }
+            if self.state != State::Over {
+                match self.elsewhere(me, polled, wires)? {
+                    Some(until) => return Ok(until),
+                    None => continue,
+                }
+            }
+            self.end = self.end.max(self.now);
+            wires.totals.operations += 1;
+            self.heard = false;
+            let op = self.rank.next();
+            if let Op::Message { to, kind, bytes, body } = op {
+                if self.now == polled && self.goes_at_once(me, to, bytes, wires) {
+                    wires.totals.messages += 1;
+                    wires.one_way += u64::from(!kind.is_answered());
+                    self.unanswered += u32::from(kind.is_answered());
+                    let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
+                    self.transmit(envelope, bytes.max(1), true, body, wires);
+                    self.end = self.end.max(self.now);
+                } else {
+                    self.op = Op::Message { to, kind, bytes, body };
+                    self.state = State::Before;
+                }
+            } else if matches!(op, Op::Wait) {
+                self.state = State::Wait;
+            } else if let Op::Compute { ns } = op {
+                self.work(ns);
+                if self.now >= NEVER {
+                    return Err(SimError::Endless);
+                }
+                continue;
+            } else {
+                self.op = op;
+                self.state = State::Before;
+            }
+            if self.now > polled {
+                return Ok(Until::Polled);
+            }
+        }
+    }
+
+    /// Whether a message is one packet that nothing keeps back.
+    #[inline(always)]
+    fn goes_at_once(&self, me: u32, to: u32, bytes: u32, wires: &Wires) -> bool {
+        self.credits.is_none()
+            && self.interface <= self.now
+            && bytes <= wires.network.packet_bytes
+            && to != me
+            && to < wires.ranks
+    }
+
+    /// One step in any state but between operations. Nothing: it goes on at the same time.
+    fn elsewhere(&mut self, me: u32, polled: u64, wires: &mut Wires) -> Result<Option<Until>, SimError> {
         match self.state {
-            State::Over | State::Before => return Ok(Until::Now),
-            State::Sending { left } => return Ok(self.send(me, left, wires)),
-            State::Sync if self.unanswered > 0 => return Ok(Until::Packet),
-            State::Wait if !self.heard => return Ok(Until::Packet),
-            State::Stored(bytes) if self.stored < bytes => return Ok(Until::Packet),
+            State::Before => {
+                self.begin(me, wires)?;
+                return Ok((self.now > polled).then_some(Until::Polled));
+            }
+            State::Sending { left } => {
+                return Ok(match self.send(me, left, wires) {
+                    Until::Polled if self.now == polled => None,
+                    until => Some(until),
+                });
+            }
+            State::Sync if self.unanswered > 0 => return Ok(Some(Until::PACKET)),
+            State::Stored(bytes) if self.stored < bytes => return Ok(Some(Until::PACKET)),
             State::Stored(bytes) => self.stored -= bytes,
-            State::Receive { from, tag } if !self.matching.take(from, tag) => return Ok(Until::Packet),
-            State::Released(at) if at > self.now => return Ok(Until::Time(at)),
-            State::Meeting(_) | State::Done => return Ok(Until::Packet),
-            State::Sync | State::Wait | State::Receive { .. } | State::Released(_) => {}
+            State::Receive { from, tag } if !self.matching.take(from, tag) => return Ok(Some(Until::PACKET)),
+            State::Released(at) if at > self.now => return Ok(Some(Until::Time(at))),
+            State::Meeting(_) | State::Done => return Ok(Some(Until::PACKET)),
+            State::Over | State::Wait | State::Sync | State::Receive { .. } | State::Released(_) => {}
         }
         self.state = State::Over;
-        self.end = self.end.max(self.now);
-        Ok(Until::Now)
+        Ok(None)
     }
 
     /// Begins an operation that is not computing.
     fn begin(&mut self, me: u32, wires: &mut Wires) -> Result<(), SimError> {
-        let ranks = wires.inboxes.len() as u32;
+        let ranks = wires.ranks;
         let known = |to: u32| {
             if to < ranks { Ok(()) } else { Err(SimError::NoSuchRank { rank: me, named: to, ranks }) }
         };
@@ -261,13 +310,13 @@ impl<R: Rank> Node<R> {
         let (to, what, word) = match self.op {
             Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
             Op::Send { to, tag, .. } => (to, What::Send, tag),
-            _ => return Until::Now,
+            _ => return Until::Polled,
         };
         if let Some(credits) = &mut self.credits {
             let runs = !wires.window.follows() || wires.runs(to);
             if !credits.take(to, runs) {
                 self.stalled_since.get_or_insert(self.now);
-                return Until::Packet;
+                return Until::PACKET;
             }
             if let Some(since) = self.stalled_since.take() {
                 self.stalled += self.now - since;
@@ -283,11 +332,11 @@ impl<R: Rank> Node<R> {
         let envelope = Envelope { from: me, to, what, word, credit: false };
         self.transmit(envelope, bytes as u32, left == 0, body, wires);
         self.end = self.end.max(self.now);
-        Until::Now
+        Until::Polled
     }
 
     /// One packet onto the network, whose interface is free.
-    #[inline]
+    #[inline(always)]
     fn transmit(&mut self, envelope: Envelope, bytes: u32, last: bool, body: Body, wires: &mut Wires) {
         let overhead = wires.network.overhead_ns;
         self.work(overhead);
@@ -299,8 +348,12 @@ impl<R: Rank> Node<R> {
     }
 
     /// Handles a packet that has arrived.
-    fn handle(&mut self, me: u32, mut packet: Packet, wires: &mut Wires) -> Result<(), SimError> {
+    #[inline(always)]
+    fn handle(&mut self, me: u32, packet: &mut Packet, wires: &mut Wires) -> Result<(), SimError> {
         let overhead = wires.network.overhead_ns;
+        if packet.is_whole() && !wires.window.limits() {
+            return self.handle_message(me, packet, overhead, wires);
+        }
         if packet.thrown_away {
             self.send_again(me, packet, wires);
             return Ok(());
@@ -309,7 +362,7 @@ impl<R: Rank> Node<R> {
             self.work(wires.network.acknowledgement_ns);
             return self.give_back(packet.from, packet.word);
         }
-        if wires.window.limits() && wires.returned(Moment::Extracted, &packet) == ReturnedBy::Acknowledgement {
+        if wires.window.limits() && wires.returned(Moment::Extracted, packet) == ReturnedBy::Acknowledgement {
             self.work(overhead);
             self.acknowledge(me, packet.from, wires);
         } else if !packet.last || !matches!(packet.what, What::Message(_)) {
@@ -320,7 +373,7 @@ impl<R: Rank> Node<R> {
         }
         if !packet.last {
             self.end = self.end.max(self.now);
-            self.handled(me, &packet, wires);
+            self.handled(me, packet, wires);
             return Ok(());
         }
         match packet.what {
@@ -342,12 +395,13 @@ impl<R: Rank> Node<R> {
             What::Acknowledgement => {}
         }
         self.end = self.end.max(self.now);
-        self.handled(me, &packet, wires);
+        self.handled(me, packet, wires);
         Ok(())
     }
 
     /// The last packet of a one-sided message: its handler runs.
-    fn handle_message(&mut self, me: u32, mut packet: Packet, ns: u64, wires: &mut Wires) -> Result<(), SimError> {
+    #[inline(always)]
+    fn handle_message(&mut self, me: u32, packet: &mut Packet, ns: u64, wires: &mut Wires) -> Result<(), SimError> {
         let What::Message(kind) = packet.what else { return Ok(()) };
         wires.totals.handled += 1;
         let reply = self.rank.handle(packet.from, kind, std::mem::take(&mut packet.body));
@@ -357,13 +411,13 @@ impl<R: Rank> Node<R> {
             self.stored += u64::from(packet.word);
         }
         if kind.is_answered() {
-            self.answer(me, &packet, reply, wires);
+            self.answer(me, packet, reply, wires);
         } else {
             wires.one_way -= 1;
             wires.meeting.handled(self.now);
         }
         self.end = self.end.max(self.now);
-        self.handled(me, &packet, wires);
+        self.handled(me, packet, wires);
         Ok(())
     }
 
@@ -399,7 +453,7 @@ impl<R: Rank> Node<R> {
     }
 
     /// A packet that its receiver has thrown away.
-    fn send_again(&mut self, me: u32, packet: Packet, wires: &mut Wires) {
+    fn send_again(&mut self, me: u32, packet: &mut Packet, wires: &mut Wires) {
         self.now = self.now.max(self.interface);
         let to = packet.from;
         self.work(wires.network.overhead_ns);
@@ -407,7 +461,8 @@ impl<R: Rank> Node<R> {
             + wires.network.gap_ns
             + wires.gap_per_byte.train(packet.bytes);
         self.number = self.number.wrapping_add(1);
-        wires.send_again(to, Packet { from: me, number: self.number, ..packet }, self.now);
+        let (body, again) = (std::mem::take(&mut packet.body), packet.again.take());
+        wires.send_again(to, Packet { from: me, number: self.number, body, again, ..*packet }, self.now);
     }
 
     fn give_back(&mut self, from: u32, packets: u32) -> Result<(), SimError> {

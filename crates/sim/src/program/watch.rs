@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crosswind_policy::window::{Away, CreditReturn, Moment, ReturnedBy, WindowSettings};
 use crosswind_schema::disturbance::Timeline;
 
-use super::inbox::Packet;
+use super::inbox::{Inbox, Packet};
 use super::wires::Wires;
 
 /// A rank's interface.
@@ -45,14 +45,13 @@ impl Watch {
     }
 
     /// Takes in what arrives before the horizon; the processor itself looks again at `processor`.
-    pub fn take_in(&mut self, me: u32, processor: u64, wires: &mut Wires) {
+    pub fn take_in(&mut self, me: u32, inbox: &mut Inbox, processor: u64, wires: &mut Wires) {
         let mut thrown: Vec<(Packet, u32)> = Vec::new();
         let mut extracted: Vec<(u32, u64)> = Vec::new();
         let horizon = wires.horizon;
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
         let (network, settings) = (wires.network, wires.window);
         let (gap, per_byte) = (wires.gap(), wires.gap_per_byte);
-        let inbox = &mut wires.inboxes[me as usize];
         inbox.take_in(horizon, gap, per_byte, |packet| {
             if packet.is_control() {
                 return true;
@@ -105,8 +104,7 @@ impl Watch {
     }
 
     /// When to look at the interface again, at the latest.
-    pub fn next(&self, me: u32, wires: &mut Wires) -> u64 {
-        let inbox = &mut wires.inboxes[me as usize];
+    pub fn next(&self, inbox: &mut Inbox, wires: &Wires) -> u64 {
         let coming = inbox.coming();
         let waiting = inbox.waiting_mut().iter().any(|packet| !packet.extracted && !packet.is_control());
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;

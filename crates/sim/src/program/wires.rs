@@ -8,6 +8,7 @@ use super::calendar::Calendar;
 use super::inbox::{Again, Inbox, Packet, What};
 use super::meeting::Meeting;
 use super::network::{Gap, Network};
+use super::outbox::Outbox;
 
 /// A packet that has been thrown away so often will always be.
 const MOST_ATTEMPTS: u32 = 1000;
@@ -31,11 +32,34 @@ pub struct Totals {
     pub meetings: u64,
 }
 
+/// Division by a number that stays the same: a multiplication and a correction.
+#[derive(Clone, Copy)]
+pub struct Divisor {
+    by: u64,
+    reciprocal: u64,
+}
+
+impl Divisor {
+    /// By a number from 1 on.
+    pub const fn new(by: u64) -> Self {
+        Self { by, reciprocal: u64::MAX / by }
+    }
+
+    /// How often the divisor is in a time below 2^63.
+    #[inline]
+    pub const fn of(self, time: u64) -> u64 {
+        // The reciprocal is too small by less than 1, the quotient by less than 2^-1 and the part that is cut off.
+        let quotient = ((time as u128 * self.reciprocal as u128) >> 64) as u64;
+        quotient + (time - quotient * self.by >= self.by) as u64
+    }
+}
+
 /// The network, and who is looked at when.
 pub struct Wires {
     pub network: Network,
     pub window: WindowSettings,
-    pub inboxes: Vec<Inbox>,
+    /// How many ranks.
+    pub ranks: u32,
     pub calendar: Calendar,
     pub meeting: Meeting,
     pub totals: Totals,
@@ -43,10 +67,15 @@ pub struct Wires {
     pub gap_per_byte: Gap,
     /// Windows of time are so many nanoseconds long.
     pub length: u64,
+    /// The same, made for dividing by it.
+    pub lengths: Divisor,
     /// The end of the window that is being worked on.
     pub horizon: u64,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
+    /// What has been sent and is in no inbox yet. Nothing of it arrives before the window is over, so it can wait until the
+    /// memory of some inboxes has come.
+    pub outbox: Outbox,
     /// A source and a destination that never run at the same time, so that what is thrown away never comes again in time.
     pub starved: Option<(u32, u32)>,
     /// One-way messages sent and not handled.
@@ -73,75 +102,48 @@ impl Wires {
 
     /// Looks at a rank at `time`, if not before.
     #[inline]
-    pub fn look_at(&mut self, rank: u32, time: u64) {
-        let window = time / self.length;
-        let inbox = &mut self.inboxes[rank as usize];
+    pub fn look_at(&mut self, rank: u32, inbox: &mut Inbox, time: u64) {
+        let window = self.lengths.of(time);
         if window < inbox.visit {
             inbox.visit = window;
             self.calendar.add(window, rank);
         }
     }
 
-    /// A packet is on its way to `to`.
-    #[inline]
-    pub fn put(&mut self, to: u32, packet: Packet) {
-        let inbox = &mut self.inboxes[to as usize];
-        let at = packet.at;
-        inbox.push(packet);
-        if inbox.listens {
-            self.look_at(to, at);
-        }
-    }
-
     /// A packet of `bytes` leaves a processor at `sent`.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, envelope: Envelope, number: u32, sent: u64, bytes: u32, last: bool, body: Body) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(bytes);
-        let Envelope { from, what, word, credit, .. } = envelope;
-        let packet = Packet {
-            at,
-            from,
-            number,
-            bytes,
-            word,
-            what,
-            last,
-            credit,
-            extracted: false,
-            thrown_away: false,
-            again: None,
-            body,
-        };
-        self.put(envelope.to, packet);
+        let Envelope { from, to, what, word, credit } = envelope;
+        // Field by field, to where it stays: made elsewhere and copied, the copy would wait for the fields.
+        let packet = self.outbox.add(to);
+        packet.at = at;
+        packet.from = from;
+        packet.number = number;
+        packet.bytes = bytes;
+        packet.word = word;
+        packet.what = what;
+        packet.last = last;
+        packet.credit = credit;
+        packet.extracted = false;
+        packet.thrown_away = false;
+        packet.again = None;
+        packet.body = body;
     }
 
     /// An acknowledgement leaves `from` at `sent`.
     pub fn acknowledge(&mut self, from: u32, to: u32, number: u32, sent: u64) {
         self.totals.acknowledgements += 1;
         let at = sent + self.network.latency_ns;
-        let packet = Packet {
-            at,
-            from,
-            number,
-            bytes: 0,
-            word: 1,
-            what: What::Acknowledgement,
-            last: true,
-            credit: true,
-            extracted: false,
-            thrown_away: false,
-            again: None,
-            body: Body::Empty,
-        };
-        self.put(to, packet);
+        *self.outbox.add(to) = Packet { at, from, number, ..Packet::ACKNOWLEDGEMENT };
     }
 
     /// A packet that was thrown away leaves a processor again.
     pub fn send_again(&mut self, to: u32, packet: Packet, sent: u64) {
         self.totals.packets += 1;
         let at = sent + self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
-        self.put(to, Packet { at, thrown_away: false, ..packet });
+        *self.outbox.add(to) = Packet { at, thrown_away: false, ..packet };
     }
 
     /// A packet is thrown away by `me`: its sender is to send it again. `attempts`: how often the first packet that its sender must
@@ -161,7 +163,7 @@ impl Wires {
         let at = (packet.at - under_way.min(packet.at) + resend_ns + spread).max(soonest);
         let sender = packet.from;
         let again = Some(Box::new(Again { serial }));
-        self.put(sender, Packet { at, from: me, again, thrown_away: true, ..packet });
+        *self.outbox.add(sender) = Packet { at, from: me, again, thrown_away: true, ..packet };
     }
 
     /// How the credit of a packet goes back at this moment.
@@ -178,5 +180,29 @@ impl Wires {
     pub fn runs(&mut self, rank: u32) -> bool {
         let start = self.horizon - self.length;
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.next_on(start) == start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dividing_by_the_reciprocal_is_dividing() {
+        let mut state = 1u64;
+        let mut next = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state
+        };
+        for _ in 0..200_000 {
+            let by = (next() >> (next() % 64)).max(1) & (u64::MAX >> 1) | 1;
+            let divisor = Divisor::new(by);
+            let random = next() >> (1 + next() % 60);
+            let multiple = (random / by).wrapping_mul(by);
+            for time in [0, by - 1, random, multiple, multiple.saturating_sub(1), u64::MAX >> 1] {
+                let time = time & (u64::MAX >> 1);
+                assert_eq!(divisor.of(time), time / by, "{time} by {by}");
+            }
+        }
     }
 }
