@@ -25,7 +25,7 @@ import record
 # Ranks -> iterations, so that a run takes about a second.
 CASES = {64: 8_000, 1_024: 500, 16_384: 40}
 CLAIMS = {1_024: 10e6, 16_384: 6e6}
-LARGE = (100_000, 32)
+LARGE = (100_000, 34)
 MEMORY_GIB = 4.0
 NOISE = {
     "schema_version": 1,
