@@ -37,10 +37,11 @@ UNITS_PER_BLOCK = 5
 STEPS_WHERE_CPU_LIMITS = (1.0, 2.0, 5.0)
 PART_WHERE_CPU_LIMITS = 0.5
 PART_WHERE_WIRE_LIMITS = 0.9
-TOP_ON_LOOPBACK_MB_PER_S = 1000.0
-"""Highest top where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows
-it from one step to the next makes a third of difference to the slope. Pacing is checked up to this rate
-(benchmarks)."""
+TOP_ON_LOOPBACK_MB_PER_S = 1500.0
+"""Top where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows it from
+one step to the next makes a third of difference to the slope. The higher the top, the more of the loss is signal; up to
+this rate pacing is checked (benchmarks/traffic_against_iperf3.py)."""
+PART_ON_LOOPBACK = 0.75
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,24 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     wanted = PART_WHERE_CPU_LIMITS * unpaced_mb_per_s
     scale = 10.0 ** math.floor(math.log10(wanted))
     return float(f"{max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale:.2g}")
+
+
+def top_on_loopback(unpaced_mb_per_s: float) -> float:
+    """Return the highest paced rate of a ladder where no wire is, MB/s: one and the same while it is within reach.
+
+    Parameters
+    ----------
+    unpaced_mb_per_s : float
+        Rate reached without pacing, greater than 0 MB/s.
+
+    Examples
+    --------
+    >>> top_on_loopback(3900.0), top_on_loopback(2300.0), top_on_loopback(1100.0)
+    (1500.0, 1500.0, 500.0)
+    """
+    if TOP_ON_LOOPBACK_MB_PER_S <= PART_ON_LOOPBACK * unpaced_mb_per_s:
+        return TOP_ON_LOOPBACK_MB_PER_S
+    return min(top_of_ladder(unpaced_mb_per_s, limited_by_cpu=True), TOP_ON_LOOPBACK_MB_PER_S)
 
 
 def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random, passes: int = 1) -> list[Block]:

@@ -152,10 +152,12 @@ class Session:
         found = self.channels[channel]
         unpaced, rows = calibration.unpaced(move, channel, self.peers[found["peer"]])
         loopback = self.probe.header()["peers"][found["peer"]]["loopback"]
-        by_cpu = loopback or calibration.limited_by_cpu(rows, self.asked["streams"])
-        top = self.asked["top_mb_per_s"] or design.top_of_ladder(unpaced, by_cpu)
-        if loopback and not self.asked["top_mb_per_s"]:
-            top = min(top, design.TOP_ON_LOOPBACK_MB_PER_S)
+        if self.asked["top_mb_per_s"]:
+            top = self.asked["top_mb_per_s"]
+        elif loopback:
+            top = design.top_on_loopback(unpaced)
+        else:
+            top = design.top_of_ladder(unpaced, calibration.limited_by_cpu(rows, self.asked["streams"]))
         found["unpaced_mb_per_s"], found["top_mb_per_s"] = unpaced, top
         if self.asked["variation"] == "contention":
             return  # nothing is paced there

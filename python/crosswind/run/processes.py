@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import AgentLost
+from crosswind.run.spool import Spool
 
 _LISTEN_PATIENCE_S = 20.0
 _END_PATIENCE_S = 3.0
@@ -62,7 +63,8 @@ class AgentProcesses:
         self._own_logs = launch.logs is None
         self.logs = launch.logs or Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
         self.logs.mkdir(parents=True, exist_ok=True)
-        self.spool = Path(tempfile.mkdtemp(prefix="crosswind-spool-"))
+        self._spool = Spool()
+        self.spool = self._spool.path
 
     def start(self, root_address: str) -> None:
         """Start all, each once its parent listens.
@@ -154,7 +156,7 @@ class AgentProcesses:
             if process.stdout is not None:
                 process.stdout.close()
         self._processes.clear()
-        shutil.rmtree(self.spool, ignore_errors=True)
+        self._spool.close()
         if self._own_logs and not keep_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
 

@@ -1,0 +1,56 @@
+"""Directories for tasks' bytes: none is left behind for long, and nobody's is taken away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from crosswind.run.spool import Spool, take_away_abandoned
+
+
+@pytest.fixture(autouse=True)
+def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+def test_a_directory_is_gone_with_all_that_is_in_it_when_it_is_closed() -> None:
+    spool = Spool()
+    (spool.path / "task").write_bytes(b"bytes")
+    spool.close()
+    assert not spool.path.exists()
+
+
+def test_the_directory_of_one_who_lives_stays() -> None:
+    spool = Spool()
+    take_away_abandoned(young_s=-1.0)
+    assert spool.path.exists()
+    spool.close()
+
+
+def test_the_directory_of_one_who_was_killed_is_taken_away_by_the_next(tmp_path: Path) -> None:
+    code = (
+        "import tempfile, time; from crosswind.run.spool import Spool\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "spool = Spool(); (spool.path / 'task').write_bytes(b'x'); print(spool.path, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        left = Path(other.stdout.readline().strip())
+        take_away_abandoned(young_s=-1.0)
+        assert (left / "task").exists(), "its owner still lived"
+        os.kill(other.pid, signal.SIGKILL)
+    take_away_abandoned(young_s=-1.0)
+    assert not left.exists()
+
+
+def test_a_young_directory_stays_for_its_owner_may_not_have_locked_it_yet(tmp_path: Path) -> None:
+    young = tmp_path / "crosswind-spool-young"
+    young.mkdir()
+    take_away_abandoned()
+    assert young.exists()
