@@ -16,6 +16,8 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.observed import Observed
+from crosswind.platform import read_bytes
 from crosswind.progress import Advance
 from crosswind.signals import heard
 
@@ -32,7 +34,7 @@ SHORT_PART = 0.05
 
 
 @dataclass(frozen=True)
-class Injected:
+class Injected(Observed):
     """What was really injected into a command, and how long it took.
 
     Attributes
@@ -44,9 +46,6 @@ class Injected:
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
-
-    summary: dict[str, Any]
-    recorded: str
 
     @property
     def elapsed_s(self) -> float:
@@ -69,14 +68,6 @@ class Injected:
     def warnings(self) -> list[dict[str, str]]:
         """What one should know before comparing: code, message, hint."""
         return _warnings(self.summary)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary with its warnings."""
-        return self.summary | {"warnings": self.warnings}
-
-    def save(self, path: str | Path) -> None:
-        """Write the intervals as they really were, as a disturbance of kind recorded."""
-        Path(path).write_text(self.recorded, encoding="utf-8")
 
 
 def inject(
@@ -145,7 +136,7 @@ def inject(
     >>> injected.succeeded, injected.summary["ranks"][0]["intervals"] >= 1
     (True, True)
     """
-    text, file = _read(disturbance)
+    text, file = read_bytes(disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,
@@ -201,7 +192,7 @@ def preview(
     DescriptionError
         As `inject`.
     """
-    text, file = _read(disturbance)
+    text, file = read_bytes(disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,
@@ -220,14 +211,6 @@ def means() -> dict[str, Any]:
     """Say what injection can do here: `priority` (real-time, nice -20, ordinary), `no_freezer` (why not, or None)."""
     found: dict[str, Any] = json.loads(_core.injection_means())
     return found
-
-
-def _read(disturbance: str | Path) -> tuple[bytes, str]:
-    path = Path(disturbance)
-    try:
-        return path.read_bytes(), str(path)
-    except OSError as error:
-        raise DescriptionError(f"{path}: {error.strerror}", "no-file", "name a disturbance.toml") from None
 
 
 def _config(command: Sequence[str], *, ranks: int | None, limit_s: float, how: str, seed: int, **rest: bool) -> str:

@@ -11,12 +11,12 @@ import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.host import interrupts
+from crosswind.observed import Observed
 from crosswind.progress import Advance
 from crosswind.signals import heard
 
@@ -30,7 +30,7 @@ OWN_SHARE = 0.001
 
 
 @dataclass(frozen=True)
-class Noise:
+class Noise(Observed):
     """What was recorded.
 
     Attributes
@@ -40,12 +40,9 @@ class Noise:
         was not used), `lost_events`, `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts`
         (per CPU: name, count), `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`,
         `longest_s`, `longest_cause`, and the same for each of `causes`, the worst first.
-    disturbance : str
-        The recording as a `disturbance.toml` of kind recorded.
+    recorded : str
+        The intervals as a `disturbance.toml` of kind recorded.
     """
-
-    summary: dict[str, Any]
-    disturbance: str
 
     @property
     def share(self) -> float:
@@ -56,14 +53,6 @@ class Noise:
     def warnings(self) -> list[dict[str, str]]:
         """What one should know before using it: code, message, hint."""
         return _warnings(self.summary)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the summary with its warnings."""
-        return self.summary | {"warnings": self.warnings}
-
-    def save(self, path: str | Path) -> None:
-        """Write it as a `disturbance.toml`."""
-        Path(path).write_text(self.disturbance, encoding="utf-8")
 
 
 def record(
@@ -106,7 +95,7 @@ def record(
     Examples
     --------
     >>> noise = record(0.2, how="loop")
-    >>> 0.0 <= noise.share < 1.0, "recorded" in noise.disturbance
+    >>> 0.0 <= noise.share < 1.0, "recorded" in noise.recorded
     (True, True)
     """
     allowed = sorted(os.sched_getaffinity(0))
@@ -128,9 +117,9 @@ def record(
                 elapsed_s = min(recorder.elapsed_s(), seconds)
                 progress(elapsed_s / seconds, f"{seconds - elapsed_s:.0f} s left")
     called = name or f"noise of {socket.gethostname()}"
-    summary, disturbance = recorder.recording(called)
+    summary, recorded = recorder.recording(called)
     counted = interrupts.Counts.take().since(before, chosen)
-    return Noise({"name": called} | json.loads(summary) | counted, disturbance)
+    return Noise({"name": called} | json.loads(summary) | counted, recorded)
 
 
 def no_trace() -> str | None:
