@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
-from crosswind.platform import read_bytes
+from crosswind.description import Description
 
 
-class Disturbance:
+class Disturbance(Description[_core.Disturbance]):
     """A sum of sources, each with a cause; the same file is simulated, injected, and recorded.
 
     Fields, units and ranges of a source are those of `disturbance.toml` (docs/reference/files.md).
@@ -25,39 +21,8 @@ class Disturbance:
     ['cron']
     """
 
-    def __init__(self, checked: _core.Disturbance) -> None:
-        self._checked = checked
-
-    @classmethod
-    def load(cls, path: str | Path) -> Disturbance:
-        """Read a `disturbance.toml`.
-
-        Raises
-        ------
-        DescriptionError
-            With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
-        """
-        return cls(_core.Disturbance.from_toml(read_bytes(path), str(path)))
-
-    @classmethod
-    def from_toml(cls, text: str, file: str = "disturbance.toml") -> Disturbance:
-        """Check a disturbance given as TOML text."""
-        return cls(_core.Disturbance.from_toml(text.encode(), file))
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> Disturbance:
-        """Check a disturbance given as a dictionary with the fields of `disturbance.toml`."""
-        try:
-            text = json.dumps(description, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
-            raise DescriptionError(f"disturbance: {error}", "description", hint) from None
-        return cls(_core.Disturbance.from_json(text.encode(), "disturbance"))
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return str(self.to_dict()["name"])
+    _KIND = "disturbance"
+    _CORE = _core.Disturbance
 
     @property
     def causes(self) -> list[str]:
@@ -88,11 +53,6 @@ class Disturbance:
     def aligned(self) -> Disturbance:
         """Return the disturbance with every cause at the same times on all the ranks that it strikes."""
         return Disturbance(self._checked.aligned())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the content of `disturbance.toml` as a dictionary, defaults filled in."""
-        description: dict[str, Any] = json.loads(self._checked.to_json())
-        return description
 
     def to_toml(self) -> str:
         """Return the content of `disturbance.toml`."""

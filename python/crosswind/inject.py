@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
+from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.observed import Observed
-from crosswind.platform import read_bytes
 from crosswind.progress import Advance
 from crosswind.signals import heard
 

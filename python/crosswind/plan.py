@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
-from crosswind.platform import Platform, as_html_table, read_bytes
+from crosswind.description import read_bytes
+from crosswind.platform import Platform, as_html_table
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.description import Description
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Platform(Tabular):
+class Platform(Description[_core.Platform], Tabular):
     """A tree of nodes; the root holds the input data.
 
     Fields, units and ranges of a node are those of `platform.toml` (docs/reference/files.md).
@@ -30,34 +29,8 @@ class Platform(Tabular):
     (2, 'r')
     """
 
-    def __init__(self, checked: _core.Platform) -> None:
-        self._checked = checked
-
-    @classmethod
-    def load(cls, path: str | Path) -> Platform:
-        """Read a `platform.toml`.
-
-        Raises
-        ------
-        DescriptionError
-            With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
-        """
-        return cls(_core.Platform.from_toml(read_bytes(path), str(path)))
-
-    @classmethod
-    def from_toml(cls, text: str, file: str = "platform.toml") -> Platform:
-        """Check a platform given as TOML text."""
-        return cls(_core.Platform.from_toml(text.encode(), file))
-
-    @classmethod
-    def from_dict(cls, description: Mapping[str, Any]) -> Platform:
-        """Check a platform given as a dictionary with the fields of `platform.toml`."""
-        try:
-            text = json.dumps(description, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
-            raise DescriptionError(f"platform: {error}", "description", hint) from None
-        return cls(_core.Platform.from_json(text.encode(), "platform"))
+    _KIND = "platform"
+    _CORE = _core.Platform
 
     @property
     def name(self) -> str:
@@ -82,11 +55,6 @@ class Platform(Tabular):
     def __repr__(self) -> str:
         return f"Platform({self.name!r}, {len(self)} nodes)"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the content of `platform.toml` as a dictionary."""
-        description: dict[str, Any] = json.loads(self._checked.to_json())
-        return description
-
     def to_toml(self) -> str:
         """Return the content of `platform.toml` as text."""
         return self._checked.to_toml()
@@ -104,29 +72,6 @@ class Platform(Tabular):
 
     def _repr_html_(self) -> str:
         return as_html_table(self.name, self.nodes)
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """Read a description's bytes, refusing at once what is no file or far too large.
-
-    Raises
-    ------
-    DescriptionError
-        When there is no such file, or it cannot be read.
-    """
-    path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > _core.LARGEST_DESCRIPTION_BYTES:
-            limit = _core.LARGEST_DESCRIPTION_BYTES / 1e6
-            raise DescriptionError(
-                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read",
-                "too-large",
-                "is this the right file?",
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file") from None
 
 
 def as_html_table(caption: str, rows: list[dict[str, Any]], most: int = 200) -> str:

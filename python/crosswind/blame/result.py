@@ -16,9 +16,10 @@ from crosswind import _core
 from crosswind.blame.shares import MOST_SHARED, Estimate, Floats, alone, coalitions, estimate, removed, shapley
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError
-from crosswind.platform import as_html_table, read_bytes
+from crosswind.platform import as_html_table
 from crosswind.run.bounds import warning
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.stored import is_of_kind, read_json, write_json
 from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
@@ -78,16 +79,7 @@ class Blame(Tabular):
         DescriptionError
             When it is none, or holds too few runs to say anything.
         """
-        try:
-            document = json.loads(read_bytes(path))
-        except ValueError as error:
-            raise DescriptionError(f"{path}: is no JSON: {error}", "no-blame") from None
-        if not is_blame(document):
-            raise DescriptionError(f"{path}: is no blame.json", "no-blame", "`crosswind blame -o` writes one")
-        if document.get("schema_version") != SCHEMA_VERSION:
-            message = f"{path}: schema_version is {document.get('schema_version')}; this build reads {SCHEMA_VERSION}"
-            raise DescriptionError(message, "schema-version")
-        return cls.from_dict(document, str(path))
+        return cls.from_dict(read_json(path, "blame", SCHEMA_VERSION, "`crosswind blame -o` writes one"), str(path))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], file: str = "blame.json") -> Blame:
@@ -236,7 +228,7 @@ class Blame(Tabular):
 
     def save(self, path: str | Path) -> None:
         """Write a `blame.json`; an existing file is replaced only once the new one is complete."""
-        _write(self.summary(), path)
+        write_json(self.summary(), path)
 
     def to_arrow(self) -> pa.Table:
         """Return one row per cause, s of makespan."""
@@ -259,7 +251,7 @@ class Blame(Tabular):
 
 def is_blame(document: object) -> bool:
     """Whether the content of a JSON file is that of a `blame.json`."""
-    return isinstance(document, dict) and document.get("kind") == "blame"
+    return is_of_kind(document, "blame")
 
 
 class Store:
@@ -276,11 +268,7 @@ class Store:
 
     def load(self, path: Path) -> Runs[ProgramRun]:
         """Return the runs in a file."""
-        document = json.loads(read_bytes(path))
-        if not is_blame(document):
-            raise DescriptionError(
-                f"{path}: is no blame.json", "no-blame", "name another file, or run without --resume"
-            )
+        document = read_json(path, "blame", SCHEMA_VERSION, "name another file, or run without --resume")
         runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
         text = json.dumps({"kind": "program", **runs}).encode()
         return Runs.from_dict(json.loads(_core.read_runs(text, str(path))))
@@ -291,13 +279,7 @@ class Store:
         if found.seeds:
             found.save(path)
         else:
-            _write({**runs.summary(), "kind": "blame", "causes": self._causes}, path)
-
-
-def _write(document: Mapping[str, Any], path: str | Path) -> None:
-    part = Path(f"{path}.part")
-    part.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    part.replace(path)
+            write_json({**runs.summary(), "kind": "blame", "causes": self._causes}, path)
 
 
 def _ends(found: Estimate) -> dict[str, float | None]:

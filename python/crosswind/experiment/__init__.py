@@ -9,13 +9,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from crosswind import _core
+from crosswind.description import Description
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
 from crosswind.experiment.point import FarmPoint, Point, ProgramPoint
-from crosswind.platform import as_html_table, read_bytes
+from crosswind.platform import as_html_table
 
 __all__ = ["Experiment", "FarmPoint", "Kind", "Point", "ProgramPoint"]
 
@@ -23,7 +24,7 @@ Kind = Literal["farm", "program"]
 """What is run: tasks over a tree of nodes, or one parallel program."""
 
 
-class Experiment:
+class Experiment(Description[_core.Experiment]):
     """What to run, on what, decided by whom, and which values to try. Made by `load`, `from_toml` or `from_dict`.
 
     Examples
@@ -39,12 +40,15 @@ class Experiment:
     (4, {'policy.order': 'planned', 'workload.task_work': 1})
     """
 
+    _KIND = "experiment"
+    _CORE = _core.Experiment
+
     def __init__(self, checked: _core.Experiment, directory: Path | None = None) -> None:
-        self._checked = checked
+        super().__init__(checked)
         self._files = Files(directory or Path())
 
     @classmethod
-    def load(cls, path: str | Path) -> Experiment:
+    def load(cls, path: str | Path) -> Self:
         """Read an `experiment.toml`; the files that it names count from its directory.
 
         Raises
@@ -52,38 +56,23 @@ class Experiment:
         DescriptionError
             With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
         """
-        return cls(_core.Experiment.from_toml(read_bytes(path), str(path)), Path(path).parent)
+        return cls(super().load(path)._checked, Path(path).parent)
 
     @classmethod
-    def from_toml(cls, text: str, file: str = "experiment.toml", directory: str | Path | None = None) -> Experiment:
+    def from_toml(cls, text: str, file: str | None = None, directory: str | Path | None = None) -> Self:
         """Check an experiment given as TOML text; files that it names count from `directory` (default: here)."""
-        return cls(_core.Experiment.from_toml(text.encode(), file), Path(directory) if directory else None)
+        return cls(super().from_toml(text, file)._checked, Path(directory) if directory else None)
 
     @classmethod
-    def from_dict(cls, description: Mapping[str, Any], directory: str | Path | None = None) -> Experiment:
+    def from_dict(cls, description: Mapping[str, Any], directory: str | Path | None = None) -> Self:
         """Check an experiment given as a dictionary with the fields of `experiment.toml`."""
-        try:
-            text = json.dumps(description, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
-            raise DescriptionError(f"experiment: {error}", "description", hint) from None
-        return cls(_core.Experiment.from_json(text.encode(), "experiment"), Path(directory) if directory else None)
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return str(self.to_dict()["name"])
+        return cls(super().from_dict(description)._checked, Path(directory) if directory else None)
 
     @property
     def kind(self) -> Kind:
         """What is run."""
         kind: Kind = self.to_dict()["workload"]["kind"]
         return kind
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the content of `experiment.toml` as a dictionary, defaults filled in."""
-        description: dict[str, Any] = json.loads(self._checked.to_json())
-        return description
 
     def fixed(self, values: Mapping[str, Any]) -> Experiment:
         """Return the experiment with fields set for every run; what its sweep says about them is dropped.

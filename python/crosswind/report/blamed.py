@@ -12,7 +12,7 @@ from crosswind.report.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.measured import Card
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, number_range, percent
 
 MOST_BARS = 16
 
@@ -99,20 +99,16 @@ def _table(blame: Blame) -> Table:
             one.cause,
             percent(one.part),
             number(one.best.mean),
-            _ends(one.best),
+            number_range(one.best.low, one.best.high),
             _of(one.best, bare),
             number(one.removed.mean),
-            _ends(one.removed),
+            number_range(one.removed.low, one.removed.high),
             number(one.alone.mean),
-            _ends(one.alone),
+            number_range(one.alone.low, one.alone.high),
         ]
         for one in sorted(blame.by_cause, key=lambda one: -one.best.mean)
     ]
     return Table("What each cause costs", columns, rows)
-
-
-def _ends(found: Estimate) -> str:
-    return f"{number(found.low)} .. {number(found.high)}" if math.isfinite(found.high) else "–"
 
 
 def _of(found: Estimate, whole_s: float) -> str:

@@ -13,7 +13,7 @@ from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import WHICH, simulated_and_bounds, slowdown_curves
 from crosswind.report.measured import Card
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, number_range, percent
 from crosswind.run.results import ProgramRun, Runs
 
 MOST_CURVES = 7
@@ -156,7 +156,7 @@ def _findings(spots: Sequence[Spot]) -> list[str]:
 
 
 def _cards(spot: Spot) -> list[Card]:
-    span = f"{number(spot.low)} .. {number(spot.high)} over {spot.seeds} seeds" if spot.seeds > 1 else "one seed"
+    span = f"{number_range(spot.low, spot.high)} over {spot.seeds} seeds" if spot.seeds > 1 else "one seed"
     cards = [
         Card("slowdown", number(spot.slowdown), span, "slowdown"),
         Card("makespan", number(spot.makespan_s), f"s; dedicated {number(spot.dedicated_s)} s", "dedicated"),
@@ -263,7 +263,7 @@ def _table(spots: Sequence[Spot]) -> Table:
             number(spot.makespan_s, 4),
             number(spot.dedicated_s, 4),
             number(spot.slowdown, 4),
-            f"{number(spot.low, 4)} .. {number(spot.high, 4)}" if spot.seeds > 1 else "–",
+            number_range(spot.low, spot.high, 4) if spot.seeds > 1 else "–",
             number(spot.of_dedicated, 4),
             percent(spot.stalled),
             *(number(spot.bounds.get(name), 4) for name in bounds),

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from crosswind.blame.result import Blame, is_blame
+from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.inject import Injected
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.plan import Plan
-from crosswind.platform import Platform, read_bytes
+from crosswind.platform import Platform
 from crosswind.run.results import ProgramRun, Run, Runs
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep

@@ -16,7 +16,7 @@ from crosswind.report.inputs import Unfitted
 from crosswind.report.provenance import provenance
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
-from crosswind.report.words import number, percent, percent_range, rate
+from crosswind.report.words import number, number_range, percent, percent_range, rate
 
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
 
@@ -118,7 +118,7 @@ def _cards(fit: Fit) -> list[Card]:
     for channel in fit.channels[:4]:
         whom = f" {channel.peer}" if several else ""
         low, high = (1000 * end for end in channel.ir_ci95)
-        detail = f"s/GB ({number(low)} .. {number(high)})"
+        detail = f"s/GB ({number_range(low, high)})"
         if channel.upper_bound is None:
             cards.append(Card(f"IR, {channel.direction}{whom}", number(channel.ir_s_per_gb), detail, "ir"))
         else:

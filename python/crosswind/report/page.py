@@ -31,6 +31,7 @@ from crosswind.report.studied import studied_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
 from crosswind.run.results import Run, Runs
+from crosswind.stored import replaced
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -102,9 +103,8 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
             f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists"
         )
     page, drawn = _page(gather(items))
-    part = out.with_name(out.name + ".part")
-    part.write_text(page, encoding="utf-8")
-    part.replace(out)
+    with replaced(out) as part:
+        part.write_text(page, encoding="utf-8")
     if figures is not None:
         write_figures(drawn, Path(figures), VEGA_LITE)
     return out

@@ -12,7 +12,7 @@ from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import slowdown_curves
 from crosswind.report.measured import Card
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent, plain
+from crosswind.report.words import number, number_range, percent, plain
 
 MOST_ROWS = 400
 Entry = Mapping[str, Any]
@@ -203,7 +203,7 @@ def _rows(name: str, rows: Sequence[Entry]) -> Table:
             *(_cell(row.get(key)) for key in varied),
             number(row["makespan_s"], 4),
             number(row["slowdown"], 4),
-            f"{number(row['slowdown_low'], 4)} .. {number(row['slowdown_high'], 4)}",
+            number_range(row["slowdown_low"], row["slowdown_high"], 4),
             percent(row["stalled"]),
             *(number(row["bounds"].get(bound), 4) for bound in bounds),
         ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosswind.model.channel import ChannelFit
 from crosswind.report.figures.tree import LIMITS
-from crosswind.report.words import number, percent, plain, size
+from crosswind.report.words import number, number_range, percent, percent_range, plain, size
 
 MOST_NODES = 50
 
@@ -81,7 +81,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
             lines.append((term, [f"{label}, {unit}" if unit else label, *cells]))
 
     def interval(ends: tuple[float, float], factor: float = 1.0) -> str:
-        return " .. ".join(number(factor * end) for end in ends)
+        return number_range(factor * ends[0], factor * ends[1])
 
     def quadratic(name: str) -> list[str]:
         return [number(getattr(c.quadratic, name)) if c.quadratic else "–" for c in channels]
@@ -108,7 +108,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
         "interval",
         "its 95 % interval",
         "of idle",
-        [f"{percent(c.loss_ci95[0])} .. {percent(c.loss_ci95[1])}" for c in channels],
+        [percent_range(*c.loss_ci95) for c in channels],
     )
     add("displacement", "of it displacement", "of idle", [percent(c.displacement) for c in channels])
     add("displacement", "of it slow-down", "of idle", [percent(c.slow_down) for c in channels])
@@ -159,9 +159,9 @@ def together(fit: Any) -> list[Table]:
                 percent(found.errors.mean_error),
                 percent(found.errors.max_error),
                 percent(found.bias),
-                _interval(found.bias_ci95),
+                percent_range(*found.bias_ci95),
                 percent(found.matched_bias),
-                _interval(found.matched_ci95) if found.matched_points else "–",
+                percent_range(*found.matched_ci95) if found.matched_points else "–",
                 f"{found.points:,}",
             ]
             for found in fit.additive
@@ -205,7 +205,7 @@ def _both_directions(fit: Any) -> Table:
         word = "gives back" if plane.synergy >= 0 else "costs a further"
         note = (
             f"Doing both at once {word} {percent(abs(plane.synergy))} of the idle rate against the sum of both alone "
-            f"(95 %: {_interval(plane.synergy_ci95)})."
+            f"(95 %: {percent_range(*plane.synergy_ci95)})."
         )
     if three:
         law = (1.0, three.ir_receive_s_per_mb, three.ir_send_s_per_mb)
@@ -214,10 +214,6 @@ def _both_directions(fit: Any) -> Table:
         if plane:
             rows.append(row("plane, inside the hull", *fitted, three.plane_errors_inside, three.inside))
     return Table("Receiving and sending at once", columns, rows, note)
-
-
-def _interval(ends: tuple[float, float]) -> str:
-    return f"{percent(ends[0]).removesuffix(' %')} .. {percent(ends[1])}"
 
 
 def planned_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table:
@@ -296,7 +292,7 @@ def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
             str(row["peer"]),
             str(row["direction"]),
             number(1000 * row["ir_s_per_mb"]),
-            f"{number(1000 * row['ir_low'])} .. {number(1000 * row['ir_high'])}",
+            number_range(1000 * row["ir_low"], 1000 * row["ir_high"]),
             number(row["transfer_max_mb_per_s"], 4),
             percent(row["loss_at_top"]),
             percent(row["loss_at_matched"]),

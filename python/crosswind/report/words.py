@@ -69,6 +69,19 @@ def percent_range(low: float, high: float) -> str:
     return f"{percent(low).removesuffix(' %')} .. {percent(high)}"
 
 
+def number_range(low: float, high: float, digits: int = 3) -> str:
+    """Return an interval of numbers; one without an end says nothing.
+
+    Examples
+    --------
+    >>> number_range(1.2345, 20.0), number_range(float("-inf"), float("inf"))
+    ('1.23 .. 20.0', '–')
+    """
+    if math.isinf(low) or math.isinf(high):
+        return "–"
+    return f"{number(low, digits)} .. {number(high, digits)}"
+
+
 def rate(mb_per_s: float) -> str:
     """Return a transfer rate with the unit that suits it.
 

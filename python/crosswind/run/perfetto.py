@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosswind.run.trace import Trace
+from crosswind.stored import replaced
 
 _AT_ONCE = 10_000
 _MICROSECONDS = 1e6
@@ -25,15 +26,13 @@ def write_perfetto(trace: Trace, path: str | Path) -> None:
     stand on `link from CHILD`. Sends that overlap on one link get further threads, since events of a thread may only
     nest.
     """
-    part = Path(f"{path}.part")
-    with part.open("w", encoding="utf-8") as file:
+    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
         file.write('{"displayTimeUnit":"ms","otherData":')
         file.write(json.dumps({"experiment": trace.header["experiment"], "on": trace.header["on"]}))
         file.write(',"traceEvents":[\n')
         for number, event in enumerate(_events(trace)):
             file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
         file.write("\n]}\n")
-    part.replace(path)
 
 
 def _events(trace: Trace) -> Iterator[dict[str, Any]]:

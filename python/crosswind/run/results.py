@@ -11,8 +11,10 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 import pyarrow as pa
 
 from crosswind import _core
-from crosswind.platform import as_html_table, read_bytes
+from crosswind.description import read_bytes
+from crosswind.platform import as_html_table
 from crosswind.run.trace import Trace
+from crosswind.stored import write_json
 from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
@@ -249,10 +251,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
 
     def save(self, path: str | Path) -> None:
         """Write a `runs.json`; an existing file is replaced only once the new one is complete."""
-        text = json.dumps(self.summary(), indent=1)
-        part = Path(f"{path}.part")
-        part.write_text(text + "\n", encoding="utf-8")
-        part.replace(path)
+        write_json(self.summary(), path)
 
     def summary(self) -> dict[str, Any]:
         """Return the content of `runs.json`: what `crosswind run --json` prints."""

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.platform import as_html_table
+from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
 KEY = b"crosswind.trace"
@@ -84,9 +85,8 @@ class Trace(Tabular):
     def save(self, path: str | Path) -> None:
         """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""
         text = _core.read_trace_header(json.dumps(self.header).encode(), str(path))
-        part = Path(f"{path}.part")
-        pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), part, compression="zstd")
-        part.replace(path)
+        with replaced(path) as part:
+            pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), part, compression="zstd")
 
     @property
     def run(self) -> dict[str, Any]:

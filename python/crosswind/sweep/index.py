@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.stored import write_json
 from crosswind.sweep.kinds import Kind, Value, checked, kind_of
 
 NAME = "sweep.json"
@@ -70,9 +71,7 @@ class Index:
 
     def save(self, directory: Path) -> None:
         """Write the index; an existing one is replaced only once the new one is complete."""
-        part = directory / f"{NAME}.part"
-        part.write_text(json.dumps({"schema_version": self.schema_version} | asdict(self), indent=2) + "\n")
-        part.replace(directory / NAME)
+        write_json({"schema_version": self.schema_version} | asdict(self), directory / NAME)
 
     def file(self, directory: Path, value: Value) -> Path:
         """Return where the measurement of a value lies."""

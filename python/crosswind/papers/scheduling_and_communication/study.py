@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
 from crosswind.papers.scheduling_and_communication import daemons, figures
@@ -16,7 +17,6 @@ from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, 
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
 from crosswind.papers.scheduling_and_communication.grading import Claim
-from crosswind.platform import read_bytes
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.results import ProgramRun, Runs
 

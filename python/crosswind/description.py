@@ -1,0 +1,91 @@
+"""What people describe in files and the core checks: platforms, disturbances, experiments; how files are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+from crosswind import _core
+from crosswind.errors import DescriptionError
+
+
+class Checked(Protocol):
+    """A description that the core (`crates/schema`) has checked."""
+
+    def to_json(self) -> str: ...  # noqa: D102
+
+
+C = TypeVar("C", bound=Checked)
+
+
+class Description(Generic[C]):
+    """A checked description. Made by `load`, `from_toml` or `from_dict`."""
+
+    _KIND: ClassVar[str]
+    """What it is called in errors; its file is `KIND.toml`."""
+    _CORE: ClassVar[Any]
+    """The class of the core that checks it."""
+
+    def __init__(self, checked: C) -> None:
+        self._checked = checked
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read its file (docs/reference/files.md).
+
+        Raises
+        ------
+        DescriptionError
+            With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
+        """
+        return cls(cls._CORE.from_toml(read_bytes(path), str(path)))
+
+    @classmethod
+    def from_toml(cls, text: str, file: str | None = None) -> Self:
+        """Check what is given as TOML text; errors call it `file`."""
+        return cls(cls._CORE.from_toml(text.encode(), file or f"{cls._KIND}.toml"))
+
+    @classmethod
+    def from_dict(cls, description: Mapping[str, Any]) -> Self:
+        """Check what is given as a dictionary with the fields of the file."""
+        try:
+            text = json.dumps(description, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            hint = "numbers must be finite, and every value a number, a string, a list or a dict"
+            raise DescriptionError(f"{cls._KIND}: {error}", "description", hint) from None
+        return cls(cls._CORE.from_json(text.encode(), cls._KIND))
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return str(self.to_dict()["name"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content of the file as a dictionary, as it was checked."""
+        description: dict[str, Any] = json.loads(self._checked.to_json())
+        return description
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Read a description's bytes, refusing at once what is no file or far too large.
+
+    Raises
+    ------
+    DescriptionError
+        When there is no such file, or it cannot be read.
+    """
+    path = Path(path)
+    try:
+        size = path.stat().st_size
+        if size > _core.LARGEST_DESCRIPTION_BYTES:
+            limit = _core.LARGEST_DESCRIPTION_BYTES / 1e6
+            raise DescriptionError(
+                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read",
+                "too-large",
+                "is this the right file?",
+            )
+        return path.read_bytes()
+    except OSError as error:
+        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file") from None
