@@ -172,7 +172,7 @@ impl Platform {
     /// The first thing that is wrong, with file, line, column, field, value, unit and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         let platform = read::platform(text, file)?;
-        platform.check().map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
+        platform.check().map_err(|error| read::placed(error, text, file))?;
         Ok(platform)
     }
 
@@ -181,9 +181,7 @@ impl Platform {
     /// # Errors
     /// As [`Platform::from_toml`].
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let platform: Self = read::json(text, file)?;
-        platform.check().map_err(|error| error.in_file(file))?;
-        Ok(platform)
+        read::json_checked(text, file, Self::check)
     }
 
     /// The platform as TOML, with the fields in the order of the documentation.

@@ -44,6 +44,33 @@ pub fn toml<T: DeserializeOwned>(bytes: &[u8], file: &str) -> Result<T, Descript
     text(bytes).and_then(|text| piece(text)).map_err(|e| e.in_file(file))
 }
 
+/// A noun from TOML that is parsed at once, and then checked.
+pub fn toml_checked<T: DeserializeOwned>(
+    bytes: &[u8],
+    file: &str,
+    check: impl FnOnce(&T) -> Result<(), DescriptionError>,
+) -> Result<T, DescriptionError> {
+    let noun = toml(bytes, file)?;
+    check(&noun).map_err(|error| placed(error, bytes, file))?;
+    Ok(noun)
+}
+
+/// A noun from JSON, checked.
+pub fn json_checked<T: DeserializeOwned>(
+    bytes: &[u8],
+    file: &str,
+    check: impl FnOnce(&T) -> Result<(), DescriptionError>,
+) -> Result<T, DescriptionError> {
+    let noun = json(bytes, file)?;
+    check(&noun).map_err(|error| error.in_file(file))?;
+    Ok(noun)
+}
+
+/// An error that a check found in what was read from TOML, with its place in the text.
+pub fn placed(error: DescriptionError, bytes: &[u8], file: &str) -> DescriptionError {
+    error.located(std::str::from_utf8(bytes).unwrap_or_default()).in_file(file)
+}
+
 /// A platform from TOML, node by node.
 pub fn platform(bytes: &[u8], file: &str) -> Result<Platform, DescriptionError> {
     text(bytes).and_then(in_pieces).map_err(|e| e.in_file(file))

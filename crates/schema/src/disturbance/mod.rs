@@ -57,11 +57,7 @@ impl Disturbance {
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let disturbance: Self = read::toml(text, file)?;
-        disturbance
-            .check()
-            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
-        Ok(disturbance)
+        read::toml_checked(text, file, Self::check)
     }
 
     /// Parses and checks the same description as JSON, which is read faster and may be larger.
@@ -69,9 +65,7 @@ impl Disturbance {
     /// # Errors
     /// As [`Disturbance::from_toml`].
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let disturbance: Self = read::json(text, file)?;
-        disturbance.check().map_err(|error| error.in_file(file))?;
-        Ok(disturbance)
+        read::json_checked(text, file, Self::check)
     }
 
     /// The disturbance as TOML.

@@ -55,9 +55,7 @@ impl AnyExperiment {
         // What is no TOML, or no table, is explained by reading it as what it most often is.
         let head: Option<Head> = read::toml(text, file).ok();
         let is_program = head.map_or(Ok(false), |head| head.is_program());
-        let is_program =
-            is_program.map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
-        if is_program {
+        if is_program.map_err(|error| read::placed(error, text, file))? {
             ProgramExperiment::from_toml(text, file).map(Self::Program)
         } else {
             Experiment::from_toml(text, file).map(Self::Farm)

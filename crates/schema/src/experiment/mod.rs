@@ -105,11 +105,7 @@ impl Experiment {
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let experiment: Self = read::toml(text, file)?;
-        experiment
-            .check()
-            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
-        Ok(experiment)
+        read::toml_checked(text, file, Self::check)
     }
 
     /// Parses and checks the same description as JSON.
@@ -117,8 +113,6 @@ impl Experiment {
     /// # Errors
     /// As [`Experiment::from_toml`].
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let experiment: Self = read::json(text, file)?;
-        experiment.check().map_err(|error| error.in_file(file))?;
-        Ok(experiment)
+        read::json_checked(text, file, Self::check)
     }
 }

@@ -257,11 +257,7 @@ impl ProgramExperiment {
     /// # Errors
     /// The first thing that is wrong, with file, line, column, field, value and range.
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let experiment: Self = read::toml(text, file)?;
-        experiment
-            .check()
-            .map_err(|error| error.located(std::str::from_utf8(text).unwrap_or_default()).in_file(file))?;
-        Ok(experiment)
+        read::toml_checked(text, file, Self::check)
     }
 
     /// Parses and checks the same description as JSON.
@@ -269,9 +265,7 @@ impl ProgramExperiment {
     /// # Errors
     /// As [`ProgramExperiment::from_toml`].
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let experiment: Self = read::json(text, file)?;
-        experiment.check().map_err(|error| error.in_file(file))?;
-        Ok(experiment)
+        read::json_checked(text, file, Self::check)
     }
 }
 
