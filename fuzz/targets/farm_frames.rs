@@ -2,7 +2,8 @@
 //! bytes that it was read from, all of them and no other.
 #![no_main]
 
-use crosswind_live::frame::{LARGEST_FRAME, LARGEST_FROM_STRANGER, decode, read_greeting};
+use crosswind_live::frame::{LARGEST_FRAME, LARGEST_FROM_STRANGER, decode};
+use crosswind_live::greeting::read_greeting;
 use crosswind_live::journal::read_records;
 use libfuzzer_sys::fuzz_target;
 

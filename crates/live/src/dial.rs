@@ -5,7 +5,8 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use crate::error::LiveError;
-use crate::frame::{self, Frame, GREETING_BYTES, LARGEST_FRAME};
+use crate::frame::{self, Frame, LARGEST_FRAME};
+use crate::greeting::{GREETING_BYTES, greeting, read_greeting};
 use crate::settings::Admission;
 use crate::token::{self, Nonces, Role, Token};
 
@@ -166,10 +167,10 @@ fn enter<'a>(
 ) -> Result<(Conversation<'a>, Vec<u8>), LiveError> {
     let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
     let child = token::random().map_err(LiveError::system("drawing a nonce"))?;
-    talk.stream.write_all(&frame::greeting(&child)).map_err(|error| talk.lost(error))?;
+    talk.stream.write_all(&greeting(&child)).map_err(|error| talk.lost(error))?;
     let parent = loop {
         // A parent that refuses at once says so in a frame, which is no greeting.
-        match frame::read_greeting(&talk.bytes) {
+        match read_greeting(&talk.bytes) {
             Ok(Some(nonce)) => break nonce,
             Ok(None) => talk.more()?,
             Err(error) => {

@@ -8,7 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::error::LiveError;
-use crate::frame::{self, Frame, GREETING_BYTES, LARGEST_FROM_STRANGER};
+use crate::frame::{self, Frame, LARGEST_FROM_STRANGER};
+use crate::greeting::{GREETING_BYTES, greeting, read_greeting};
 use crate::token::{self, Nonces, Role, Token};
 
 /// How long somebody may take to show the token, ns.
@@ -152,11 +153,11 @@ impl Stranger {
 
     fn understand(&mut self, token: &Token) -> Result<Step, String> {
         if self.nonces.is_none() {
-            let Some(child) = frame::read_greeting(&self.bytes).map_err(|error| error.to_string())? else {
+            let Some(child) = read_greeting(&self.bytes).map_err(|error| error.to_string())? else {
                 return Ok(Step::Wait);
             };
             let parent = token::random().map_err(|error| error.to_string())?;
-            if self.stream.write_all(&frame::greeting(&parent)).is_err() {
+            if self.stream.write_all(&greeting(&parent)).is_err() {
                 return Ok(Step::Gone);
             }
             self.nonces = Some(Nonces { child, parent });

@@ -1,18 +1,14 @@
 //! Frames: what agents say to each other, as bytes. Pure functions; no socket is known here.
 //!
-//! A connection starts with a greeting of [`GREETING_BYTES`] each way (magic, version, a nonce); all that follows are
-//! frames: a length (32 bits, big-endian), one byte for the kind, fields of fixed size, then whatever is left. Frames that
-//! carry a task's or a result's bytes are decoded as soon as their fields are there: the bytes themselves ("body") are
-//! read to where they belong, not through a buffer of frames.
+//! A connection starts with a greeting each way ([`crate::greeting`]); all that follows are frames: a length (32 bits,
+//! big-endian), one byte for the kind, fields of fixed size, then whatever is left. Frames that carry a task's or a result's
+//! bytes are decoded as soon as their fields are there: the bytes themselves ("body") are read to where they belong, not
+//! through a buffer of frames.
 //!
 //! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
 
-/// First bytes of every connection between agents.
-pub const MAGIC: [u8; 4] = *b"XWFM";
-/// Version of this protocol; both ends must speak the same.
-pub const VERSION: u16 = 1;
-/// Bytes of a greeting: magic, version, two bytes of zero, a nonce.
-pub const GREETING_BYTES: usize = 40;
+use crate::fields::{self, FrameError, Reader, long};
+
 /// Most bytes of a frame from somebody who has not shown the token yet.
 pub const LARGEST_FROM_STRANGER: usize = 4 << 10;
 /// Most bytes of a frame.
@@ -21,36 +17,6 @@ pub const LARGEST_FRAME: usize = 16 << 20;
 pub const LARGEST_BODY: usize = 8 << 20;
 /// Bytes before the fields: length and kind.
 const HEAD: usize = 5;
-
-/// Why bytes are no frame.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
-    /// The first bytes are of something else.
-    #[error("is no Crosswind agent: the first bytes are wrong")]
-    Stranger,
-    /// Another version.
-    #[error("speaks version {0} of the protocol; this build speaks {VERSION}")]
-    Version(u16),
-    /// A length beyond what is permitted.
-    #[error("a frame of {bytes} bytes; at most {limit} are read")]
-    TooLarge {
-        /// What it says.
-        bytes: usize,
-        /// What is permitted.
-        limit: usize,
-    },
-    /// A kind that nobody knows.
-    #[error("a frame of kind {0}, which this version does not know")]
-    Kind(u8),
-    /// Fields that do not fit the kind.
-    #[error("a frame of kind {kind} with {what}")]
-    Fields {
-        /// The kind.
-        kind: u8,
-        /// What is wrong.
-        what: &'static str,
-    },
-}
 
 /// How a task's or a result's bytes come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,37 +189,6 @@ const REPORTED: u8 = 18;
 const HAPPENED: u8 = 19;
 const BYE: u8 = 20;
 
-/// The first bytes of a connection.
-#[must_use]
-pub fn greeting(nonce: &[u8; 32]) -> [u8; GREETING_BYTES] {
-    let mut bytes = [0; GREETING_BYTES];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..6].copy_from_slice(&VERSION.to_be_bytes());
-    bytes[8..].copy_from_slice(nonce);
-    bytes
-}
-
-/// The nonce of a greeting; none while bytes are missing.
-///
-/// # Errors
-/// As soon as a byte is wrong: nobody is waited for who speaks something else.
-pub fn read_greeting(bytes: &[u8]) -> Result<Option<[u8; 32]>, FrameError> {
-    let known = bytes.len().min(MAGIC.len());
-    if bytes[..known] != MAGIC[..known] {
-        return Err(FrameError::Stranger);
-    }
-    if let Some(&[high, low]) = bytes.get(4..6) {
-        let version = u16::from_be_bytes([high, low]);
-        if version != VERSION {
-            return Err(FrameError::Version(version));
-        }
-    }
-    let Some(nonce) = bytes.get(8..GREETING_BYTES) else { return Ok(None) };
-    let mut own = [0; 32];
-    own.copy_from_slice(nonce);
-    Ok(Some(own))
-}
-
 /// Reads the next frame; none while bytes of it are missing.
 ///
 /// # Errors
@@ -262,11 +197,11 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
     let Some(&[a, b, c, d, kind]) = bytes.get(..HEAD) else {
         // A length that lies is known by its first four bytes; nobody waits for a fifth.
         if let Some(&[a, b, c, d]) = bytes.get(..4) {
-            length([a, b, c, d], limit)?;
+            fields::length([a, b, c, d], limit)?;
         }
         return Ok(None);
     };
-    let length = length([a, b, c, d], limit)?;
+    let length = fields::length([a, b, c, d], limit)?;
     let rest = &bytes[HEAD..];
     let fields = length - 1;
     let mut reader = Reader { kind, bytes: &rest[..rest.len().min(fields)] };
@@ -302,17 +237,6 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
 /// socket's bytes goes to where it belongs without a stop.
 pub const CHUNK_HEAD: usize = HEAD + 8;
 
-fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
-    let length = u32::from_be_bytes(bytes) as usize;
-    if length > limit {
-        return Err(FrameError::TooLarge { bytes: length, limit });
-    }
-    if length == 0 {
-        return Err(FrameError::Fields { kind: 0, what: "no bytes at all" });
-    }
-    Ok(length)
-}
-
 /// Bytes of fields of the kinds that have a body.
 fn before_body(kind: u8) -> Option<usize> {
     match kind {
@@ -323,56 +247,15 @@ fn before_body(kind: u8) -> Option<usize> {
     }
 }
 
-struct Reader<'a> {
-    kind: u8,
-    bytes: &'a [u8],
-}
-
 impl Reader<'_> {
-    fn wrong<T>(&self, what: &'static str) -> Result<T, FrameError> {
-        Err(FrameError::Fields { kind: self.kind, what })
-    }
-
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
-        let Some((taken, rest)) = self.bytes.split_at_checked(N) else { return self.wrong("too few bytes") };
-        self.bytes = rest;
-        let mut own = [0; N];
-        own.copy_from_slice(taken);
-        Ok(own)
-    }
-
-    fn u64(&mut self) -> Result<u64, FrameError> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn u32(&mut self) -> Result<u32, FrameError> {
-        self.take().map(u32::from_be_bytes)
-    }
-
     /// An amount: finite and not below zero.
     fn amount(&mut self) -> Result<f64, FrameError> {
         let value = f64::from_bits(self.u64()?);
         if value.is_finite() && value >= 0.0 { Ok(value) } else { self.wrong("a number that is no amount") }
     }
 
-    fn flag(&mut self) -> Result<bool, FrameError> {
-        match self.take()? {
-            [0] => Ok(false),
-            [1] => Ok(true),
-            _ => self.wrong("a flag that is neither 0 nor 1"),
-        }
-    }
-
     fn form(&mut self) -> Result<Form, FrameError> {
         self.flag().map(|blank| if blank { Form::Blank } else { Form::Bytes })
-    }
-
-    fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes).to_vec()
-    }
-
-    fn text(&mut self, bytes: Vec<u8>) -> Result<String, FrameError> {
-        String::from_utf8(bytes).or_else(|_| self.wrong("text that is not UTF-8"))
     }
 
     fn frame(&mut self) -> Result<Frame, FrameError> {
@@ -384,13 +267,10 @@ impl Reader<'_> {
                 };
                 let (name, about) = (name.to_vec(), about.to_vec());
                 self.bytes = &[];
-                Frame::Prove { proof, name: self.text(name)?, about: self.text(about)? }
+                Frame::Prove { proof, name: self.as_text(name)?, about: self.as_text(about)? }
             }
             WELCOME => Frame::Welcome { proof: self.take()?, settings: self.rest() },
-            REFUSED => {
-                let why = self.rest();
-                Frame::Refused { why: self.text(why)? }
-            }
+            REFUSED => Frame::Refused { why: self.text()? },
             CODE => Frame::Code { last: self.flag()?, piece: self.rest() },
             READY => Frame::Ready { agents: self.u32()?, tasks: self.u64()? },
             START => Frame::Start { root_ns: self.u64()? },
@@ -422,10 +302,7 @@ impl Reader<'_> {
                 Frame::Report { node, part, piece: self.rest() }
             }
             REPORTED => Frame::Reported,
-            HAPPENED => {
-                let event = self.rest();
-                Frame::Happened { event: self.text(event)? }
-            }
+            HAPPENED => Frame::Happened { event: self.text()? },
             BYE => Frame::Bye,
             other => return Err(FrameError::Kind(other)),
         })
@@ -435,11 +312,9 @@ impl Reader<'_> {
 impl Frame {
     /// Appends the frame, with the promise that `body` bytes follow.
     pub fn encode(&self, body: usize, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend([0; 4]);
+        let start = fields::begin(out);
         self.fields(out);
-        let length = (out.len() - start - 4 + body) as u32;
-        out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        fields::end(start, body, out);
     }
 
     fn fields(&self, out: &mut Vec<u8>) {
@@ -469,31 +344,31 @@ impl Frame {
                 out.extend(agents.to_be_bytes());
                 out.extend(tasks.to_be_bytes());
             }
-            Self::Start { root_ns } => one(out, START, *root_ns),
-            Self::Ask { tasks } => one(out, ASK, *tasks),
-            Self::Ping { child_ns } => one(out, PING, *child_ns),
+            Self::Start { root_ns } => long(out, START, *root_ns),
+            Self::Ask { tasks } => long(out, ASK, *tasks),
+            Self::Ping { child_ns } => long(out, PING, *child_ns),
             Self::Pong { child_ns, root_ns } => {
-                one(out, PONG, *child_ns);
+                long(out, PONG, *child_ns);
                 out.extend(root_ns.to_be_bytes());
             }
             Self::Task { task, total, work, form, rate } => {
-                one(out, TASK, *task);
+                long(out, TASK, *task);
                 out.extend(total.to_be_bytes());
                 out.extend(work.to_bits().to_be_bytes());
                 out.push(u8::from(*form == Form::Blank));
                 out.extend(rate.to_bits().to_be_bytes());
             }
-            Self::Chunk { task } => one(out, CHUNK, *task),
-            Self::Pace { rate } => one(out, PACE, rate.to_bits()),
-            Self::Sending { rate } => one(out, SENDING, rate.to_bits()),
+            Self::Chunk { task } => long(out, CHUNK, *task),
+            Self::Pace { rate } => long(out, PACE, rate.to_bits()),
+            Self::Sending { rate } => long(out, SENDING, rate.to_bits()),
             Self::Result { task, total, node, ok, form, rate } => {
-                one(out, RESULT, *task);
+                long(out, RESULT, *task);
                 out.extend(total.to_be_bytes());
                 out.extend(node.to_be_bytes());
                 out.extend([u8::from(*ok), u8::from(*form == Form::Blank)]);
                 out.extend(rate.to_bits().to_be_bytes());
             }
-            Self::ResultChunk { task } => one(out, RESULT_CHUNK, *task),
+            Self::ResultChunk { task } => long(out, RESULT_CHUNK, *task),
             Self::Finish => out.push(FINISH),
             Self::Report { node, part, piece } => {
                 out.push(REPORT);
@@ -509,11 +384,6 @@ impl Frame {
             Self::Bye => out.push(BYE),
         }
     }
-}
-
-fn one(out: &mut Vec<u8>, kind: u8, value: u64) {
-    out.push(kind);
-    out.extend(value.to_be_bytes());
 }
 
 #[cfg(test)]
@@ -589,7 +459,6 @@ mod tests {
             if let Ok(Some(decoded)) = decode(&bytes, LARGEST_FRAME) {
                 prop_assert!(decoded.used <= bytes.len());
             }
-            let _ = read_greeting(&bytes);
         }
 
         #[test]
@@ -612,15 +481,5 @@ mod tests {
         assert_eq!(error, FrameError::TooLarge { bytes: 0xffff_ffff, limit: LARGEST_FRAME });
         assert!(decode(&[0, 0, 0x20, 0], LARGEST_FROM_STRANGER).is_err());
         assert!(decode(&[0, 0, 0, 0], LARGEST_FRAME).is_err());
-    }
-
-    #[test]
-    fn another_version_and_another_protocol_are_told_apart() {
-        let mut bytes = greeting(&[1; 32]);
-        assert_eq!(read_greeting(&bytes), Ok(Some([1; 32])));
-        bytes[5] = 9;
-        assert_eq!(read_greeting(&bytes[..6]), Err(FrameError::Version(9)));
-        assert_eq!(read_greeting(b"GET / HTTP/1.1"), Err(FrameError::Stranger));
-        assert_eq!(read_greeting(b"G"), Err(FrameError::Stranger));
     }
 }

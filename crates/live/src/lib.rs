@@ -3,7 +3,7 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | what do agents say to each other, as bytes? | [`frame`] |
+//! | what do agents say to each other, as bytes? | [`greeting`], [`frame`], [`fields`] |
 //! | who is let in? | [`token`], `door`, `dial` |
 //! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
 //! | what does a node do with what the policy says? | `station` |
@@ -30,7 +30,9 @@ mod door;
 mod emulated;
 pub mod error;
 pub mod executor;
+pub mod fields;
 pub mod frame;
+pub mod greeting;
 pub mod inject;
 pub mod journal;
 mod late;

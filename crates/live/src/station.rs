@@ -2,14 +2,19 @@
 //!
 //! The same at the root, at inner nodes and at leaves. It never waits: [`crate::turn`] waits for it. Times are those of the
 //! own monotonic clock. An emulated end of a transfer or of work counts from when it was due, not from when this process was
-//! woken, so that lateness does not add up.
+//! woken, so that lateness does not add up. How fast links go: `sharing`; who the children are: `slot`.
+
+mod sharing;
+mod slot;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-use crosswind_policy::farm::{ChildSettings, Command, Event, Node, Settings};
+use crosswind_policy::farm::{Command, Event, Node, Settings};
 use crosswind_schema::units::Quantity;
 
+pub(crate) use self::slot::Slot;
+use self::slot::{latency, slot};
 use crate::clock::Clock;
 use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
@@ -39,27 +44,6 @@ pub(crate) enum Processor {
     Immediate(Box<dyn Executor>),
     /// A thread of its own.
     Thread(ComputeThread),
-}
-
-/// A child, by its number in the policy. One that left keeps its number; if it comes again, it gets another.
-pub(crate) struct Slot {
-    pub name: String,
-    pub number: u32,
-    pub link: Option<Link>,
-    /// Whether the policy knows that it is gone.
-    pub left: bool,
-    /// Agents in its subtree, once it has said that it is ready; and what it asked for then.
-    pub ready: Option<(u32, u64)>,
-    pub reported: bool,
-    receive_limit: f64,
-    receive_limit_drop: f64,
-    latency_ns: u64,
-    /// What it sends to its own children, MB/s of the platform (emulated).
-    sends: f64,
-    /// What the policy allows, MB/s.
-    limit: Option<f64>,
-    /// Tasks sent to it and not returned, in the order of sending, which is the order in which it computes them.
-    sent: VecDeque<u64>,
 }
 
 /// A task that is here, or out under a child.
@@ -286,76 +270,9 @@ impl Station {
         self.collect(Some(child));
     }
 
-    fn turn(&mut self, child: u32, at_ns: u64) {
-        if self.is_emulated() {
-            self.share(at_ns);
-        } else {
-            let limit = self.slots[child as usize].limit;
-            if let Some(transfer) = self.link(child).and_then(Link::current) {
-                transfer.turn(limit.map(|limit| (limit * 1e-3, 0.0)), at_ns);
-            }
-        }
-    }
-
-    /// Emulated links: every send that runs gets its rate, max-min fair under the send limit where there are several ports.
-    pub fn share(&mut self, at_ns: u64) {
-        let scale = self.scale();
-        let send_limit = match self.run.policy.ports {
-            crosswind_schema::plan::Ports::Single => f64::INFINITY,
-            crosswind_schema::plan::Ports::Multi => self.own().send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-        };
-        let mut wanted: Vec<(f64, usize)> = Vec::new();
-        for (child, slot) in self.slots.iter_mut().enumerate() {
-            let runs = slot.link.as_mut().and_then(Link::current).is_some_and(|transfer| !transfer.paused);
-            if runs {
-                let cap = (slot.receive_limit - slot.receive_limit_drop * slot.sends).max(0.0);
-                wanted.push((slot.limit.map_or(cap, |limit| cap.min(limit)), child));
-            }
-        }
-        wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let (mut left, mut sharers) = (send_limit, wanted.len());
-        let mut rates = vec![0.0; self.slots.len()];
-        for (cap, child) in wanted {
-            let rate = cap.min(left / sharers as f64);
-            rates[child] = rate;
-            left -= rate;
-            sharers -= 1;
-        }
-        for (child, (slot, rate)) in self.slots.iter_mut().zip(&rates).enumerate() {
-            if let Some(link) = &mut slot.link {
-                if let Some(transfer) = link.current() {
-                    if let (false, Some(pace)) = (transfer.paused, &transfer.pace) {
-                        let was = pace.told;
-                        // No rate at all is told as one too small to matter, since 0 says that nobody emulates.
-                        let told = rate.max(1e-12);
-                        if (was - told).abs() > 1e-12 {
-                            transfer.turn(Some((rate * 1e-3 * scale, told)), at_ns);
-                            if transfer.begun {
-                                link.say(&Frame::Pace { rate: told });
-                            }
-                        }
-                    }
-                }
-            }
-            if let Processor::Emulated(processor) = &mut self.processor {
-                processor.send(child, *rate, at_ns);
-            }
-        }
-        self.tell_sends();
-    }
-
     fn own(&self) -> &crosswind_schema::Node {
         let place = self.run.place(&self.totals.name).unwrap_or(0);
         &self.run.platform.nodes[place as usize]
-    }
-
-    /// Tells the parent how much is sent, where that takes from what can be received.
-    fn tell_sends(&mut self) {
-        if self.own().receive_limit_drop.get() > 0.0 {
-            if let (Processor::Emulated(processor), Up::Parent(link)) = (&self.processor, &mut self.up) {
-                link.say(&Frame::Sending { rate: processor.sends() });
-            }
-        }
     }
 
     fn is_given_up(&self, task: u64) -> bool {
@@ -457,14 +374,6 @@ impl Station {
         }
         if child.is_none() {
             self.load_uplink(now_ns());
-        }
-    }
-
-    /// Emulated: what results to the parent take of the processor.
-    fn load_uplink(&mut self, at_ns: u64) {
-        if let (Processor::Emulated(processor), Up::Parent(link)) = (&mut self.processor, &mut self.up) {
-            let rate = link.current().and_then(|transfer| transfer.pace).map_or(0.0, |pace| pace.told);
-            processor.result_up(rate, at_ns);
         }
     }
 
@@ -592,75 +501,10 @@ impl Station {
         std::mem::take(&mut self.asked)
     }
 
-    /// A child is gone.
-    pub fn lose(&mut self, child: u32, why: &str, now_ns: u64) {
-        let Some(slot) = self.slots.get_mut(child as usize) else { return };
-        if slot.left {
-            return;
-        }
-        (slot.link, slot.left, slot.sends) = (None, true, 0.0);
-        let oldest = slot.sent.front().copied();
-        let name = slot.name.clone();
-        let lost = self.policy.ledger().map_or_else(Vec::new, |ledger| ledger.clone().recall(child));
-        let out = lost.len();
-        // Only the task that it was computing, its oldest, may have ended it; those that waited behind are innocent.
-        if let Some(task) = oldest {
-            *self.lost_with.entry(task).or_default() += 1;
-        }
-        if let Processor::Emulated(processor) = &mut self.processor {
-            processor.result_from(child as usize, 0.0, now_ns);
-            self.share(now_ns);
-        }
-        self.tell(Event::Left { child }, now_ns);
-        self.happened.push(Happening {
-            root_ns: self.clock.root_ns(now_ns),
-            code: "agent-lost".into(),
-            node: Some(name.clone()),
-            number: None,
-            tasks: Some(out as u64),
-            message: format!("{name} was lost: {why}; {out} tasks that were out under it wait again"),
-        });
-    }
-
     /// Notes something that happened here.
     pub fn happen(&mut self, code: &str, tasks: Option<u64>, message: String) {
         let node = Some(self.totals.name.clone());
         let root_ns = self.clock.root_ns(now_ns());
         self.happened.push(Happening { root_ns, code: code.into(), node, number: None, tasks, message });
-    }
-
-    /// A child that was not there before, or comes again. Its number in the policy.
-    pub fn join(&mut self, place: u32, number: u32, settings: ChildSettings, link: Link, now_ns: u64) -> u32 {
-        let mut fresh = slot(&self.run, place, number);
-        fresh.link = Some(link);
-        if let Processor::Emulated(processor) = &mut self.processor {
-            processor.child(self.run.platform.nodes[place as usize].ir_send_s_per_mb.get());
-        }
-        self.slots.push(fresh);
-        self.tell(Event::Joined { child: settings }, now_ns);
-        (self.slots.len() - 1) as u32
-    }
-}
-
-fn latency(run: &RunSettings, place: u32) -> u64 {
-    let scale = if let Work::Emulated { time_scale, .. } = run.work { time_scale } else { 1.0 };
-    (run.platform.nodes[place as usize].latency_s.get() / scale * 1e9) as u64
-}
-
-fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
-    let node = &run.platform.nodes[place as usize];
-    Slot {
-        name: node.name.clone(),
-        number,
-        link: None,
-        left: false,
-        ready: None,
-        reported: false,
-        receive_limit: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-        receive_limit_drop: node.receive_limit_drop.get(),
-        latency_ns: latency(run, place),
-        sends: 0.0,
-        limit: None,
-        sent: VecDeque::new(),
     }
 }

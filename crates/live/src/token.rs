@@ -62,7 +62,7 @@ impl Token {
             Role::Child => b"crosswind agent, child",
             Role::Parent => b"crosswind agent, parent",
         });
-        mac.update(&crate::frame::VERSION.to_be_bytes());
+        mac.update(&crate::greeting::VERSION.to_be_bytes());
         mac.update(&nonces.child);
         mac.update(&nonces.parent);
         mac.update(name.as_bytes());

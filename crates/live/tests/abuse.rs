@@ -8,7 +8,8 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 
 use crosswind_live::agent::{Bare, maker};
-use crosswind_live::frame::{Form, Frame, GREETING_BYTES, LARGEST_FRAME, decode, greeting, read_greeting};
+use crosswind_live::frame::{Form, Frame, LARGEST_FRAME, decode};
+use crosswind_live::greeting::{GREETING_BYTES, greeting, read_greeting};
 use crosswind_live::payload::Payload;
 use crosswind_live::settings::Work;
 use crosswind_live::token::{Nonces, Role};

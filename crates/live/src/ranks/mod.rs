@@ -10,7 +10,8 @@
 //! | what do ranks say, as bytes? | [`wire`] |
 //! | who is connected with whom, and how are they let in? | [`mesh`], `channel` |
 //! | what does a rank do with its operations and with what comes? | `rank` |
-//! | what may it wait for? | `waiting` |
+//! | what does it wait for, until when, and what of it is told when the run is stuck? | `waiting` |
+//! | what does it hear from the conductor and tell it? | `obeying` |
 //! | what is computing? | `processor` |
 //! | who starts all at once, lets them through barriers, and ends the run? | [`conductor`] |
 //! | is it over, or stuck? | `waves` |
@@ -19,6 +20,7 @@
 mod channel;
 pub mod conductor;
 pub mod mesh;
+mod obeying;
 mod processor;
 mod rank;
 pub mod report;

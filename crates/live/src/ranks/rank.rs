@@ -4,7 +4,8 @@
 //! arrives meanwhile waits in the kernel, as the packets of the papers wait in the network. Nothing here blocks with a message
 //! unsent and unread ones waiting: who waits for credits, or for room in a full socket, goes on handling.
 //!
-//! Not here: when a credit goes back, and how many there are (`crosswind_policy::window`); what is computed (`crosswind_program`).
+//! Not here: until when it waits (`waiting`); what the conductor wants of it (`obeying`); when a credit goes back, and how many
+//! there are (`crosswind_policy::window`); what is computed (`crosswind_program`).
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,18 +19,14 @@ use super::processor::{Absence, Processor, Step, Work, cpu_ns};
 use super::report::RankReport;
 use super::settings::RanksSettings;
 use super::waiting::Waiting;
-use super::wire::{LARGEST, PART, State, Wire};
+use super::wire::{LARGEST, PART, Wire};
 use crate::error::LiveError;
 use crate::linux::{self, now_ns, watch};
 
-/// How long the conductor may take to say what becomes of a run that has lost somebody, ns.
-const VERDICT_NS: u64 = 15_000_000_000;
 /// Between two looks at the standard input, ns.
-const LOOK_NS: u64 = 500_000_000;
+pub(super) const LOOK_NS: u64 = 500_000_000;
 /// Between two looks whether another rank's processor has come back, ns.
 const RETURNS_NS: u64 = 200_000;
-/// What a rank holds is told in pieces of so many bytes.
-const PIECE: usize = 1 << 20;
 
 /// What was taken off the network and not yet handled.
 struct Extracted {
@@ -41,39 +38,39 @@ struct Extracted {
 
 /// A rank, and all that it is connected with.
 pub(super) struct Station<R> {
-    rank: R,
-    number: u32,
-    settings: RanksSettings,
-    window: WindowSettings,
-    credits: Credits,
-    links: Vec<Option<Channel>>,
-    conductor: Channel,
-    processor: Processor,
+    pub(super) rank: R,
+    pub(super) number: u32,
+    pub(super) settings: RanksSettings,
+    pub(super) window: WindowSettings,
+    pub(super) credits: Credits,
+    pub(super) links: Vec<Option<Channel>>,
+    pub(super) conductor: Channel,
+    pub(super) processor: Processor,
     inbox: VecDeque<Extracted>,
     /// By sender: tags of sends that came and were not asked for yet.
-    mail: Vec<VecDeque<u32>>,
+    pub(super) mail: Vec<VecDeque<u32>>,
     /// Own messages that are not answered yet.
-    open: u64,
-    stored_bytes: u64,
-    one_way_sent: u64,
-    one_way_handled: u64,
-    one_way_told: u64,
-    waiting: Waiting,
+    pub(super) open: u64,
+    pub(super) stored_bytes: u64,
+    pub(super) one_way_sent: u64,
+    pub(super) one_way_handled: u64,
+    pub(super) one_way_told: u64,
+    pub(super) waiting: Waiting,
     /// Whether it goes on by itself although it waits: it computes for a handler, or its processor is away.
-    busy: Option<&'static str>,
-    zero_ns: Option<u64>,
+    pub(super) busy: Option<&'static str>,
+    pub(super) zero_ns: Option<u64>,
     /// How often all have been waited for.
-    meetings: u64,
-    released: bool,
-    finishing: bool,
+    pub(super) meetings: u64,
+    pub(super) released: bool,
+    pub(super) finishing: bool,
     /// Frames to and of other ranks.
-    sent: u64,
-    handled: u64,
+    pub(super) sent: u64,
+    pub(super) handled: u64,
     /// Messages and answers handled, those of oneself too.
-    events: u64,
-    report: RankReport,
-    watch_input: bool,
-    looked_ns: u64,
+    pub(super) events: u64,
+    pub(super) report: RankReport,
+    pub(super) watch_input: bool,
+    pub(super) looked_ns: u64,
 }
 
 impl Joined {
@@ -282,64 +279,10 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    fn tell(&mut self, what: &Wire) -> Result<(), LiveError> {
-        self.conductor.say(what, 0).map_err(|error| conductor_lost(&error))
-    }
-
-    fn tell_stores(&mut self) -> Result<(), LiveError> {
-        self.one_way_told = self.one_way_handled;
-        let (sent, handled) = (self.one_way_sent, self.one_way_handled);
-        self.tell(&Wire::Enter { meeting: self.meetings, stores: true, sent, handled })
-    }
-
-    // Waiting ---------------------------------------------------------------------------------------------------------------
-
-    fn wait(&mut self, what: Waiting) -> Result<(), LiveError> {
-        if self.is_met(what) {
-            return Ok(());
-        }
-        let begun = now_ns();
-        self.waiting = what;
-        let result = loop {
-            if let Err(error) = self.attend(None) {
-                break Err(error);
-            }
-            if self.is_met(what) {
-                break Ok(());
-            }
-        };
-        self.waiting = Waiting::Nothing;
-        let waited_s = (now_ns() - begun) as f64 * 1e-9;
-        match what {
-            Waiting::Credit { .. } => self.report.stalled_s += waited_s,
-            Waiting::Finish => {}
-            _ => self.report.waited_s += waited_s,
-        }
-        result
-    }
-
-    fn is_met(&mut self, what: Waiting) -> bool {
-        match what {
-            Waiting::Nothing => true,
-            Waiting::Credit { to } => {
-                let running = self.processor.runs(to);
-                self.credits.under_way(to) < self.credits.window(running)
-            }
-            Waiting::Room { to } => !self.links[to as usize].as_ref().is_some_and(Channel::is_full),
-            Waiting::Answers => self.open == 0,
-            Waiting::Stored { bytes } => self.stored_bytes >= bytes,
-            Waiting::More { than } => self.events > than,
-            Waiting::StoreSync | Waiting::Barrier => std::mem::take(&mut self.released),
-            Waiting::Receive { from, tag } => {
-                let mail = &mut self.mail[from as usize];
-                mail.iter().position(|&known| known == tag).and_then(|at| mail.remove(at)).is_some()
-            }
-            Waiting::Finish => self.finishing,
-        }
-    }
+    // Hearing ---------------------------------------------------------------------------------------------------------------
 
     /// Takes what has come off the network and handles it; waits for something first, at most so long.
-    fn attend(&mut self, wait_ns: Option<u64>) -> Result<(), LiveError> {
+    pub(super) fn attend(&mut self, wait_ns: Option<u64>) -> Result<(), LiveError> {
         self.come_back()?;
         let mut wait_ns = wait_ns.unwrap_or(u64::MAX);
         if self.watch_input || matches!(self.waiting, Waiting::Credit { .. }) && self.window.follows() {
@@ -416,7 +359,7 @@ impl<R: Rank> Station<R> {
         filled
     }
 
-    fn look_at_input(&mut self) -> Result<(), LiveError> {
+    pub(super) fn look_at_input(&mut self) -> Result<(), LiveError> {
         if self.watch_input && now_ns().saturating_sub(self.looked_ns) >= LOOK_NS {
             self.looked_ns = now_ns();
             if linux::input_has_ended() {
@@ -507,116 +450,11 @@ impl<R: Rank> Station<R> {
     }
 
     /// Does nothing for so long; hears the conductor only.
-    fn rest(&mut self, ns: u64) -> Result<(), LiveError> {
+    pub(super) fn rest(&mut self, ns: u64) -> Result<(), LiveError> {
         let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
         linux::wait(&mut watched, Some(ns.min(LOOK_NS))).map_err(LiveError::system("waiting"))?;
         self.look_at_input()?;
         if watched[0].revents != 0 { self.hear_conductor() } else { Ok(()) }
-    }
-
-    // The conductor ---------------------------------------------------------------------------------------------------------
-
-    fn next_of_conductor(&mut self) -> Result<Option<Wire>, LiveError> {
-        if let Some(said) = self.conductor.next().map_err(|error| conductor_lost(&error))? {
-            return Ok(Some(said));
-        }
-        self.conductor.flush().and_then(|()| self.conductor.fill()).map_err(|error| conductor_lost(&error))?;
-        self.conductor.next().map_err(|error| conductor_lost(&error))
-    }
-
-    fn hear_conductor(&mut self) -> Result<(), LiveError> {
-        while let Some(said) = self.next_of_conductor()? {
-            self.obey(said)?;
-        }
-        Ok(())
-    }
-
-    fn obey(&mut self, said: Wire) -> Result<(), LiveError> {
-        match said {
-            Wire::Probe { wave } => {
-                let state = match self.waiting {
-                    _ if self.busy.is_some() => State::Moving,
-                    Waiting::Nothing => State::Moving,
-                    Waiting::Finish => State::Done,
-                    _ => State::Waiting,
-                };
-                let what = self.busy.map_or_else(|| self.waits_for(), str::to_owned);
-                self.tell(&Wire::Status { wave, state, sent: self.sent, handled: self.handled, what })
-            }
-            Wire::Start { zero_ns } => {
-                self.zero_ns = Some(zero_ns);
-                Ok(())
-            }
-            Wire::Release => {
-                self.meetings += 1;
-                self.released = true;
-                Ok(())
-            }
-            Wire::Finish => {
-                self.finishing = true;
-                Ok(())
-            }
-            Wire::Abort { why } => Err(LiveError::Lost(format!("the run was ended: {why}"))),
-            _ => Err(LiveError::Lost("the conductor says what it may not".into())),
-        }
-    }
-
-    fn waits_for(&self) -> String {
-        let under_way = |to: u32| self.credits.under_way(to);
-        match self.waiting {
-            Waiting::Credit { to } => {
-                format!("waits for a credit of rank {to} ({} packets are under way)", under_way(to))
-            }
-            Waiting::Answers => format!("waits for {} answers (sync)", self.open),
-            Waiting::Stored { bytes } => {
-                format!("waits for {bytes} bytes of stores, of which {} have come", self.stored_bytes)
-            }
-            other => other.to_string(),
-        }
-    }
-
-    /// Another rank is gone: tells the conductor, and waits for what it says.
-    fn lost(&mut self, rank: u32, error: &io::Error) -> Result<(), LiveError> {
-        self.links[rank as usize] = None;
-        self.tell(&Wire::Lost { rank, why: error.to_string() })?;
-        let until = now_ns() + VERDICT_NS;
-        while now_ns() < until {
-            match self.next_of_conductor()? {
-                // Questions are answered; only an end is waited for.
-                Some(said) => self.obey(said)?,
-                None => self.rest(LOOK_NS)?,
-            }
-        }
-        Err(LiveError::Lost(format!("the connection with rank {rank} broke: {error}")))
-    }
-
-    /// Tells what was done, and stays until all have.
-    fn account(&mut self) -> Result<(), LiveError> {
-        if self.settings.check {
-            let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
-            for piece in held.chunks(PIECE) {
-                self.tell(&Wire::Held { piece: piece.to_vec() })?;
-                while self.conductor.is_full() {
-                    self.rest(LOOK_NS)?;
-                    self.conductor.flush().map_err(|error| conductor_lost(&error))?;
-                }
-            }
-        }
-        let report = serde_json::to_vec(&self.report).map_err(|error| LiveError::Setup(error.to_string()))?;
-        self.tell(&Wire::Report { report })?;
-        // The conductor hangs up once all have told: until then no connection may break.
-        loop {
-            let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
-            linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
-            self.look_at_input()?;
-            let heard = self.conductor.flush().and_then(|()| self.conductor.fill());
-            while let Ok(Some(said)) = self.conductor.next() {
-                self.obey(said)?;
-            }
-            if heard.is_err() {
-                return Ok(());
-            }
-        }
     }
 }
 
@@ -652,8 +490,4 @@ fn is_sendable(body: &Body) -> Result<(), LiveError> {
 
 fn broken(from: u32, what: &str) -> LiveError {
     LiveError::Lost(format!("rank {from} {what}"))
-}
-
-fn conductor_lost(error: &io::Error) -> LiveError {
-    LiveError::Lost(format!("the conductor is gone: {error}"))
 }

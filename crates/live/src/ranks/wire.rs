@@ -2,11 +2,11 @@
 //!
 //! A frame: a length (32 bits, big-endian), one byte for the kind, its fields, and, where a message counts for more bytes than
 //! its data has, zeros up to them: so a message loads the link as it says. The greeting and the token come before
-//! ([`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
+//! ([`crate::greeting`], [`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
 
 use crosswind_program::{Body, Kind};
 
-use crate::frame::FrameError;
+use crate::fields::{self, FrameError, Reader, long, word};
 
 /// Most bytes of a frame, its length not counted.
 pub const LARGEST: usize = 64 << 20;
@@ -154,8 +154,7 @@ const ABORT: u8 = 17;
 impl Wire {
     /// Appends the frame; with zeros so that its fields have `wire` bytes at least.
     pub fn encode(&self, wire: u64, out: &mut Vec<u8>) {
-        let start = out.len();
-        out.extend([0; 4]);
+        let start = fields::begin(out);
         match self {
             Self::Part { packets } => word(out, PART_OF, *packets),
             Self::Message { kind, packets, bytes, body } => {
@@ -213,24 +212,13 @@ impl Wire {
             let missing = wire.saturating_sub((out.len() - start - 5) as u64);
             out.resize(out.len() + missing as usize, 0);
         }
-        let length = (out.len() - start - 4) as u32;
-        out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+        fields::end(start, 0, out);
     }
 
     /// Whether zeros may follow the fields.
     const fn is_padded(&self) -> bool {
         matches!(self, Self::Part { .. } | Self::Message { .. } | Self::Sent { .. } | Self::Answer { .. })
     }
-}
-
-fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
-    out.push(kind);
-    out.extend(value.to_be_bytes());
-}
-
-fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
-    out.push(kind);
-    out.extend(value.to_be_bytes());
 }
 
 /// Its form, then its words.
@@ -260,13 +248,7 @@ pub(super) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
 /// When the length is larger than [`LARGEST`], or the bytes are no frame.
 pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
     let Some((&head, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
-    let length = u32::from_be_bytes(head) as usize;
-    if length > LARGEST {
-        return Err(FrameError::TooLarge { bytes: length, limit: LARGEST });
-    }
-    if length == 0 {
-        return Err(FrameError::Fields { kind: 0, what: "no bytes at all" });
-    }
+    let length = fields::length(head, LARGEST)?;
     let Some(frame) = rest.get(..length) else { return Ok(None) };
     let mut reader = Reader { kind: frame[0], bytes: &frame[1..] };
     let wire = reader.wire()?;
@@ -277,51 +259,7 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
     Ok(Some((wire, 4 + length)))
 }
 
-/// Takes fields off the front of bytes.
-struct Reader<'a> {
-    kind: u8,
-    bytes: &'a [u8],
-}
-
 impl Reader<'_> {
-    fn wrong<T>(&self, what: &'static str) -> Result<T, FrameError> {
-        Err(FrameError::Fields { kind: self.kind, what })
-    }
-
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
-        let Some((&taken, rest)) = self.bytes.split_first_chunk::<N>() else { return self.wrong("too few bytes") };
-        self.bytes = rest;
-        Ok(taken)
-    }
-
-    fn byte(&mut self) -> Result<u8, FrameError> {
-        self.take::<1>().map(|[byte]| byte)
-    }
-
-    fn u32(&mut self) -> Result<u32, FrameError> {
-        self.take().map(u32::from_be_bytes)
-    }
-
-    fn u64(&mut self) -> Result<u64, FrameError> {
-        self.take().map(u64::from_be_bytes)
-    }
-
-    fn flag(&mut self) -> Result<bool, FrameError> {
-        match self.byte()? {
-            0 => Ok(false),
-            1 => Ok(true),
-            _ => self.wrong("a flag that is neither 0 nor 1"),
-        }
-    }
-
-    fn rest(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.bytes).to_vec()
-    }
-
-    fn text(&mut self) -> Result<String, FrameError> {
-        String::from_utf8(self.rest()).or_else(|_| self.wrong("text that is not UTF-8"))
-    }
-
     fn state(&mut self) -> Result<State, FrameError> {
         match STATES.get(usize::from(self.byte()?)) {
             Some(&state) => Ok(state),

@@ -1,0 +1,122 @@
+//! A rank and the conductor: what the rank is told and asked, and what it tells of itself, at the end and when another is lost.
+
+use std::io;
+
+use crosswind_program::Rank;
+
+use super::rank::{LOOK_NS, Station};
+use super::waiting::Waiting;
+use super::wire::{State, Wire};
+use crate::error::LiveError;
+use crate::linux::{self, now_ns, watch};
+
+/// How long the conductor may take to say what becomes of a run that has lost somebody, ns.
+const VERDICT_NS: u64 = 15_000_000_000;
+/// What a rank holds is told in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+
+impl<R: Rank> Station<R> {
+    pub(super) fn tell(&mut self, what: &Wire) -> Result<(), LiveError> {
+        self.conductor.say(what, 0).map_err(|error| conductor_lost(&error))
+    }
+
+    pub(super) fn tell_stores(&mut self) -> Result<(), LiveError> {
+        self.one_way_told = self.one_way_handled;
+        let (sent, handled) = (self.one_way_sent, self.one_way_handled);
+        self.tell(&Wire::Enter { meeting: self.meetings, stores: true, sent, handled })
+    }
+
+    fn next_of_conductor(&mut self) -> Result<Option<Wire>, LiveError> {
+        if let Some(said) = self.conductor.next().map_err(|error| conductor_lost(&error))? {
+            return Ok(Some(said));
+        }
+        self.conductor.flush().and_then(|()| self.conductor.fill()).map_err(|error| conductor_lost(&error))?;
+        self.conductor.next().map_err(|error| conductor_lost(&error))
+    }
+
+    /// Does what the conductor has said meanwhile.
+    pub(super) fn hear_conductor(&mut self) -> Result<(), LiveError> {
+        while let Some(said) = self.next_of_conductor()? {
+            self.obey(said)?;
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, said: Wire) -> Result<(), LiveError> {
+        match said {
+            Wire::Probe { wave } => {
+                let state = match self.waiting {
+                    _ if self.busy.is_some() => State::Moving,
+                    Waiting::Nothing => State::Moving,
+                    Waiting::Finish => State::Done,
+                    _ => State::Waiting,
+                };
+                let what = self.busy.map_or_else(|| self.waits_for(), str::to_owned);
+                self.tell(&Wire::Status { wave, state, sent: self.sent, handled: self.handled, what })
+            }
+            Wire::Start { zero_ns } => {
+                self.zero_ns = Some(zero_ns);
+                Ok(())
+            }
+            Wire::Release => {
+                self.meetings += 1;
+                self.released = true;
+                Ok(())
+            }
+            Wire::Finish => {
+                self.finishing = true;
+                Ok(())
+            }
+            Wire::Abort { why } => Err(LiveError::Lost(format!("the run was ended: {why}"))),
+            _ => Err(LiveError::Lost("the conductor says what it may not".into())),
+        }
+    }
+
+    /// Another rank is gone: tells the conductor, and waits for what it says.
+    pub(super) fn lost(&mut self, rank: u32, error: &io::Error) -> Result<(), LiveError> {
+        self.links[rank as usize] = None;
+        self.tell(&Wire::Lost { rank, why: error.to_string() })?;
+        let until = now_ns() + VERDICT_NS;
+        while now_ns() < until {
+            match self.next_of_conductor()? {
+                // Questions are answered; only an end is waited for.
+                Some(said) => self.obey(said)?,
+                None => self.rest(LOOK_NS)?,
+            }
+        }
+        Err(LiveError::Lost(format!("the connection with rank {rank} broke: {error}")))
+    }
+
+    /// Tells what was done, and stays until all have.
+    pub(super) fn account(&mut self) -> Result<(), LiveError> {
+        if self.settings.check {
+            let held: Vec<u8> = self.rank.result().iter().flat_map(|word| word.to_be_bytes()).collect();
+            for piece in held.chunks(PIECE) {
+                self.tell(&Wire::Held { piece: piece.to_vec() })?;
+                while self.conductor.is_full() {
+                    self.rest(LOOK_NS)?;
+                    self.conductor.flush().map_err(|error| conductor_lost(&error))?;
+                }
+            }
+        }
+        let report = serde_json::to_vec(&self.report).map_err(|error| LiveError::Setup(error.to_string()))?;
+        self.tell(&Wire::Report { report })?;
+        // The conductor hangs up once all have told: until then no connection may break.
+        loop {
+            let mut watched = [watch(self.conductor.fd(), true, self.conductor.is_full())];
+            linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
+            self.look_at_input()?;
+            let heard = self.conductor.flush().and_then(|()| self.conductor.fill());
+            while let Ok(Some(said)) = self.conductor.next() {
+                self.obey(said)?;
+            }
+            if heard.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn conductor_lost(error: &io::Error) -> LiveError {
+    LiveError::Lost(format!("the conductor is gone: {error}"))
+}
