@@ -1,4 +1,15 @@
-"""What can go wrong, for people and for scripts: every error has a `code` and, where one is known, a `hint`."""
+"""What can go wrong, for people and for scripts: every error has a `code` and, where one is known, a `hint`.
+
+So has every warning, which stands beside a result: what one should know before one trusts it.
+"""
+
+Told = dict[str, str]
+"""A warning: code, message, hint."""
+
+
+def warning(code: str, message: str, hint: str) -> Told:
+    """Return a warning as it stands in files."""
+    return {"code": code, "message": message, "hint": hint}
 
 
 class CrosswindError(Exception):

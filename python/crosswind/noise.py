@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, warning
 from crosswind.host import interrupts
 from crosswind.observed import Observed
 from crosswind.progress import Advance
@@ -130,19 +130,19 @@ def no_trace() -> str | None:
 def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
-    def warning(code: str, message: str, hint: str) -> None:
-        found.append({"code": code, "message": message, "hint": hint})
+    def warn(code: str, message: str, hint: str) -> None:
+        found.append(warning(code, message, hint))
 
     if summary["how"] == "loop" and summary["no_trace"]:
         seen = f"causes are told apart only roughly: {summary['no_trace']}"
-        warning("no-trace", seen, "as root, on a kernel with tracefs, each has its name")
+        warn("no-trace", seen, "as root, on a kernel with tracefs, each has its name")
     if summary["lost_events"]:
         seen = f"the kernel could not keep {summary['lost_events']} events: some causes are wrong or unknown"
-        warning("events-lost", seen, "record while less goes on, or fewer --cpus")
+        warn("events-lost", seen, "record while less goes on, or fewer --cpus")
     if summary["full"]:
         seen = f"it ended after {summary['length_s']:.1f} s: there was more noise than is kept"
-        warning("recording-full", seen, "a higher --threshold-us keeps fewer intervals")
+        warn("recording-full", seen, "a higher --threshold-us keeps fewer intervals")
     if summary["own_share"] > OWN_SHARE:
         seen = f"the recorder itself took {summary['own_share']:.2%} of the time, which was left out"
-        warning("own-noise", seen, "record on fewer CPUs than there are: --cpus")
+        warn("own-noise", seen, "record on fewer CPUs than there are: --cpus")
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosswind.errors import warning
 from crosswind.measurement import Measurement
 from crosswind.placement import Placed
 
@@ -27,7 +28,7 @@ def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any])
     found: list[dict[str, str]] = []
 
     def warn(code: str, message: str, hint: str) -> None:
-        found.append({"code": code, "message": message, "hint": hint})
+        found.append(warning(code, message, hint))
 
     if placed.crowded:
         warn(

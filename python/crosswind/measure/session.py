@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from crosswind import _core, design
-from crosswind.errors import AgentLost, MeasurementError
+from crosswind.errors import AgentLost, MeasurementError, warning
 from crosswind.measure import calibration
 from crosswind.measure.asked import Asked
 from crosswind.measurement import Measurement
@@ -86,7 +86,7 @@ class Session:
                 if self.cycle < 2:
                     raise
                 self.ended = "peer-lost"
-                self.found.append({"code": "peer-lost", "message": str(lost), "hint": lost.hint or ""})
+                self.found.append(warning("peer-lost", str(lost), lost.hint or ""))
             self.recording.add(self.probe.take())
             if not len(self.recording):
                 raise KeyboardInterrupt if self.ended == "interrupted" else self._too_short()

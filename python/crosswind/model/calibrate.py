@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Told, warning
 from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit
-from crosswind.model.trust import Told, warning
 from crosswind.platform import Platform
 
 Node = dict[str, Any]

@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import stats
 
-from crosswind.errors import DescriptionError
-from crosswind.model.trust import Told, warning
+from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform, as_html_table
 from crosswind.run.trace import Trace
 from crosswind.tabular import Tabular

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crosswind.errors import Told, warning
 from crosswind.measurement import Measurement
 from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
 from crosswind.model.channel import ChannelFit
 from crosswind.model.plane import PlaneFit
 from crosswind.model.points import available_is_valid
-
-Told = dict[str, str]
 
 FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 """Mean part of the computing CPU in other people's hands, above which figures on this time base are not trustworthy."""
@@ -28,11 +27,6 @@ SHORT = 0.9
 
 UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points"})
 """Codes that make a fit not trustworthy (exit code 3)."""
-
-
-def warning(code: str, message: str, hint: str) -> Told:
-    """Return a warning as it stands in files."""
-    return {"code": code, "message": message, "hint": hint}
 
 
 def judge(

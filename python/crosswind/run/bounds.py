@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosswind import _core
+from crosswind.errors import warning
 from crosswind.experiment import FarmPoint
 
 
@@ -27,11 +28,6 @@ def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
         hint = "a schedule that suits each task to its node may pass it; compare orders with each other instead"
         warnings.append(warning("bound-of-mean-tasks", message, hint))
     return {**whole, "warnings": warnings}
-
-
-def warning(code: str, message: str, hint: str) -> dict[str, str]:
-    """Return a warning as it stands in files."""
-    return {"code": code, "message": message, "hint": hint}
 
 
 def _differ(workload: Mapping[str, Any]) -> bool:

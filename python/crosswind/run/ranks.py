@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import _core, errors
-from crosswind.errors import AgentLost, CrosswindError
+from crosswind.errors import AgentLost, CrosswindError, warning
 from crosswind.experiment import ProgramPoint
-from crosswind.run.bounds import warning
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.results import ProgramRun
 
