@@ -31,6 +31,13 @@ def test_many_causes_are_removed_and_run_alone_but_not_shared_out():
     assert [warning["code"] for warning in found.warnings] == ["blame-many-causes"]
 
 
+def test_as_many_causes_as_can_be_shared_out_are():
+    found = disturbed.blamed(causes=tuple("abcdef"), together_s=0.2)
+    assert [one.shared.mean for one in found.by_cause] == pytest.approx([0.2, 0.2, 0.1, 0.1, 0.1, 0.1], abs=0.02)
+    assert sum(one.shared.mean for one in found.by_cause) == pytest.approx(found.cost.mean)
+    assert found.warnings == []
+
+
 def test_one_seed_gives_no_interval_and_says_so():
     found = disturbed.blamed(seeds=1)
     assert [warning["code"] for warning in found.warnings] == ["blame-one-seed"]
