@@ -110,8 +110,6 @@ impl Plan {
     /// # Errors
     /// What is wrong, with its place.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let plan: Self = read::json(text, file)?;
-        read::version(plan.schema_version).map_err(|e| e.in_file(file))?;
-        Ok(plan)
+        read::json_checked(text, file, |plan: &Self| read::version(plan.schema_version))
     }
 }

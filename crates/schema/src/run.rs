@@ -120,8 +120,6 @@ impl Runs {
     /// # Errors
     /// What is wrong, with its place.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let runs: Self = read::json(text, file)?;
-        read::version(runs.schema_version).map_err(|e| e.in_file(file))?;
-        Ok(runs)
+        read::json_checked(text, file, |runs: &Self| read::version(runs.schema_version))
     }
 }

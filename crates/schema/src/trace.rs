@@ -45,8 +45,6 @@ impl Trace {
     /// # Errors
     /// What is wrong, with its place.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
-        let header: Self = read::json(text, file)?;
-        read::version(header.schema_version).map_err(|e| e.in_file(file))?;
-        Ok(header)
+        read::json_checked(text, file, |header: &Self| read::version(header.schema_version))
     }
 }
