@@ -121,6 +121,15 @@ fn sends_are_received_by_source_and_tag_in_their_order_and_stored_bytes_are_wait
 }
 
 #[test]
+fn a_send_of_another_tag_or_of_another_rank_is_not_what_is_received() {
+    let send = |tag| vec![Op::Send { to: 0, tag, bytes: 1 }];
+    let script = Script { ops: vec![vec![Op::Receive { from: 1, tag: 3 }], send(4), send(3)], expected: None };
+    let error = run(&script, json!({})).0.unwrap_err();
+    assert_eq!(error.code(), "deadlock");
+    assert!(error.to_string().contains("rank 0 waits for a send of tag 3 from rank 1"), "{error}");
+}
+
+#[test]
 fn a_program_that_is_stuck_is_found_with_what_each_rank_waits_for() {
     let wait = |from| vec![Op::Compute { ns: 1000 }, Op::Receive { from, tag: 3 }];
     let script = Script { ops: vec![wait(1), wait(0), vec![Op::Barrier], vec![]], expected: None };
