@@ -33,14 +33,15 @@ class Description(Generic[C]):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read its file (docs/reference/files.md).
+        """Read its file (docs/reference/files.md), or the same fields as JSON where the file's name ends in `.json`.
 
         Raises
         ------
         DescriptionError
             With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
         """
-        return cls(cls._CORE.from_toml(read_bytes(path), str(path)))
+        read = cls._CORE.from_json if Path(path).suffix == ".json" else cls._CORE.from_toml
+        return cls(read(read_bytes(path), str(path)))
 
     @classmethod
     def from_toml(cls, text: str, file: str | None = None) -> Self:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind import DescriptionError, Experiment
+from crosswind import DescriptionError, Disturbance, Experiment, Platform
 
 PLATFORM = 'schema_version = 1\nname = "p"\n[[node]]\nname = "r"\ncompute_per_s = 2.0\n'
 HEAD = 'schema_version = 1\nname = "e"\nplatform = "p.toml"\n'
@@ -35,6 +35,21 @@ def test_paths_count_from_the_file_that_names_them(directory, monkeypatch, tmp_p
     assert point.platform.name == "p"
     assert point.tasks_csv == (directory / "tasks.csv").read_bytes()
     assert point.description["workload"]["tasks_file"] == str(directory / "tasks.csv")
+
+
+@pytest.mark.parametrize("kind", [Platform, Disturbance, Experiment])
+def test_what_is_described_is_read_as_json_where_the_name_of_its_file_says_so(directory, kind):
+    described = {
+        Platform: PLATFORM,
+        Disturbance: 'schema_version = 1\nname = "d"\n[[source]]\nkind = "coscheduled"\nquantum_s = 0.1\n',
+        Experiment: HEAD + FARM,
+    }[kind]
+    whole = kind.from_toml(described).to_dict()
+    (directory / "same.json").write_text(json.dumps(whole))
+    assert kind.load(directory / "same.json").to_dict() == whole
+    (directory / "other.json").write_text(described)
+    with pytest.raises(DescriptionError, match=r"other\.json"):
+        kind.load(directory / "other.json")
 
 
 def test_a_sweep_over_platforms_reads_each(directory):
