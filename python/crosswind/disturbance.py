@@ -30,14 +30,15 @@ class Disturbance:
 
     @classmethod
     def load(cls, path: str | Path) -> Disturbance:
-        """Read a `disturbance.toml`.
+        """Read a `disturbance.toml`, or the same fields as JSON where the file's name ends in `.json`.
 
         Raises
         ------
         DescriptionError
             With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
         """
-        return cls(_core.Disturbance.from_toml(read_bytes(path), str(path)))
+        read = _core.Disturbance.from_json if Path(path).suffix == ".json" else _core.Disturbance.from_toml
+        return cls(read(read_bytes(path), str(path)))
 
     @classmethod
     def from_toml(cls, text: str, file: str = "disturbance.toml") -> Disturbance:
