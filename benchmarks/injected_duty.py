@@ -2,7 +2,7 @@
 
 The program does a fixed amount of work on a CPU that it is bound to. It runs alone (an injection of nothing) and
 disturbed by turns, in the order ABBA and shortly, so that what this machine's speed does meets both; each ratio is that
-of two neighbouring runs, by the clock, and the median counts. Slices begin at another moment in each run, so that where
+of two neighbouring runs, by the clock, and the median counts (its interval stands beside it). Slices begin at another moment in each run, so that where
 its end falls evens out. Cases: slices by SIGSTOP and by the freezer; the same with a processor that idles meanwhile
 (`--idle`; no claim is made of it); a daemon of 10 ms every 50 ms on the program's CPU, which must cost it
 1 / (1 - 10/50) = 1.25. Beside each ratio stand time per CPU second that the program used, disturbed against alone, and
@@ -38,6 +38,7 @@ import json
 import sys
 import tempfile
 from datetime import UTC, datetime
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def measure(directory: Path, text: str, how: str, busy: bool, pairs: int) -> dic
     }
 
 
+def interval_of_median(samples: list[float]) -> list[float]:
+    """Order statistics between which the median lies with 95 % or more."""
+    ordered, below, count = sorted(samples), 0.0, len(samples)
+    place = 0
+    while 2 * (below := below + comb(count, place) / 2**count) <= 0.05:
+        place += 1
+    return [ordered[max(place - 1, 0)], ordered[count - max(place, 1)]]
+
+
 def measured_before() -> dict[str, Any]:
     path = record.RECORDS / "injected_duty.json"
     cases = json.loads(path.read_text())["cases"] if path.exists() else {}
@@ -116,6 +126,8 @@ def main() -> None:
             print(f"{name}: {ratio['median']:.4f} times as long ({ratio['low']:.3f} .. {ratio['high']:.3f});", end=" ")
             print(f"per CPU second {done['ratio_per_cpu_s']['median']:.4f}; late by {late:.0f} us")
 
+    for case in found.values():
+        case["ratio"]["interval_of_median"] = interval_of_median(case["ratio"]["samples"])
     asked = [case for case in found.values() if case["asked"]]
 
     def within(which: str) -> bool:
