@@ -2,11 +2,11 @@
 
 The program does a fixed amount of work on a CPU that it is bound to. It runs alone (an injection of nothing) and
 disturbed by turns, in the order ABBA and shortly, so that what this machine's speed does meets both; each ratio is that
-of two neighbouring runs, by the clock, and the median counts (its interval stands beside it). Slices begin at another moment in each run, so that where
-its end falls evens out. Cases: slices by SIGSTOP and by the freezer; the same with a processor that idles meanwhile
-(`--idle`; no claim is made of it); a daemon of 10 ms every 50 ms on the program's CPU, which must cost it
-1 / (1 - 10/50) = 1.25. Beside each ratio stand time per CPU second that the program used, disturbed against alone, and
-the CPU time itself.
+of two neighbouring runs, by the clock, and the median counts; its interval stands beside it. Slices begin at another
+moment in each run, so that where its end falls evens out. Cases: slices by SIGSTOP and by the freezer; the same with a
+processor that idles meanwhile (`--idle`; no claim is made of it); a daemon of 10 ms every 50 ms on the program's CPU,
+which must cost it 1 / (1 - 10/50) = 1.25. Beside each ratio stand time per CPU second that the program used, disturbed
+against alone, and the CPU time itself.
 
 What was tried before this design, on the same virtual machine:
 
