@@ -40,9 +40,10 @@ class Injected(Observed):
     Attributes
     ----------
     summary : dict
-        `elapsed_s`, `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
-        "asked", "unwatched"), `priority`, `ranks_told_by`, and per rank `intervals`, `away_s`, `share` (0 to 1),
-        `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
+        `elapsed_s`, `start_s` (time 0 of the disturbance after the command's start; None: the command never made its
+        `start_file`), `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
+        "asked", "unwatched"), `priority`, `ranks_told_by`, and per rank `busy_cpus`, `intervals`, `away_s`, `share`
+        (0 to 1), `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
@@ -78,7 +79,9 @@ def inject(
     limit_s: float = DEFAULT_LIMIT_S,
     how: How = "auto",
     pin: bool = False,
+    busy: bool = True,
     keep_running: bool = False,
+    start_file: str | Path | None = None,
     seed: int = 1,
     stdout_to_stderr: bool = False,
     progress: Advance | None = None,
@@ -102,8 +105,14 @@ def inject(
         burn, slices of time stop.
     pin : bool
         Bind rank r to the r-th CPU that this process may use (again from the first); undone at the end.
+    busy : bool
+        While a rank is stopped or frozen (1 ms or longer), compute where its threads ran last, by the policy
+        SCHED_IDLE: as under another job, the processor does not fall asleep. False: it idles.
     keep_running : bool
         At the limit only the disturbance ends, and the command goes on.
+    start_file : path, optional
+        Time 0 of the disturbance is when the command makes this file, which is not there before: empty, or with the ns
+        of CLOCK_MONOTONIC that are time 0, a moment ahead. Default: when the command starts.
     seed : int
         Seed of what the disturbance draws; 0 or more. The same as in a simulation: the same intervals.
     stdout_to_stderr : bool
@@ -143,7 +152,9 @@ def inject(
         limit_s=limit_s,
         how=how,
         pin=pin,
+        busy=busy,
         keep_running=keep_running,
+        start_file=start_file,
         seed=seed,
         stdout_to_stderr=stdout_to_stderr,
     )
@@ -170,7 +181,9 @@ def preview(
     limit_s: float = DEFAULT_LIMIT_S,
     how: How = "auto",
     pin: bool = False,
+    busy: bool = True,
     keep_running: bool = False,
+    start_file: str | Path | None = None,
     seed: int = 1,
     horizon_s: float = 10.0,
 ) -> dict[str, Any]:
@@ -199,12 +212,17 @@ def preview(
         limit_s=limit_s,
         how=how,
         pin=pin,
+        busy=busy,
         keep_running=keep_running,
+        start_file=start_file,
         seed=seed,
         stdout_to_stderr=False,
     )
     found: dict[str, Any] = json.loads(_core.injection_preview(config, text, file, horizon_s))
-    return found | {"changes": _changes(found, how, pin=pin, keep_running=keep_running, limit_s=limit_s)}
+    changes = _changes(
+        found, how, pin=pin, busy=busy, keep_running=keep_running, start_file=start_file, limit_s=limit_s
+    )
+    return found | {"changes": changes}
 
 
 def means() -> dict[str, Any]:
@@ -213,7 +231,16 @@ def means() -> dict[str, Any]:
     return found
 
 
-def _config(command: Sequence[str], *, ranks: int | None, limit_s: float, how: str, seed: int, **rest: bool) -> str:
+def _config(
+    command: Sequence[str],
+    *,
+    ranks: int | None,
+    limit_s: float,
+    how: str,
+    start_file: str | Path | None,
+    seed: int,
+    **rest: bool,
+) -> str:
     if not command:
         raise DescriptionError("there is no command", "argument", "crosswind inject disturbance.toml -- COMMAND ...")
     if how not in _WAYS:
@@ -224,12 +251,27 @@ def _config(command: Sequence[str], *, ranks: int | None, limit_s: float, how: s
         raise DescriptionError(f"seed is {seed}; it must be at least 0", "argument")
     if not 0 < limit_s < float("inf"):
         raise DescriptionError(f"limit_s is {limit_s} s; it must be greater than 0 s and finite", "argument")
-    words = [{"Unix": list(os.fsencode(word))} for word in command]
-    wanted = None if how == "auto" else how
-    return json.dumps({"command": words, "ranks": ranks, "seed": seed, "limit_s": limit_s, "how": wanted, **rest})
+    wanted = {
+        "command": [{"Unix": list(os.fsencode(word))} for word in command],
+        "ranks": ranks,
+        "seed": seed,
+        "limit_s": limit_s,
+        "how": None if how == "auto" else how,
+        "start_file": None if start_file is None else str(start_file),
+    }
+    return json.dumps(wanted | rest)
 
 
-def _changes(found: dict[str, Any], how: str, *, pin: bool, keep_running: bool, limit_s: float) -> list[str]:
+def _changes(
+    found: dict[str, Any],
+    how: str,
+    *,
+    pin: bool,
+    busy: bool,
+    keep_running: bool,
+    start_file: str | Path | None,
+    limit_s: float,
+) -> list[str]:
     ways = {way for cause in found["causes"] for way in cause["how"]}
     changes = ["a watchdog process is started first; it undoes everything should this process be killed"]
     if "stop" in ways:
@@ -238,11 +280,15 @@ def _changes(found: dict[str, Any], how: str, *, pin: bool, keep_running: bool, 
         changes.append(
             f"control groups are made below {found['groups_below']}, the command's processes moved into them"
         )
+    if busy and ways & {"stop", "freeze"}:
+        changes.append("threads of the lowest priority (SCHED_IDLE) compute where a rank did, while it is held")
     if "burn" in ways:
         changes.append("threads compute on the CPU of a rank that is bound to one (elsewhere the rank is held)")
     changes.append(f"threads that keep the time get the highest priority permitted: {found['priority']}")
     if pin:
         changes.append(f"ranks are bound to one CPU each, of {found['cpus']}")
+    if start_file is not None:
+        changes.append(f"nothing is injected until the command makes {start_file}")
     end = (
         "the disturbance ends, the command goes on" if keep_running else "the command is ended (SIGTERM, then SIGKILL)"
     )
@@ -271,7 +317,9 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
             )
         for complaint in rank["complaints"]:
             warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")
-    if not ranks:
+    if summary["start_s"] is None:
+        warning("no-start", "nothing was injected: the command never made its start file", "look at its --start-file")
+    elif not ranks:
         warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
     if summary["ended"] == "limit" and summary["keep_running"]:
         seen = f"after {summary['limit_s']:g} s the disturbance ended, and the command went on without"

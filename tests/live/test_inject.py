@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.inject import inject, means, preview
 
@@ -289,6 +290,39 @@ def test_what_was_injected_can_be_injected_again(tmp_path):
     assert counts[0] > 3
     assert abs(counts[0] - counts[1]) <= 2  # the length of a sleep differs a little
     assert second.summary["ranks"][0]["causes"][0]["cause"] == "coscheduled"
+
+
+def test_while_the_program_is_held_its_processor_is_busy_unless_it_is_to_idle(tmp_path):
+    for busy in (True, False):
+        injected = inject(written(tmp_path, HALF), [sys.executable, "-c", COMPUTES], how="stop", pin=True, busy=busy)
+        [rank] = injected.summary["ranks"]
+        assert rank["busy_cpus"] == (rank["cpus"] if busy else [])
+        changes = preview(tmp_path / "disturbance.toml", ["true"], how="stop", busy=busy)["changes"]
+        assert any("SCHED_IDLE" in change for change in changes) == busy
+
+
+def test_a_disturbance_begins_when_the_command_says_that_it_begins(tmp_path):
+    begun = tmp_path / "begun"
+    code = "import pathlib, sys, time; time.sleep(0.3); pathlib.Path(sys.argv[1]).touch(); time.sleep(0.3)"
+    injected = inject(written(tmp_path, HALF), [sys.executable, "-c", code, str(begun)], start_file=begun)
+    [rank] = injected.summary["ranks"]
+    assert 0.3 <= injected.summary["start_s"] < injected.elapsed_s
+    assert rank["intervals"] >= 1
+    with pytest.raises(DescriptionError, match="not there yet"):
+        inject(written(tmp_path, HALF), ["true"], start_file=begun)
+
+
+def test_a_command_that_never_begins_is_a_warning(tmp_path):
+    injected = inject(written(tmp_path, HALF), ["true"], start_file=tmp_path / "begun")
+    assert [warning["code"] for warning in injected.warnings] == ["no-start"]
+    assert not injected.trustworthy
+
+
+def test_a_disturbance_may_be_json(tmp_path):
+    file = tmp_path / "half.json"
+    file.write_text(json.dumps(crosswind.Disturbance.from_toml(HALF).to_dict()))
+    assert crosswind.Disturbance.load(file).to_dict() == crosswind.Disturbance.from_toml(HALF).to_dict()
+    assert inject(file, ["sleep", "0.1"]).summary["ranks"][0]["intervals"] >= 1
 
 
 LAUNCHER = """

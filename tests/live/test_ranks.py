@@ -95,6 +95,15 @@ def test_into_burning_ranks_the_disturbance_is_injected():
     assert {"no-rank", "not-injected"}.isdisjoint(warning["code"] for warning in one.warnings)
 
 
+def test_what_is_injected_counts_from_the_programs_start_not_from_the_launchers():
+    # By the time that a launcher and two ranks have started and met, this would be over.
+    once = {"kind": "recorded", "length_s": 1000, "causes": ["once"], "aligned": True}
+    once["cpu"] = [{"cpu": 0, "intervals": [[0.01, 1.0, 0]]}]
+    disturbance = {"schema_version": 1, "name": "once", "source": [once]}
+    (one,) = run(supersteps(4, 0.05, disturbance=disturbance, execution={"compute": "burn"}), "local")
+    assert one.makespan_s >= 0.2 + 0.8
+
+
 @pytest.mark.parametrize("compute", ["emulated", "burn"])
 def test_a_rank_that_is_killed_ends_the_run_and_leaves_nobody(compute, monkeypatch):
     started = []

@@ -9,6 +9,8 @@ use crosswind_live::inject::outcome::{Ending, How, Outcome};
 use crosswind_live::inject::script::{Away, Cause, Described, Intervals, Script};
 use crosswind_live::inject::{InjectConfig, Injection};
 use crosswind_schema::Disturbance;
+use crosswind_schema::disturbance::Source;
+use crosswind_schema::units::Quantity;
 
 const MS: u64 = 1_000_000;
 
@@ -43,7 +45,9 @@ fn config(command: &[&str]) -> InjectConfig {
         limit: Duration::from_secs(60),
         how: Some(How::Stop),
         pin: false,
+        busy: false,
         keep_running: false,
+        start_file: None,
         stdout_to_stderr: false,
     }
 }
@@ -89,6 +93,46 @@ fn intervals_too_short_for_signals_are_counted_and_left_out() {
     let outcome = injected(&["sleep", "0.2"], Arc::new(Plain { causes, intervals: ticks }));
     assert_eq!(outcome.ranks[0].done.len(), 0);
     assert_eq!(outcome.ranks[0].too_short.0 + outcome.ranks[0].missed.0, 99);
+}
+
+#[test]
+fn the_processor_is_busy_while_the_program_is_held_where_that_is_asked() {
+    let computes = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"];
+    let script = Plain::of(&[(20, 60), (80, 120), (140, 180)]);
+    let outcome = Injection::start(InjectConfig { busy: true, ..config(&computes) }, script.clone()).unwrap();
+    let busy = { outcome }.outcome().unwrap();
+    assert!(!busy.ranks[0].busy.is_empty());
+    assert!(injected(&computes, script).ranks[0].busy.is_empty());
+}
+
+#[test]
+fn time_0_is_when_the_command_says_that_it_begins() {
+    let directory = std::env::temp_dir().join(format!("crosswind-begin-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("go");
+    let line = format!("sleep 0.3; touch {}; sleep 0.3", file.display());
+    let config = InjectConfig { start_file: Some(file), ..config(&["sh", "-c", &line]) };
+    let script = Plain::of(&[(0, 50), (100, 150)]);
+    let outcome = Injection::start(config.clone(), script.clone()).unwrap().outcome().unwrap();
+    let start_s = outcome.start_s.unwrap();
+    assert!(start_s >= 0.3 && outcome.elapsed_s >= start_s + 0.3, "{start_s} {}", outcome.elapsed_s);
+    let [rank] = &outcome.ranks[..] else { panic!("one rank") };
+    assert_eq!(rank.done.len() as u64 + rank.missed.0, 2);
+    let recorded = outcome.recorded("again", script.causes()).unwrap();
+    let [Source::Recorded(recorded)] = &recorded.sources[..] else { panic!("one source") };
+    let last_s = rank.done.last().map_or(0.0, |one| one.end_ns as f64 * 1e-9);
+    let length_s = last_s.max(outcome.elapsed_s - start_s); // the time before time 0 is none of it
+    assert!((recorded.length_s.get() - length_s).abs() < 1e-6);
+    assert!(Injection::start(config, script).is_err(), "the file is there already");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+#[test]
+fn a_command_that_never_begins_is_left_alone() {
+    let file = std::env::temp_dir().join(format!("crosswind-never-{}", std::process::id()));
+    let config = InjectConfig { start_file: Some(file), ..config(&["sleep", "0.2"]) };
+    let outcome = Injection::start(config, Plain::of(&[(0, 1000)])).unwrap().outcome().unwrap();
+    assert_eq!((outcome.status, outcome.start_s, outcome.ranks.len()), (Some(0), None, 0));
 }
 
 #[test]

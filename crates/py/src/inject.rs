@@ -1,6 +1,7 @@
 //! `crosswind-live`'s injection for Python: it runs on threads of its own, and Python waits, looks at its signals, and stops it.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -25,7 +26,9 @@ struct Config {
     limit_s: f64,
     how: Option<String>,
     pin: bool,
+    busy: bool,
     keep_running: bool,
+    start_file: Option<PathBuf>,
     stdout_to_stderr: bool,
 }
 
@@ -53,7 +56,8 @@ fn prepared(
     let wrong = |error: &LiveError| exception(py, error);
     let config: Config =
         serde_json::from_str(config).map_err(|error| wrong(&LiveError::Setup(format!("the injection: {error}"))))?;
-    let disturbance = Disturbance::from_toml(disturbance, file).map_err(|error| errors::description(py, &error))?;
+    let read = if file.ends_with(".json") { Disturbance::from_json } else { Disturbance::from_toml };
+    let disturbance = read(disturbance, file).map_err(|error| errors::description(py, &error))?;
     let script =
         Described::new(&disturbance, config.ranks, config.seed).map_err(|error| errors::description(py, &error))?;
     let how = config.how().map_err(|error| wrong(&error))?;
@@ -68,7 +72,9 @@ fn prepared(
         limit,
         how,
         pin: config.pin,
+        busy: config.busy,
         keep_running: config.keep_running,
+        start_file: config.start_file,
         stdout_to_stderr: config.stdout_to_stderr,
     };
     Ok((config, script, disturbance.name))
@@ -135,7 +141,7 @@ fn summary(outcome: &Outcome, causes: &[Cause]) -> Value {
         Ending::Unwatched => ("unwatched", None),
     };
     json!({
-        "elapsed_s": outcome.elapsed_s, "cpu_user_s": outcome.cpu_s.0, "cpu_system_s": outcome.cpu_s.1,
+        "elapsed_s": outcome.elapsed_s, "start_s": outcome.start_s, "cpu_user_s": outcome.cpu_s.0, "cpu_system_s": outcome.cpu_s.1,
         "exit_status": outcome.status, "exit_signal": outcome.signal, "ended": ending, "asked_by_signal": asked,
         "ranks_told_by": outcome.told_by, "priority": outcome.urgency.name(),
         "ranks": outcome.ranks.iter().map(|rank| of_rank(rank, causes, outcome.elapsed_s)).collect::<Vec<_>>(),
@@ -161,7 +167,7 @@ fn of_rank(rank: &RankDone, causes: &[Cause], elapsed_s: f64) -> Value {
         })
         .collect();
     json!({
-        "rank": rank.rank, "pids": rank.processes, "cpus": rank.cpus, "intervals": rank.done.len(),
+        "rank": rank.rank, "pids": rank.processes, "cpus": rank.cpus, "busy_cpus": rank.busy, "intervals": rank.done.len(),
         "away_s": away_s, "share": away_s / elapsed_s.max(1e-9),
         "late_mean_s": rank.done.iter().map(late).fold(0.0, |sum, one| sum + one) / count,
         "late_max_s": rank.done.iter().map(late).fold(0.0, f64::max),

@@ -1,6 +1,6 @@
 //! `crosswind-live`'s ranks for Python: the conductor of a parallel program on a thread of its own, and a rank on this one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -64,6 +64,8 @@ struct Config {
     start_s: f64,
     silence_s: f64,
     limit_s: Option<f64>,
+    /// A file that is made when the ranks are about to begin: time 0 on the monotonic clock, ns.
+    start_file: Option<PathBuf>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -100,6 +102,12 @@ struct PyConductor {
     disturbance: Option<Disturbance>,
 }
 
+/// Whoever waits for the file sees all of it or nothing. Where it can't be made, he says himself that it never came.
+fn say_the_start(file: &Path, zero_ns: u64) {
+    let part = file.with_extension("part");
+    let _ = std::fs::write(&part, zero_ns.to_string()).and_then(|()| std::fs::rename(&part, file));
+}
+
 fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let config: Config = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
     let token = Token::new(token).map_err(|why| wrong("the token", why))?;
@@ -128,9 +136,10 @@ fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let conductor = Conductor::open(ConductorConfig { run, listen: "127.0.0.1:0".into(), token, diary })?;
     let (stop, address) = (conductor.stop(), conductor.address()?);
     let (tell, told) = channel();
-    let (of, about) = (point.clone(), config.about);
+    let (of, about, start_file) = (point.clone(), config.about, config.start_file);
     let begin: Begin = Box::new(move || {
-        let outcome = about.with(&of, Conducted(conductor, &mut |_| {}));
+        let mut started = |zero_ns| start_file.iter().for_each(|file| say_the_start(file, zero_ns));
+        let outcome = about.with(&of, Conducted(conductor, &mut started));
         // Nobody waits any more: the run was given up.
         let _ = tell.send(outcome.unwrap_or_else(Err));
     });

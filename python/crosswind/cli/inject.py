@@ -26,7 +26,8 @@ Run a command while the processors of its ranks are taken away as a disturbance.
 simulated and recorded, for real.
 
 Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
-priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. Ranks are told by
+priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. While a rank is stopped,
+its processor stays busy, as under another job (--idle: it sleeps). Ranks are told by
 OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID; a command without is rank 0. However it ends, a watchdog sees
 to it that no process stays stopped and no control group stays behind.
 
@@ -56,11 +57,18 @@ def inject(
     keep_running: Annotated[
         bool, typer.Option("--keep-running", help="At the limit only the disturbance ends; the command goes on.")
     ] = False,
+    start_file: Annotated[
+        Path | None,
+        typer.Option("--start-file", help="Begin when the command makes this file; else when the command starts."),
+    ] = None,
     ranks: Annotated[
         int | None, typer.Option(help="Ranks that the command will have; else as many as are found.", min=1)
     ] = None,
     how: Annotated[How, typer.Option(help="How processors are taken away.")] = "auto",
     pin: Annotated[bool, typer.Option("--pin", help="Bind rank r to the r-th CPU that may be used.")] = False,
+    busy: Annotated[
+        bool, typer.Option("--busy/--idle", help="What the processor of a rank does while it is stopped or frozen.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Seed of what the disturbance draws, as in a simulation.", min=0)] = 1,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and change nothing.")] = False,
     horizon_s: Annotated[
@@ -85,7 +93,9 @@ def inject(
         "limit_s": limit_s,
         "how": how,
         "pin": pin,
+        "busy": busy,
         "keep_running": keep_running,
+        "start_file": start_file,
         "seed": seed,
     }
     if dry_run:

@@ -64,7 +64,9 @@ class RanksHere:
         return ProgramRun({**entry, "params": point.params, "warnings": warnings})
 
 
-def run_once(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits) -> dict[str, Any]:
+def run_once(
+    point: ProgramPoint, dedicated_s: float | None, limits: RankLimits, start_file: Path | None = None
+) -> dict[str, Any]:
     """Run a point's ranks as processes, once.
 
     Parameters
@@ -75,6 +77,8 @@ def run_once(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits)
         What it took undisturbed, s; None: this run is undisturbed.
     limits : RankLimits
         When it is given up.
+    start_file : Path or None
+        Made just before the ranks begin: when that is, in ns of the monotonic clock.
 
     Returns
     -------
@@ -97,6 +101,7 @@ def run_once(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits)
         "start_s": limits.start_s,
         "silence_s": limits.silence_s,
         "limit_s": limits.limit_s,
+        "start_file": str(start_file) if start_file else None,
     }
     token = secrets.token_hex(32)
     processes = RankProcesses(token)
@@ -143,12 +148,16 @@ def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits
     with tempfile.TemporaryDirectory(prefix="crosswind-injected-") as directory:
         place = Path(directory)
         config, result, file = place / "run.json", place / "result.json", place / "disturbance.toml"
-        config.write_text(json.dumps({"point": _told(point), "dedicated_s": dedicated_s, "limits": vars(limits)}))
+        # The launcher, the ranks' own start and their meeting are not the program: time 0 is when that begins.
+        start_file = place / "started"
+        asked = {"dedicated_s": dedicated_s, "limits": vars(limits), "start_file": str(start_file)}
+        config.write_text(json.dumps({"point": _told(point), **asked}))
         file.write_text(point.disturbance.to_toml(), encoding="utf-8")
         injected = inject(
             file,
             [sys.executable, "-m", "crosswind.run.ranks", str(config), str(result)],
             ranks=point.description["workload"].get("ranks"),
+            start_file=start_file,
             seed=point.seed,
             stdout_to_stderr=True,
         )
@@ -182,7 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = json.loads(config.read_text())
     told: dict[str, Any]
     try:
-        told = {"entry": run_once(_heard(asked["point"]), asked["dedicated_s"], RankLimits(**asked["limits"]))}
+        limits, start_file = RankLimits(**asked["limits"]), Path(asked["start_file"])
+        told = {"entry": run_once(_heard(asked["point"]), asked["dedicated_s"], limits, start_file)}
     except CrosswindError as error:
         told = {
             "error": {

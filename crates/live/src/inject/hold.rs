@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::group::Groups;
 use super::ledger::{Held, Ledger};
 use super::processes::{Pid, with_descendants};
+use crate::linux::now_ns;
 
 /// How often the tree is looked through for processes that were born while their parents were being stopped.
 const ROUNDS: usize = 8;
@@ -32,22 +33,24 @@ impl Hold {
     }
 
     /// Holds these processes and all that descend from them, until [`Hold::let_go`], which is to be at `due_ns`. Those that
-    /// are held already stay so until then.
+    /// are held already stay so until then. Returns since when the leaders are held, on the monotonic clock, ns.
     ///
     /// # Errors
     /// When the group can't be frozen.
-    pub fn take(&mut self, leaders: &[Pid], due_ns: u64) -> io::Result<()> {
+    pub fn take(&mut self, leaders: &[Pid], due_ns: u64) -> io::Result<u64> {
         if let Some(groups) = &self.groups {
             if let Some(place) = self.frozen {
                 self.ledger.put_off(place, due_ns);
-                return Ok(());
+                return Ok(now_ns());
             }
             self.frozen = Some(self.ledger.note(Held::Group(self.rank), due_ns).ok_or_else(full)?);
-            return groups.freeze(self.rank, true);
+            groups.freeze(self.rank, true)?;
+            return Ok(now_ns());
         }
         self.stopped.values().for_each(|place| self.ledger.put_off(*place, due_ns));
         // Those who compute first: to look through the tree takes longer than to stop them.
         let mut found: BTreeSet<Pid> = leaders.iter().copied().collect();
+        let mut since_ns = None;
         for _ in 0..ROUNDS {
             found.retain(|pid| !self.stopped.contains_key(pid));
             for pid in &found {
@@ -55,12 +58,19 @@ impl Hold {
                 // SAFETY: sends a signal to a process that descends from the command or carries its mark.
                 unsafe { libc::kill(*pid, libc::SIGSTOP) };
             }
+            since_ns = since_ns.or_else(|| Some(now_ns()));
             found = with_descendants(leaders);
             if found.iter().all(|pid| self.stopped.contains_key(pid)) {
                 break;
             }
         }
-        Ok(())
+        Ok(since_ns.unwrap_or_else(now_ns))
+    }
+
+    /// The processes that are held, of these and their descendants.
+    #[must_use]
+    pub fn held(&self, leaders: &[Pid]) -> BTreeSet<Pid> {
+        if self.groups.is_some() { with_descendants(leaders) } else { self.stopped.keys().copied().collect() }
     }
 
     /// Gives the processor back.

@@ -5,14 +5,17 @@
 //! | what is to be injected, and how? | [`script`] |
 //! | which processes are the command's, and which rank is each? | [`processes`] |
 //! | how does the command start and end? | `command` |
+//! | when is time 0? | `start` |
 //! | who keeps the time? | `rank`: a thread per rank |
 //! | how is a processor taken away? | [`hold`] (stopped, or frozen in a [`group`]), or by a thread of higher [`priority`] |
+//! | what does the processor do meanwhile? | [`busy`] |
 //! | who undoes it, whatever happens? | the [`watchdog`](crate::watchdog), which knows the `changes` and the [`ledger`] of what is held |
 //! | who sees to all that? | `supervisor` |
 //! | what was really injected? | [`outcome`] |
 //!
 //! It knows no Python and draws no random numbers: intervals come from outside.
 
+pub mod busy;
 mod changes;
 mod command;
 pub mod group;
@@ -23,9 +26,11 @@ pub mod priority;
 pub mod processes;
 mod rank;
 pub mod script;
+mod start;
 mod supervisor;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -49,8 +54,12 @@ pub struct InjectConfig {
     pub how: Option<How>,
     /// Binds rank r to the r-th CPU that this process may use, again and again from the first.
     pub pin: bool,
+    /// Keeps the processors of a rank busy while it is held.
+    pub busy: bool,
     /// At the limit only the disturbance ends, and the command goes on; else it is ended as well.
     pub keep_running: bool,
+    /// Time 0 of the disturbance is when the command makes this file; none: when the command starts.
+    pub start_file: Option<PathBuf>,
     /// Sends what the command prints to our stderr.
     pub stdout_to_stderr: bool,
 }

@@ -40,7 +40,7 @@ impl How {
     }
 }
 
-/// One interval as it was; ns since the command began.
+/// One interval as it was; ns since time 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
     /// When it was to begin.
@@ -66,6 +66,8 @@ pub struct RankDone {
     pub processes: Vec<i32>,
     /// CPUs that they were bound to then.
     pub cpus: Vec<usize>,
+    /// CPUs that were kept busy while it was held.
+    pub busy: Vec<usize>,
     /// What was injected.
     pub done: Vec<Done>,
     /// Intervals that were too short to be injected, and their sum in ns.
@@ -94,6 +96,8 @@ pub enum Ending {
 pub struct Outcome {
     /// From the start of the command to its end, s.
     pub elapsed_s: f64,
+    /// Time 0 of the disturbance, after the command's start, s; none: the command never said that it began.
+    pub start_s: Option<f64>,
     /// What the command and the processes that it has waited for used: user and system, s.
     pub cpu_s: (f64, f64),
     /// Its exit status; none when a signal ended it.
@@ -141,10 +145,10 @@ impl Outcome {
         })
     }
 
-    /// The command's time, or the end of the last interval, which may be a moment later.
+    /// The command's time from time 0 on, or the end of the last interval, which may be a moment later.
     fn length_s(&self) -> f64 {
         let last = self.ranks.iter().filter_map(|done| done.done.last()).map(|done| seconds(done.end_ns));
-        last.fold(self.elapsed_s, f64::max)
+        last.fold(self.elapsed_s - self.start_s.unwrap_or_default(), f64::max)
     }
 }
 

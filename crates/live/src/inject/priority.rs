@@ -49,6 +49,16 @@ pub fn hurry() -> Urgency {
     if high { Urgency::High } else { Urgency::Ordinary }
 }
 
+/// Lets this thread run only where nobody else wants to; whether that could be had.
+#[must_use]
+pub fn give_way() -> bool {
+    // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
+    unsafe {
+        let parameter: libc::sched_param = zeroed();
+        libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameter) == 0
+    }
+}
+
 /// The highest priority that a thread of this process may have, tried on one that ends at once.
 #[must_use]
 pub fn permitted() -> Urgency {

@@ -3,6 +3,7 @@
 use std::os::fd::RawFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::busy::StandIns;
 use super::hold::Hold;
 use super::outcome::{Done, How, RankDone};
 use super::priority::{self, Urgency};
@@ -29,12 +30,14 @@ pub struct Target {
     pub causes: Arc<[Cause]>,
     /// A way for every interval; none: what suits its cause.
     pub asked: Option<How>,
-    /// When the command began, on the monotonic clock.
-    pub began_ns: u64,
+    /// Time 0 of the intervals, on the monotonic clock, ns.
+    pub zero_ns: u64,
     /// Rings when all is over; it is not silenced.
     pub over: RawFd,
     /// How its processes are held.
     pub hold: Hold,
+    /// Who computes where the rank did, while it is held; none: nobody.
+    pub stand_ins: Option<StandIns>,
     /// Whether that is the freezer.
     pub freezer: bool,
 }
@@ -70,6 +73,7 @@ pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
         }
     }
     let _ = target.hold.let_go(); // said above where it failed; the watchdog tries again
+    report.busy = target.stand_ins.as_ref().map(StandIns::cpus).unwrap_or_default();
     report.processes.clone_from(&locked(&target.leaders));
     report.cpus = report.processes.first().and_then(|pid| priority::cpus_of(*pid)).unwrap_or_default();
     (urgency, report)
@@ -77,13 +81,13 @@ pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
 
 impl Target {
     fn now(&self) -> u64 {
-        now_ns().saturating_sub(self.began_ns)
+        now_ns().saturating_sub(self.zero_ns)
     }
 
     /// Whether it is that time, rather than all over.
     fn sleep_until(&self, time_ns: u64) -> bool {
         loop {
-            let left = time_ns.saturating_sub(self.now());
+            let left = (self.zero_ns + time_ns).saturating_sub(now_ns()); // time 0 itself may lie ahead
             let mut watched = [watch(self.over, true, false)];
             if wait(&mut watched, Some(left)).is_err() || readable(&watched[0]) {
                 return false;
@@ -179,18 +183,22 @@ impl Target {
         report: &mut RankDone,
     ) -> std::io::Result<Option<(Away, How)>> {
         let leaders = locked(&self.leaders).clone();
-        self.hold.take(&leaders, self.began_ns + away.end_ns)?;
-        let mut start_ns = self.now();
+        let mut start_ns = self.hold.take(&leaders, self.zero_ns + away.end_ns)?.saturating_sub(self.zero_ns);
+        if let Some(stand_ins) = &mut self.stand_ins {
+            let length_ns = (self.zero_ns + away.end_ns).saturating_sub(now_ns());
+            stand_ins.step_in(self.hold.held(&leaders), length_ns);
+        }
         loop {
             let next = self.next(report, away.end_ns); // now, since nobody waits for it
             let goes_on = self.sleep_until(away.end_ns);
             if let Some((after, _)) = next.filter(|(after, same)| goes_on && touches(&away, how, after, *same)) {
                 let now = self.now();
                 report.done.push(done(&away, start_ns, now, how));
-                self.hold.take(&leaders, self.began_ns + after.end_ns)?;
+                self.hold.take(&leaders, self.zero_ns + after.end_ns)?;
                 (away, start_ns) = (after, now);
                 continue;
             }
+            self.stand_ins.iter().for_each(StandIns::step_back);
             self.hold.let_go()?;
             report.done.push(done(&away, start_ns, self.now(), how));
             return Ok(next);

@@ -5,7 +5,8 @@ use crosswind_schema::disturbance::{Disturbance, Source, Timelines};
 
 use super::outcome::How;
 
-/// An interval in which a rank's processor is away; ns since the command began.
+/// An interval in which a rank's processor is away; ns since time 0, which is the command's start unless
+/// the command says when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
     /// Its begin.

@@ -2,10 +2,12 @@
 //! asks to stop, and undoes everything.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use super::InjectConfig;
+use super::busy::StandIns;
 use super::changes::Changes;
 use super::command::{Running, Surroundings};
 use super::group::Groups;
@@ -16,6 +18,7 @@ use super::priority::{self, Urgency};
 use super::processes::{Finder, Pid, Ranks, with_descendants};
 use super::rank::{Target, disturb, locked};
 use super::script::{Cause, Script};
+use super::start::Start;
 use crate::LiveError;
 use crate::linux::{Bell, Watched, now_ns, readable, wait, watch};
 use crate::watchdog::{Undo, Watchdog};
@@ -46,6 +49,9 @@ pub(super) struct Begun {
     watchdog: Option<Watchdog>,
     command: Running,
     began_ns: u64,
+    start: Start,
+    /// What the command said wrongly.
+    refused: Option<String>,
     finder: Finder,
     told_by: Option<&'static str>,
     ranks: BTreeMap<u32, Disturbed>,
@@ -68,6 +74,8 @@ pub(super) fn begin(
         cpus: config.pin.then(|| cpus.clone()),
     };
     let over = Bell::new().map_err(LiveError::system("a bell"))?;
+    let told = config.start_file.as_deref().map(|file| Start::told_by(file).map_err(|error| unwatched(file, &error)));
+    let told = told.transpose()?;
     let watchdog = Watchdog::start(&undo).map_err(LiveError::system("the watchdog"))?;
     match start_command(&config, &undo, &cpus) {
         Ok((command, began_ns)) => Ok(Begun {
@@ -81,6 +89,8 @@ pub(super) fn begin(
             watchdog: Some(watchdog),
             command,
             began_ns,
+            start: told.unwrap_or_else(|| Start::at(began_ns)),
+            refused: None,
             told_by: None,
             ranks: BTreeMap::new(),
             finished: Vec::new(),
@@ -91,6 +101,14 @@ pub(super) fn begin(
             watchdog.dismiss();
             Err(error)
         }
+    }
+}
+
+fn unwatched(file: &Path, error: &std::io::Error) -> LiveError {
+    LiveError::Value {
+        field: "start_file".into(),
+        value: format!("{}", file.display()),
+        permitted: format!("a file that is not there yet, in a directory that is ({error})"),
     }
 }
 
@@ -143,8 +161,13 @@ impl Begun {
         let Some(end) = self.command.ended() else {
             return Err(LiveError::Lost("the command could not be ended: a process waits for the kernel".into()));
         };
+        if let Some(why) = self.refused {
+            return Err(LiveError::Setup(why));
+        }
+        let zero_ns = self.start.zero_ns();
         Ok(Outcome {
             elapsed_s: (end_ns - self.began_ns) as f64 * 1e-9,
+            start_s: zero_ns.map(|zero| zero.saturating_sub(self.began_ns) as f64 * 1e-9),
             cpu_s: end.cpu_s,
             status: end.status,
             signal: end.signal,
@@ -163,6 +186,13 @@ impl Begun {
             if now >= limit_ns {
                 return Ending::Limit;
             }
+            match self.start.listen() {
+                Ok(news) => look_ns = if news { now } else { look_ns },
+                Err(why) => {
+                    self.refused = Some(why);
+                    return Ending::Asked(libc::SIGTERM);
+                }
+            }
             if now >= look_ns {
                 let ranks = self.finder.look();
                 self.meet(&ranks);
@@ -179,16 +209,16 @@ impl Begun {
                 self.asked.0.silence();
                 return Ending::Asked(locked(&self.asked.1).unwrap_or(libc::SIGTERM));
             }
-            if watched.get(2).is_some_and(readable) {
+            if readable(&watched[2]) {
                 return Ending::Unwatched;
             }
         }
     }
 
     fn watched(&self) -> Vec<Watched> {
-        let mut watched = vec![watch(self.command.descriptor(), true, false), watch(self.asked.0.fd(), true, false)];
-        watched.extend(self.watchdog.as_ref().map(|dog| watch(dog.descriptor(), true, false)));
-        watched
+        let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel leaves negative ones out
+        let others = [self.command.descriptor(), self.asked.0.fd(), watchdog].map(|fd| watch(fd, true, false));
+        others.into_iter().chain(self.start.watched()).collect()
     }
 
     /// Starts a thread for each rank that is new, and tells the others who belongs to them now.
@@ -214,6 +244,7 @@ impl Begun {
                 continue;
             }
             self.settle(*rank, leaders);
+            let Some(zero_ns) = self.start.zero_ns() else { continue };
             let leaders = Arc::new(Mutex::new(leaders.clone()));
             let target = Target {
                 rank: *rank,
@@ -221,9 +252,10 @@ impl Begun {
                 intervals: self.script.intervals(*rank),
                 causes: self.causes.clone(),
                 asked: self.config.how,
-                began_ns: self.began_ns,
+                zero_ns,
                 over: self.over.fd(),
                 hold: Hold::new(*rank, self.undo.groups.clone(), self.undo.ledger.clone()),
+                stand_ins: self.config.busy.then(StandIns::default),
                 freezer: self.undo.groups.is_some(),
             };
             let thread = std::thread::spawn(move || disturb(target));
