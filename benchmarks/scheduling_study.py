@@ -1,11 +1,12 @@
 """Claims: what *Re-examining Scheduling and Communication* says of programs under disturbances (D-1 to D-8), graded.
 
-The full form of `crosswind reproduce scheduling-and-communication`: five programs on 64 ranks, windows of 1 to 512
-packets, means over five seeds where anything is drawn. The record keeps each claim's parts with their grades, and each
-figure's slowdowns (mean, least, most over the seeds). Nothing is timed but the study as a whole: a simulation says the
-same on any machine. It goes on where it was stopped, so it may be run in slices; then the record has no time.
+`crosswind reproduce scheduling-and-communication`: five programs on 64 ranks, windows of 1 to 512 packets; in the full
+form means over five seeds where anything is drawn. The record says which form it is of, and keeps each claim's parts
+with their grades, and each figure's slowdowns (mean, least, most over the seeds). Nothing is timed but the study as a
+whole: a simulation says the same on any machine. It goes on where it was stopped, so it may be run in slices; then the
+record has no time.
 
-    python benchmarks/scheduling_study.py [DIRECTORY [SECONDS]]
+    python benchmarks/scheduling_study.py [full|quick [DIRECTORY [SECONDS]]]
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def claims(study: Study) -> list[dict[str, Any]]:
     return [claim.summary() for claim in study.claims]
 
 
-def main(directory: Path, seconds: float) -> None:
+def main(form: calibration.Form, directory: Path, seconds: float) -> None:
     begun, told = time.monotonic(), 0.0
     took_up = any(directory.glob("*.json"))
 
@@ -57,7 +58,7 @@ def main(directory: Path, seconds: float) -> None:
             print(f"{part:6.1%}  {message}", flush=True)
 
     try:
-        study = reproduce(directory, "full", progress=progress)
+        study = reproduce(directory, form, progress=progress)
     except OutOfTimeError:
         print("the slice is over; the same command goes on")
         sys.exit(75)
@@ -69,7 +70,7 @@ def main(directory: Path, seconds: float) -> None:
         form=study.form,
         runs=runs,
         took=None if took_up else {name: round(value, 1) for name, value in took.items()},
-        calibration=calibration.FULL.summary(),
+        calibration=calibration.of(form).summary(),
         best_windows=study.best_windows,
         claims=claims(study),
         figures={name: columns(figure["rows"]) for name, figure in study.figures.items()},
@@ -80,5 +81,6 @@ def main(directory: Path, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    kept = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="study-"))
-    main(kept, float(sys.argv[2]) if len(sys.argv) > 2 else float("inf"))
+    form_, directory_, seconds_, *_ = [*sys.argv[1:], *("full", "", "inf")[len(sys.argv) - 1 :]]
+    kept = Path(directory_) if directory_ else Path(tempfile.mkdtemp(prefix="study-"))
+    main("quick" if form_ == "quick" else "full", kept, float(seconds_))

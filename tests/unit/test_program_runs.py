@@ -39,7 +39,8 @@ def test_an_example_under_the_daemons_of_table_1_runs(name):
     (path, value), *_ = [(f"workload.parameters.{key}", value) for key, value in length.items()]
     runs = crosswind.run(Experiment.load(EXAMPLES / f"{name}.toml").fixed({path: value}))
     assert len(runs) == 5
-    assert all(run.slowdown >= 1.0 and run.data["disturbance"] == "daemons of table 1" for run in runs)
+    # A daemon may happen to spare a rank a wait for a credit: never much.
+    assert all(run.slowdown > 0.999 and run.data["disturbance"] == "daemons of table 1" for run in runs)
 
 
 def test_the_example_file_of_table_1_is_the_table():
