@@ -39,7 +39,8 @@ def test_an_example_under_the_daemons_of_table_1_runs(name):
     (path, value), *_ = [(f"workload.parameters.{key}", value) for key, value in length.items()]
     runs = crosswind.run(Experiment.load(EXAMPLES / f"{name}.toml").fixed({path: value}))
     assert len(runs) == 5
-    assert all(run.slowdown >= 1.0 and run.data["disturbance"] == "daemons of table 1" for run in runs)
+    # A daemon may happen to spare a rank a wait for a credit: never much.
+    assert all(run.slowdown > 0.999 and run.data["disturbance"] == "daemons of table 1" for run in runs)
 
 
 def test_the_example_file_of_table_1_is_the_table():
@@ -152,3 +153,52 @@ def test_blame_says_why_there_is_nothing_to_blame(experiment, says):
 def test_blame_of_no_seed_is_refused():
     with pytest.raises(DescriptionError, match="seeds is 0"):
         crosswind.blame(described(CRON), seeds=0)
+
+
+def sorted_by(packets, local=LOCAL, *, workload=None, **policy):
+    keys = {"kind": "program", "program": "sample", "ranks": 8, "parameters": {"keys_per_rank": 512}}
+    policy = {"window_packets": packets, **policy}
+    disturbance = {"schema_version": 1, "name": "d", "source": [local]} if local else {}
+    return Experiment.from_dict(
+        {
+            "schema_version": 1,
+            "name": "e",
+            "workload": {**keys, **(workload or {})},
+            "policy": policy,
+            **({"disturbance": disturbance} if local else {}),
+            "sweep": {"seed": [1, 2, 3]},
+        }
+    )
+
+
+def test_the_seed_of_the_data_keeps_them_while_the_disturbance_is_drawn_anew():
+    alone = [run.makespan_s for run in crosswind.run(sorted_by(8, None, workload={"seed": 5}))]
+    others = [run.makespan_s for run in crosswind.run(sorted_by(8, None))]
+    assert alone[0] == alone[1] == alone[2]
+    assert len(set(others)) == 3
+    runs = crosswind.run(sorted_by(8, workload={"seed": 5}))
+    assert [run.dedicated_s for run in runs] == alone
+    assert [run.seed for run in runs] == [1, 2, 3]
+    assert len({run.makespan_s for run in runs}) == 3
+    (known,) = {run.makespan_s for run in crosswind.run(sorted_by(8, None, workload={"seed": 1}))}
+    assert known == others[0]
+
+
+def stalled(experiment):
+    return sum(run.data["stalled_s"] for run in crosswind.run(experiment))
+
+
+def test_who_takes_packets_off_the_network_meanwhile_spares_senders_the_wait():
+    quick = {**LOCAL, "quantum_s": 0.005}
+    waits = stalled(sorted_by(1, quick))
+    assert stalled(sorted_by(1, quick, credit="extracted")) > 0.5 * waits
+    assert stalled(sorted_by(1, {**quick, "polls": True}, credit="extracted")) < 0.1 * waits
+
+
+@pytest.mark.xfail(
+    strict=True, reason="of each absence only the first packet finds the rank away: Timeline::is_on is to be asked"
+)
+def test_a_window_that_opens_for_who_is_away_spares_senders_the_wait():
+    quick = {**LOCAL, "quantum_s": 0.005}
+    waits = stalled(sorted_by(1, quick))
+    assert stalled(sorted_by(1, quick, window="follow", away_packets=512)) < 0.5 * waits

@@ -1,13 +1,16 @@
 """Grading: in a world as the paper prints it every claim holds; where a figure is changed, the claim about it falls."""
 
+import json
 from dataclasses import replace
 
 import disturbed
 import pytest
 
-from crosswind.papers.scheduling_and_communication.calibration import FULL, QUICK
+from crosswind import _core
+from crosswind.papers.scheduling_and_communication import figures, variants
+from crosswind.papers.scheduling_and_communication.calibration import FULL, PROGRAMS, QUICK, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.daemons import disturbance, load
-from crosswind.papers.scheduling_and_communication.study import Study
+from crosswind.papers.scheduling_and_communication.study import Meter, Study, reproduce
 from crosswind.run.results import ProgramRun, Runs
 
 
@@ -77,10 +80,116 @@ def test_table_1_as_a_disturbance_has_the_rates_of_the_table():
     assert means == [60, 30, 25, 25, 200]
 
 
-def test_every_point_of_a_figure_is_there_once_whatever_the_windows_found_best():
-    from crosswind.papers.scheduling_and_communication import figures
+def all_figures(calibration, best):
+    tried = figures.Rows(disturbed.study_runs(calibration))
+    for_best = (figures.coscheduled, figures.local_windows, figures.skew, figures.daemons, figures.shared_node)
+    made = [make(calibration, best) for make in (*for_best, variants.not_built)]
+    return [figures.windows(calibration), figures.local(calibration, best, tried), *made]
 
-    for make in (figures.coscheduled, figures.local, figures.skew, figures.daemons, figures.shared_node):
-        for best in (disturbed.BEST_WINDOW, dict.fromkeys(disturbed.BEST_WINDOW, QUICK.large_window)):
-            settings = [str(sorted(params.items())) for params, _ in make(QUICK, best).settings]
-            assert len(settings) == len(set(settings))
+
+@pytest.mark.parametrize("calibration", [QUICK, FULL], ids=lambda c: c.form)
+def test_every_point_of_a_figure_is_there_once_whatever_the_windows_found_best(calibration):
+    for best in (disturbed.BEST_WINDOW, dict.fromkeys(disturbed.BEST_WINDOW, calibration.large_window)):
+        for figure in all_figures(calibration, best):
+            settings = [str(sorted(params.items(), key=str)) for params, _ in figure.settings]
+            assert len(settings) == len(set(settings)), figure.id
+
+
+def test_what_is_drawn_is_run_for_every_seed_on_the_same_data_and_what_is_not_once():
+    for figure in all_figures(FULL, disturbed.BEST_WINDOW):
+        grid = figures.FigureGrid(figure, FULL)
+        points = list(grid.points())
+        assert sorted(point.number for point in points) == list(range(len(grid)))
+        assert {point.description["workload"]["seed"] for point in points} == {FULL.seed}
+        seeds = {}
+        for point in points:
+            seeds.setdefault(json.dumps(point.params, sort_keys=True), []).append(point.seed)
+        for params, other in figure.settings:
+            drawn = figures.is_drawn(other)
+            assert sorted(seeds[json.dumps(params, sort_keys=True)]) == ([1, 2, 3, 4, 5] if drawn else [1])
+
+
+def test_programs_take_turns_so_that_the_pace_so_far_is_that_of_all():
+    points = figures.FigureGrid(figures.windows(FULL), FULL).points()
+    assert [next(points).params["program"] for _ in range(2 * len(PROGRAMS))] == [*PROGRAMS, *PROGRAMS]
+
+
+def test_figure_2_has_the_window_that_is_best_dedicated_and_the_fastest_of_those_tried():
+    runs = disturbed.study_runs(FULL)
+    for claimed in figures.Rows(runs).of("figure-2", quantum_s=0.5):
+        own = {key: claimed.params[key] for key in ("program", "phases", "credit", "quantum_s")}
+        tried = figures.Rows(runs).of("figure-2-windows", **own)
+        fastest = min(tried, key=lambda row: (row.makespan_s, row.params["window"])).params["window"]
+        found = {row.params["window"] for row in figures.Rows(runs).of("figure-2", **own)}
+        assert found == {disturbed.BEST_WINDOW[own["program"]], fastest}
+
+
+def test_time_left_is_at_the_pace_of_what_was_run_now_and_knows_what_stood_in_files():
+    now, told = [0.0], []
+    meter = Meter({"a": 100, "b": 300}, lambda part, text: told.append((part, text)), clock=lambda: now[0])
+    first = meter.within("a", 100, kept=90)
+    now[0] = 20.0
+    first(1.0, "")
+    assert told[-1] == (0.25, "100 of about 400 runs, 600 s left")
+    second = meter.within("b", 200, kept=0)
+    now[0] = 40.0
+    second(0.05, "")
+    assert told[-1] == (110 / 300, "110 of about 300 runs, 380 s left")
+
+
+SMALL = Calibration(
+    "quick",
+    ranks=4,
+    repetitions=2,
+    variant_repetitions=1,
+    parameters={
+        "cholesky": {"grid_length": 16, "matrices": 2},
+        "connect": {"vertices_per_rank": 64},
+        "column": {"keys_per_rank": 64},
+        "em3d": {"nodes_per_rank": 10, "steps": 5},
+        "sample": {"keys_per_rank": 64},
+    },
+    windows=(1, 8),
+    coscheduled_windows=(8,),
+    local_windows=(8,),
+    local_quanta_s=(0.1, 0.5),
+    skews_s=(1e-2,),
+    daemon_intervals_s=(5.0, 10.0),
+    shares=(0.2, 0.5, 1.0),
+    shared_rank=1,
+    slowed_ranks=(0, 2),
+    readings=(Reading("spread", "handled"), Reading("spread", "extracted")),
+)
+
+
+def test_a_study_that_was_stopped_goes_on_with_what_it_has_and_comes_to_the_same(tmp_path, monkeypatch):
+    class StoppedError(Exception):
+        pass
+
+    whole = reproduce(tmp_path / "whole", calibration=SMALL)
+    run = []
+    simulate = _core.simulate_program
+
+    def counted(*args, **kwargs):
+        run.append(args)
+        return simulate(*args, **kwargs)
+
+    def stop(part, text):
+        if part > 0.5:
+            raise StoppedError
+
+    monkeypatch.setattr(_core, "simulate_program", counted)
+    with pytest.raises(StoppedError):
+        reproduce(tmp_path / "parts", calibration=SMALL, workers=1, progress=stop)
+    before = len(run)
+    again = reproduce(tmp_path / "parts", calibration=SMALL, workers=1)
+    assert again == whole
+    assert 0 < len(run) - before < 0.7 * before / 0.5
+    run.clear()
+    assert reproduce(tmp_path / "parts", calibration=SMALL) == whole
+    assert not run
+
+
+def test_other_daemons_give_credits_back_early_so_that_polling_can_change_something():
+    for params, daemon in figures.daemons(FULL, disturbed.BEST_WINDOW).settings:
+        assert (params["credit"] == "extracted") == params["polls"] == daemon["source"][0]["polls"]

@@ -38,7 +38,7 @@ impl Column {
         self.parameters.keys_per_rank.get().next_multiple_of(unit)
     }
 
-    fn keys(&self, rank: u32) -> impl Iterator<Item = u64> {
+    fn keys(&self, rank: u32) -> impl Iterator<Item = u64> + Clone {
         let stream = Stream::new(self.seed, u64::from(rank), KEYS);
         (0..self.rows()).map(move |key| stream.bits(key))
     }
@@ -66,7 +66,7 @@ impl Program for Column {
 
     /// The columns, one after the other, must be all keys in order.
     fn check(&self, results: &[Vec<u64>]) -> Result<(), String> {
-        sorting::check(results, (0..self.ranks).flat_map(|rank| self.keys(rank)).collect())
+        sorting::check(results, (0..self.ranks).flat_map(|rank| self.keys(rank)))
     }
 }
 

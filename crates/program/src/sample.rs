@@ -60,7 +60,7 @@ impl Program for Sample {
             let stream = Stream::new(self.seed, u64::from(rank), KEYS);
             (0..self.parameters.keys_per_rank.get()).map(move |key| stream.bits(key))
         });
-        sorting::check(results, keys.collect())
+        sorting::check(results, keys)
     }
 }
 

@@ -33,13 +33,14 @@ impl std::fmt::Display for Unmade {
 /// Makes the program of a point, and does something with it. `goal`: the text of the GOAL file that the point names.
 pub fn with_program<W: With>(point: &ProgramExperiment, goal: Option<&[u8]>, with: W) -> Result<W::Out, Unmade> {
     let ranks = point.workload.ranks.unwrap_or(1) as u32;
+    let seed = point.workload.data_seed(point.seed);
     Ok(match point.workload.parameters().map_err(Unmade::Description)? {
         Parameters::Bsp(parameters) => with.with(&Bsp::of(&parameters, ranks)),
-        Parameters::Cholesky(parameters) => with.with(&Cholesky::new(&parameters, ranks, point.seed)),
-        Parameters::Column(parameters) => with.with(&Column::new(&parameters, ranks, point.seed)),
-        Parameters::Connect(parameters) => with.with(&Connect::new(&parameters, ranks, point.seed)),
-        Parameters::Em3d(parameters) => with.with(&Em3d::new(&parameters, ranks, point.seed)),
-        Parameters::Sample(parameters) => with.with(&Sample::new(&parameters, ranks, point.seed)),
+        Parameters::Cholesky(parameters) => with.with(&Cholesky::new(&parameters, ranks, seed)),
+        Parameters::Column(parameters) => with.with(&Column::new(&parameters, ranks, seed)),
+        Parameters::Connect(parameters) => with.with(&Connect::new(&parameters, ranks, seed)),
+        Parameters::Em3d(parameters) => with.with(&Em3d::new(&parameters, ranks, seed)),
+        Parameters::Sample(parameters) => with.with(&Sample::new(&parameters, ranks, seed)),
         Parameters::Goal(_) => with.with(&Goal::parse(goal.unwrap_or_default()).map_err(Unmade::Goal)?),
     })
 }

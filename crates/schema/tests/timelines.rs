@@ -25,11 +25,13 @@ fn amount(low: f64, high: f64) -> impl Strategy<Value = Value> {
 fn a_source() -> impl Strategy<Value = Value> {
     let gang = (seconds(1e-3, 0.3), 1u32..4, 0.0..0.9f64)
         .prop_map(|(q, jobs, skew)| json!({ "kind": "coscheduled", "quantum_s": q, "jobs": jobs, "skew_s": skew * q }));
-    let local = (seconds(1e-3, 0.3), 1u32..4, 0usize..3, 0.0..0.5f64).prop_map(|(q, jobs, phases, drift)| {
-        let drift = if phases == 2 { drift } else { 0.0 };
-        let phases = ["spread", "aligned", "drifting"][phases];
-        json!({ "kind": "local", "quantum_s": q, "jobs": jobs, "phases": phases, "drift": drift })
-    });
+    let local = (seconds(1e-3, 0.3), 1u32..4, 0usize..3, 0.0..0.5f64, any::<bool>()).prop_map(
+        |(q, jobs, phases, drift, polls)| {
+            let drift = if phases == 2 { drift } else { 0.0 };
+            let phases = ["spread", "aligned", "drifting"][phases];
+            json!({ "kind": "local", "quantum_s": q, "jobs": jobs, "phases": phases, "drift": drift, "polls": polls })
+        },
+    );
     let daemon = (amount(1e-3, 0.5), amount(1e-5, 1e-1), any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(interval, duration, aligned, polls, some)| {
             let mut daemon = json!({ "kind": "daemon", "interval_s": interval, "duration_s": duration });
@@ -265,6 +267,23 @@ proptest! {
         let first = intervals(&mut timelines.rank(0), HORIZON);
         for rank in 1..RANKS {
             prop_assert_eq!(&intervals(&mut timelines.rank(rank), HORIZON), &first);
+        }
+    }
+
+    #[test]
+    fn who_watches_a_processor_sees_it_away_for_as_long_as_it_is(
+        description in a_disturbance(), seed in any::<u64>(), gaps in prop::collection::vec(0u64..20_000_000, 1..80),
+    ) {
+        let Some(disturbance) = read(&description) else { return Ok(()) };
+        let timelines = Timelines::new(&disturbance, RANKS, seed).expect("valid");
+        let seen = intervals(&mut timelines.rank(4), HORIZON);
+        let (mut timeline, mut at) = (timelines.rank(4), 0);
+        for gap in gaps {
+            at += gap;
+            if at < HORIZON / 2 {
+                let away = seen.iter().any(|interval| interval.start <= at && at < interval.end);
+                prop_assert_eq!(timeline.is_on(at), !away);
+            }
         }
     }
 

@@ -36,7 +36,7 @@ fn steps(ranks: u32) -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 fn windows() -> impl Strategy<Value = WindowSettings> {
-    (0u32..4, 0u32..3, any::<bool>(), any::<bool>()).prop_map(|(packets, away, early, discard)| WindowSettings {
+    (0u32..4, 0u32..6, any::<bool>(), any::<bool>()).prop_map(|(packets, away, early, discard)| WindowSettings {
         packets: NonZeroU32::new(packets),
         away_packets: NonZeroU32::new(away),
         credit: if early { CreditReturn::Extracted } else { CreditReturn::Handled },
@@ -51,8 +51,9 @@ fn sources() -> impl Strategy<Value = String> {
             "[[source]]\nkind = \"daemon\"\ninterval_s = {interval}e-6\nduration_s = {duration}e-6\npolls = {polls}\n"
         )
     });
-    let local = (20u64..1_000)
-        .prop_map(|q| format!("[[source]]\nkind = \"local\"\nquantum_s = {q}e-6\njobs = 2\nphases = \"spread\"\n"));
+    let local = (20u64..1_000, any::<bool>()).prop_map(|(q, polls)| {
+        format!("[[source]]\nkind = \"local\"\nquantum_s = {q}e-6\njobs = 2\nphases = \"spread\"\npolls = {polls}\n")
+    });
     prop_oneof![Just(String::new()), daemon, local]
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
+from crosswind.papers.scheduling_and_communication import variants
 from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
 from crosswind.papers.scheduling_and_communication.study import Study
 from crosswind.report.figure import Figure, identifier
-from crosswind.report.figures.slowdowns import slowdown_curves
+from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.measured import Card
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, plain
@@ -74,9 +76,11 @@ HEADINGS = {
     "figure-1": "The window, dedicated",
     "section-4": "The window, coscheduled",
     "figure-2": "Locally scheduled",
+    "figure-2-windows": "The window, locally scheduled",
     "figure-3": "Coscheduling skew",
     "figure-4": "Daemons",
     "figure-5": "One non-idle processor",
+    variants.NAME: "What the paper names and did not build",
 }
 Draw = Callable[[str, Sequence[Entry], str], list[Figure]]
 
@@ -89,7 +93,8 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
     draw: dict[str, Draw] = {
         "figure-1": lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
         "section-4": lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
-        "figure-2": lambda name, rows, prefix: _curves(
+        "figure-2": lambda name, rows, prefix: _local(study, name, rows, prefix),
+        "figure-2-windows": lambda name, rows, prefix: _curves(
             name, rows, prefix, "window", "window, packets", ("quantum_s", "phases", "credit")
         ),
         "figure-3": lambda name, rows, prefix: _curves(
@@ -100,10 +105,9 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
         ),
         "figure-5": lambda name, rows, prefix: (
             _curves(name, _narrow(study, rows), prefix, "share", "share of the parallel program", ("polls",))
-            + _curves(
-                f"{name}-large", _large(study, rows), prefix, "share", "share of the parallel program", ("polls",)
-            )
+            + _large(study, name, rows, prefix)
         ),
+        variants.NAME: _variants,
     }
     return [(name, study.figures[name], draw[name]) for name in draw if name in study.figures]
 
@@ -112,9 +116,15 @@ def _narrow(study: Study, rows: Sequence[Entry]) -> list[Entry]:
     return [row for row in rows if row["window"] == study.best_windows[row["program"]]]
 
 
-def _large(study: Study, rows: Sequence[Entry]) -> list[Entry]:
-    most = max(row["window"] for row in rows)
-    return [row for row in rows if row["window"] == most]
+def _large(study: Study, name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw what a large window does where the program has the least of the shared node: figure 5's third graph."""
+    share, most = min(row["share"] for row in rows), max(row["window"] for row in rows)
+    ours = [row for row in rows if row["share"] == share and not row["polls"]]
+    points = [_dot(str(row["program"]).upper(), "best dedicated window", [row]) for row in _narrow(study, ours)]
+    points += [_dot(str(row["program"]).upper(), f"{most} packets", [row]) for row in ours if row["window"] == most]
+    title = f"Figure 5: share {plain(100 * share)} %, windows"
+    words = "Slowdowns of five programs with one shared node, with the best dedicated window and with a large one."
+    return [_dots(identifier(prefix, name, "windows"), title, words, points)]
 
 
 def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, apart: Sequence[str]) -> list[Figure]:
@@ -135,17 +145,71 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
             for row in sorted(ours, key=lambda row: row[x])
         ]
         wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
-        large = ", large windows" if name.endswith("-large") else ""
-        heading = name.removesuffix("-large").replace("-", " ").capitalize()
+        heading = name.removesuffix("-windows").replace("-", " ").capitalize()
         figures.append(
             Figure(
                 identifier(prefix, name, str(number_)),
-                f"{heading}{f': {group}' if group else ''}{large}",
+                f"{heading}{f': {group}' if group else ''}",
                 f"Slowdowns of five programs over {len({p['value'] for p in points})} values of {title}.",
                 slowdown_curves(points, title, log=wide),
             )
         )
     return figures
+
+
+def _local(study: Study, name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw both graphs of figure 2 for each quantum: windows that are best when dedicated, windows that are best so."""
+    figures = []
+    for quantum in dict.fromkeys(row["quantum_s"] for row in rows):
+        ours = [row for row in rows if row["quantum_s"] == quantum]
+        fastest: dict[tuple[str, str], Entry] = {}
+        for row in ours:
+            key = (row["program"], _reading(row))
+            fastest[key] = min(fastest.get(key, row), row, key=lambda row: float(row["slowdown"]))
+        for which, chosen in (
+            ("windows best when dedicated", _narrow(study, ours)),
+            ("windows best when locally scheduled", list(fastest.values())),
+        ):
+            points = [_dot(str(row["program"]).upper(), _reading(row), [row]) for row in chosen]
+            title = f"Figure 2: {_said('quantum_s', quantum)}, {which}"
+            words = f"Slowdowns of five programs, phases and return of credits as in each reading, {which}."
+            figures.append(
+                _dots(identifier(prefix, name, plain(1000 * quantum), which.split()[-1]), title, words, points)
+            )
+    return figures
+
+
+def _reading(row: Entry) -> str:
+    return f"{row['phases']}, {row['credit']}"
+
+
+def _variants(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw each disturbance with what the paper did not build against it; of other nodes, the spread over the nodes."""
+    figures = []
+    for under in dict.fromkeys(str(row["under"]) for row in rows):
+        groups: dict[tuple[str, str], list[Entry]] = {}
+        for row in rows:
+            if row["under"] == under:
+                groups.setdefault((str(row["variant"]), str(row["program"]).upper()), []).append(row)
+        points = [_dot(variant, program, alike) for (variant, program), alike in groups.items()]
+        words = f"Slowdowns of five programs under {under}, as in the paper and with each variant."
+        figures.append(_dots(identifier(prefix, name, under), f"Not built in the paper, under {under}", words, points))
+    return figures
+
+
+def _dot(name: str, series: str, alike: Sequence[Entry]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "series": series,
+        "middle": fmean(row["slowdown"] for row in alike),
+        "low": min(row["slowdown_low"] for row in alike),
+        "high": max(row["slowdown_high"] for row in alike),
+    }
+
+
+def _dots(id_: str, title: str, words: str, points: Sequence[Mapping[str, Any]]) -> Figure:
+    wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
+    return Figure(id_, title, words, slowdown_dots(points, log=wide))
 
 
 def _said(key: str, value: Any) -> str:
@@ -185,8 +249,8 @@ def _checks(study: Study) -> Table:
 
 
 def _rows(name: str, rows: Sequence[Entry]) -> Table:
-    known = {"program", "makespan_s", "slowdown", "slowdown_low", "slowdown_high", "stalled", "bounds"}
-    varied = [key for key in rows[0] if key not in known]
+    known = {"program", "makespan_s", "slowdown", "slowdown_low", "slowdown_high", "stalled", "bounds", "policy"}
+    varied = list(dict.fromkeys(key for row in rows for key in row if key not in known))
     bounds = list(dict.fromkeys(bound for row in rows for bound in row["bounds"]))
     columns = [
         Column("program", numeric=False),
@@ -218,6 +282,8 @@ def _rows(name: str, rows: Sequence[Entry]) -> Table:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     return plain(float(value)) if isinstance(value, (int, float)) else str(value)

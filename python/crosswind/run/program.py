@@ -30,10 +30,15 @@ def simulate_program(point: ProgramPoint) -> ProgramRun:
     """
     undisturbed = _UNDISTURBED.of(point)
     if point.disturbance is None:
-        return ProgramRun({**undisturbed, "params": point.params})
+        return ProgramRun({**undisturbed, "params": point.params, "seed": point.seed})
     disturbance = json.dumps(point.disturbance.to_dict())
     text = _core.simulate_program(point.json, disturbance, point.goal, dedicated_s=undisturbed["makespan_s"])
     return ProgramRun({**json.loads(text), "params": point.params})
+
+
+def remember(point: ProgramPoint, run: ProgramRun) -> None:
+    """Take note of what an undisturbed point came to earlier, in another process: it is not simulated again."""
+    _UNDISTURBED.remember(point, run)
 
 
 class _Once:
@@ -52,18 +57,34 @@ class _Undisturbed:
         self._known: OrderedDict[str, _Once] = OrderedDict()
 
     def of(self, point: ProgramPoint) -> dict[str, Any]:
-        description = {key: value for key, value in point.description.items() if key not in _OF_NO_MATTER}
-        bare = json.dumps({**description, "schema_version": 1, "name": "undisturbed"}, sort_keys=True)
-        key = f"{bare}\n{point.goal}"
+        bare = _bare(point)
+        once = self._once(bare, point.goal)
+        with once.turn:
+            if once.found is None:
+                once.found = json.loads(_core.simulate_program(bare, None, point.goal))
+        return once.found
+
+    def remember(self, point: ProgramPoint, run: ProgramRun) -> None:
+        once = self._once(_bare(point), point.goal)
+        with once.turn:
+            once.found = once.found or dict(run.data)
+
+    def _once(self, bare: str, goal: str | None) -> _Once:
+        key = f"{bare}\n{goal}"
         with self._turn:
             once = self._known.setdefault(key, _Once())
             self._known.move_to_end(key)
             while len(self._known) > _MOST_REMEMBERED:
                 self._known.popitem(last=False)
-        with once.turn:
-            if once.found is None:
-                once.found = json.loads(_core.simulate_program(bare, None, point.goal))
-        return once.found
+        return once
+
+
+def _bare(point: ProgramPoint) -> str:
+    """Return the description of a point that nothing disturbs: of its seeds only that of the data matters."""
+    description = {key: value for key, value in point.description.items() if key not in _OF_NO_MATTER}
+    seed = point.description["workload"].get("seed")
+    own = {"schema_version": 1, "name": "undisturbed", "seed": point.seed if seed is None else seed}
+    return json.dumps({**description, **own}, sort_keys=True)
 
 
 _UNDISTURBED = _Undisturbed()

@@ -32,7 +32,7 @@ impl Credits {
     #[must_use]
     pub fn new(settings: &WindowSettings) -> Self {
         let running = settings.packets.unwrap_or(NonZeroU32::MAX);
-        let away = settings.away_packets.map_or(running, |away| away.min(running));
+        let away = settings.away_packets.unwrap_or(running);
         Self { running, away, under_way: Vec::new() }
     }
 

@@ -32,7 +32,8 @@ pub enum Away {
 pub struct WindowSettings {
     /// Packets that may be under way to one destination; none: no limit, and nothing of this costs anything.
     pub packets: Option<NonZeroU32>,
-    /// The window for a destination that is away, where windows follow whether destinations run.
+    /// The window for a destination that is away, where windows follow whether destinations run: smaller, to spare its buffers, or
+    /// larger, to spare its senders the wait.
     pub away_packets: Option<NonZeroU32>,
     /// When a credit goes back.
     pub credit: CreditReturn,

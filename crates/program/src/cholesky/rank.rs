@@ -1,7 +1,7 @@
 //! One rank of CHOLESKY: the columns of a matrix in their order, each when all is there that other ranks subtract from it; the oldest
 //! matrix first.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crosswind_schema::experiment::parameters::CholeskyParameters;
@@ -30,6 +30,13 @@ struct UnderWay {
     at: usize,
 }
 
+/// What is under way between this rank and another.
+#[derive(Clone, Copy, Debug, Default)]
+struct Open {
+    unfetched: u64,
+    unanswered: u64,
+}
+
 /// One rank of [`super::Cholesky`].
 #[derive(Debug)]
 pub struct CholeskyRank {
@@ -44,6 +51,8 @@ pub struct CholeskyRank {
     complete: VecDeque<(u32, u64)>,
     /// Sums of others that are complete, to be fetched when their matrix is under way here.
     told: Vec<(u32, u64)>,
+    /// By rank, where there are any: own sums that it was told of and has not fetched, gets of its sums that it has not answered.
+    open: BTreeMap<u32, Open>,
     /// Multiplications and additions done and not yet computed.
     owed: u64,
     /// Own columns of the last matrix.
@@ -60,6 +69,7 @@ impl CholeskyRank {
             next: 0,
             complete: VecDeque::new(),
             told: Vec::new(),
+            open: BTreeMap::new(),
             owed: 0,
             last: Vec::new(),
         }
@@ -136,6 +146,48 @@ impl CholeskyRank {
         self.under_way.iter().position(|under_way| under_way.number == matrix)
     }
 
+    fn open(&self, with: u32) -> Open {
+        self.open.get(&with).copied().unwrap_or_default()
+    }
+
+    /// Changes what is under way with a rank.
+    fn note(&mut self, with: u32, change: impl FnOnce(&mut Open)) {
+        let open = self.open.entry(with).or_default();
+        change(open);
+        if open.unfetched == 0 && open.unanswered == 0 {
+            self.open.remove(&with);
+        }
+    }
+
+    /// The next sum to tell its owner of. The owner fetches one before it is told of the next: so a message hardly ever waits for a
+    /// credit of the one before.
+    fn tell(&mut self) -> Option<Op> {
+        let owner = |number: u32| self.structure.columns[self.structure.sums[number as usize].column as usize].owner;
+        let most = self.parameters.sums_at_once.get();
+        let at = self.complete.iter().position(|(number, _)| {
+            let open = self.open(owner(*number));
+            open.unfetched + open.unanswered < most
+        })?;
+        let (number, matrix) = self.complete.remove(at)?;
+        let to = owner(number);
+        self.note(to, |open| open.unfetched += 1);
+        Some(message(to, Kind::Store, number, matrix))
+    }
+
+    /// The next sum to fetch, of a matrix that is under way here. Not held up by what the other has not fetched, or two could wait for
+    /// each other.
+    fn fetch(&mut self) -> Option<Op> {
+        let from = |number: u32| self.structure.sums[number as usize].from;
+        let most = self.parameters.sums_at_once.get();
+        let may =
+            |(number, matrix): &(u32, u64)| self.open(from(*number)).unanswered < most && self.slot(*matrix).is_some();
+        let at = self.told.iter().position(may)?;
+        let (number, matrix) = self.told.remove(at);
+        let to = from(number);
+        self.note(to, |open| open.unanswered += 1);
+        Some(message(to, Kind::Get, number, matrix))
+    }
+
     fn work(&mut self) -> Op {
         Op::Compute { ns: self.parameters.operation_s.ns(std::mem::take(&mut self.owed)) }
     }
@@ -146,14 +198,9 @@ impl Rank for CholeskyRank {
         if self.owed > 0 {
             return self.work();
         }
-        if let Some((number, matrix)) = self.complete.pop_front() {
-            let sum = &self.structure.sums[number as usize];
-            let to = self.structure.columns[sum.column as usize].owner;
-            return message(to, Kind::Store, number, matrix);
-        }
-        if let Some(at) = self.told.iter().position(|(_, matrix)| self.slot(*matrix).is_some()) {
-            let (number, matrix) = self.told.remove(at);
-            return message(self.structure.sums[number as usize].from, Kind::Get, number, matrix);
+        // What another says first, so that the message about an own sum does not stand before the get of one of its sums.
+        if let Some(op) = self.fetch().or_else(|| self.tell()) {
+            return op;
         }
         let ready = |matrix: &UnderWay| matrix.missing.get(matrix.at) == Some(&0);
         if let Some(slot) = self.under_way.iter().position(ready) {
@@ -169,12 +216,13 @@ impl Rank for CholeskyRank {
         if self.under_way.is_empty() { Op::Done } else { Op::Wait }
     }
 
-    fn handle(&mut self, _from: u32, kind: Kind, body: Body) -> Reply {
+    fn handle(&mut self, from: u32, kind: Kind, body: Body) -> Reply {
         let Body::Pair([number, matrix]) = body else { return Reply::default() };
         if kind == Kind::Store {
             self.told.push((number as u32, matrix));
             return Reply::default();
         }
+        self.note(from, |open| open.unfetched = open.unfetched.saturating_sub(1));
         let Some(slot) = self.slot(matrix) else { return Reply::default() };
         let place = self.structure.sums[number as usize].place as usize;
         let values = std::mem::take(&mut self.under_way[slot].sums[place].0);
@@ -185,7 +233,8 @@ impl Rank for CholeskyRank {
         Reply { ns: 0, bytes, body: Body::Words(words.collect()) }
     }
 
-    fn answered(&mut self, _from: u32, body: Body) {
+    fn answered(&mut self, from: u32, body: Body) {
+        self.note(from, |open| open.unanswered = open.unanswered.saturating_sub(1));
         let Body::Words(words) = body else { return };
         let [number, matrix, values @ ..] = &*words else { return };
         let Some(slot) = self.slot(*matrix) else { return };

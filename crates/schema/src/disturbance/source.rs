@@ -90,6 +90,9 @@ pub struct Local {
     #[schemars(range(max = 1.0))]
     #[schemars(default)]
     pub drift: Ratio,
+    /// Whether whoever runs meanwhile takes messages off the network; they are handled when the program is back.
+    #[schemars(default)]
+    pub polls: bool,
 }
 
 /// Something short, again and again.
@@ -227,7 +230,7 @@ impl Kind {
     const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Coscheduled => &["cause", "quantum_s", "jobs", "skew_s"],
-            Self::Local => &["cause", "quantum_s", "jobs", "phases", "drift"],
+            Self::Local => &["cause", "quantum_s", "jobs", "phases", "drift", "polls"],
             Self::Daemon => &["cause", "interval_s", "duration_s", "ranks", "aligned", "polls"],
             Self::Job => {
                 &["cause", "ranks", "share", "slice_s", "everywhere", "polls", "migrate_after_s", "migrate_cost_s"]
@@ -287,6 +290,7 @@ impl Table {
                 jobs: self.jobs.unwrap_or_else(two),
                 phases: self.phases.unwrap_or_default(),
                 drift: self.drift.unwrap_or_default(),
+                polls: self.polls.unwrap_or_default(),
             }),
             Kind::Daemon => Source::Daemon(Daemon {
                 cause,

@@ -79,7 +79,8 @@ impl Ready {
                     Source::Daemon(daemon) => (daemon.aligned, daemon.polls, true),
                     Source::Job(job) => (job.everywhere, job.polls, false),
                     Source::Recorded(recorded) => (recorded.aligned, false, true),
-                    Source::Coscheduled(_) | Source::Local(_) => (false, false, false),
+                    Source::Local(local) => (false, local.polls, false),
+                    Source::Coscheduled(_) => (false, false, false),
                 };
                 Self { pattern, name: source.causes().join("\n"), cause, ranks, together, polls, queues, cost }
             }));

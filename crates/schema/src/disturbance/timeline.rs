@@ -154,6 +154,17 @@ impl Timeline {
         if done <= self.start && done >= from { done } else { self.work_beyond(from, ns) }
     }
 
+    /// Whether the processor is there at `at`. Goes no further than that, so what comes later in the same interval may be asked about
+    /// next: for those who watch a processor rather than use it.
+    #[inline]
+    pub fn is_on(&mut self, at: u64) -> bool {
+        if at < self.start {
+            return true;
+        }
+        self.skip(at);
+        self.start > at
+    }
+
     /// Whether, at `at`, the processor is away with somebody who takes messages off the network; if so, until when.
     #[inline]
     pub fn is_polled(&mut self, at: u64) -> Option<u64> {

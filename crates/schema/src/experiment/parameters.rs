@@ -29,6 +29,9 @@ pub struct CholeskyParameters {
     pub matrices: Whole<1, 1_000_000>,
     /// Matrices that a rank may have begun and not finished; the more, the less ranks wait for each other.
     pub matrices_at_once: Whole<1, 1_000>,
+    /// Sums that a rank has told another of, or asks of it, and that are not handed over. With 1, requiring the answer does what a
+    /// window does, so that windows make no difference; but a rank that was away has little to go on with when it is back.
+    pub sums_at_once: Whole<1, 1_000_000>,
     /// Seconds of a multiplication and addition at an index, 0 to 1 s.
     pub operation_s: Cost,
 }
@@ -41,6 +44,7 @@ impl Default for CholeskyParameters {
             panel_columns: Whole::fixed(4),
             matrices: Whole::fixed(100),
             matrices_at_once: Whole::fixed(10),
+            sums_at_once: Whole::fixed(1_000_000),
             operation_s: Cost::fixed(2e-6),
         }
     }
@@ -178,7 +182,7 @@ impl Default for SampleParameters {
         Self {
             keys_per_rank: Whole::fixed(131_072),
             samples_per_rank: Whole::fixed(32),
-            operation_s: Cost::fixed(1e-6),
+            operation_s: Cost::fixed(5e-6),
         }
     }
 }

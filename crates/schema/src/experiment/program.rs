@@ -157,6 +157,9 @@ pub struct ProgramWorkload {
     /// How many ranks; of a GOAL file: absent, for it says so itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<u64>,
+    /// Seed of the program's data; absent: the experiment's, so that runs of other seeds have other data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// As written; [`ProgramWorkload::parameters`] reads them.
     #[serde(default)]
     pub parameters: Map<String, Value>,
@@ -184,6 +187,12 @@ impl ProgramWorkload {
 
     fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, DescriptionError> {
         read::value(&Value::Object(self.parameters.clone())).map_err(|error| error.below("workload.parameters"))
+    }
+
+    /// Seed of the program's data, in an experiment of a seed.
+    #[must_use]
+    pub fn data_seed(&self, experiment: u64) -> u64 {
+        self.seed.unwrap_or(experiment)
     }
 
     fn check(&self) -> Result<(), DescriptionError> {
@@ -231,14 +240,15 @@ impl JsonSchema for ProgramWorkload {
                 };
                 let ranks = json_schema!({ "type": "integer", "minimum": 1, "maximum": MOST_RANKS });
                 let name = json_schema!({ "const": program.name() });
+                let seed = generator.subschema_for::<Option<u64>>();
                 let (properties, required) = if program == ProgramName::Goal {
                     (
-                        serde_json::json!({ "kind": kind, "program": name, "parameters": parameters }),
+                        serde_json::json!({ "kind": kind, "program": name, "seed": seed, "parameters": parameters }),
                         ["kind", "program", "parameters"],
                     )
                 } else {
                     (
-                        serde_json::json!({ "kind": kind, "program": name, "ranks": ranks, "parameters": parameters }),
+                        serde_json::json!({ "kind": kind, "program": name, "ranks": ranks, "seed": seed, "parameters": parameters }),
                         ["kind", "program", "ranks"],
                     )
                 };
@@ -270,7 +280,7 @@ impl ProgramExperiment {
 }
 
 /// What a sweep may vary; where a star stands, any field.
-const SWEPT: [&str; 16] = [
+const SWEPT: [&str; 17] = [
     "disturbance",
     "disturbance.*",
     "execution.compute",
@@ -285,6 +295,7 @@ const SWEPT: [&str; 16] = [
     "seed",
     "workload.program",
     "workload.ranks",
+    "workload.seed",
     "workload.parameters",
     "workload.parameters.*",
 ];

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain, zip_longest
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.experiment import Experiment, ProgramPoint
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
@@ -17,6 +21,7 @@ from crosswind.run.results import ProgramRun, Runs
 Setting = tuple[dict[str, Any], dict[str, Any] | None]
 """What a point of a figure sets, and its disturbance."""
 
+WINDOWS = "figure-1"
 JOBS = 2
 COSCHEDULED_QUANTUM_S = 0.1
 
@@ -39,7 +44,7 @@ class Figure:
 
 
 class FigureGrid:
-    """A figure's points as a grid (`crosswind.run.grid.Grid`), each for the calibration's seeds."""
+    """A figure's points as a grid (`crosswind.run.grid.Grid`), each for the calibration's seeds where any are drawn."""
 
     kind = "program"
 
@@ -49,32 +54,66 @@ class FigureGrid:
 
     def __len__(self) -> int:
         """How many runs."""
-        return len(self._figure.settings) * self._calibration.repetitions
+        return sum(self._turns(disturbance) for _, disturbance in self._figure.settings)
 
     def points(self) -> Iterator[ProgramPoint]:
-        """Yield every run, the repetitions of a setting together."""
+        """Yield every run, the programs in turn, so that the pace so far is that of all."""
+        by_program: dict[str, list[tuple[int, Setting, int]]] = {}
         number = 0
-        for setting, disturbance in self._figure.settings:
-            description = _description(setting, self._calibration)
-            described = Disturbance.from_dict(disturbance) if disturbance else None
-            for turn in range(self._calibration.repetitions):
-                ours = {**description, "seed": self._calibration.seed + turn}
-                yield ProgramPoint(number, setting, ours, described, None)
+        for setting in self._figure.settings:
+            for turn in range(self._turns(setting[1])):
+                by_program.setdefault(setting[0]["program"], []).append((number, setting, turn))
                 number += 1
+        for one in chain.from_iterable(zip_longest(*by_program.values())):
+            if one is not None:
+                yield self._point(*one)
+
+    def _point(self, number: int, setting: Setting, turn: int) -> ProgramPoint:
+        params, disturbance = setting
+        description = {**_description(params, self._calibration), "seed": self._calibration.seed + turn}
+        return ProgramPoint(
+            number, params, description, Disturbance.from_dict(disturbance) if disturbance else None, None
+        )
+
+    def _turns(self, disturbance: Mapping[str, Any] | None) -> int:
+        return self._calibration.repetitions if is_drawn(disturbance) else 1
 
     def digest(self, on: str) -> str:
-        """Return what tells these runs from any others."""
+        """Return what tells these runs from any others, those of another build among them."""
         settings = [[_description(setting, self._calibration), other] for setting, other in self._figure.settings]
-        parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions}
+        parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions, "build": _build()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _build() -> str:
+    return hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()
+
+
+def is_drawn(disturbance: Mapping[str, Any] | None) -> bool:
+    """Whether anything of a disturbance is drawn: otherwise all seeds come to the same.
+
+    Examples
+    --------
+    >>> is_drawn({"source": [{"kind": "coscheduled", "quantum_s": 0.1}]}), is_drawn(None)
+    (False, False)
+    >>> is_drawn({"source": [{"kind": "coscheduled", "quantum_s": 0.1, "skew_s": 0.01}]})
+    True
+    """
+    sources = disturbance["source"] if disturbance else []
+    return any(source["kind"] != "coscheduled" or source.get("skew_s", 0.0) > 0.0 for source in sources)
 
 
 def _description(setting: Mapping[str, Any], calibration: Calibration) -> dict[str, Any]:
     program = setting["program"]
-    workload = {"kind": "program", "program": program, "ranks": calibration.ranks}
+    workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
     if program in calibration.parameters:
         workload["parameters"] = calibration.parameters[program]
-    policy = {"window_packets": setting["window"], "credit": setting.get("credit", "handled")}
+    policy = {
+        "window_packets": setting["window"],
+        "credit": setting.get("credit", "handled"),
+        **setting.get("policy", {}),
+    }
     document = {"schema_version": 1, "name": program, "seed": calibration.seed, "network": calibration.network}
     whole = {**document, "workload": workload, "policy": policy}
     return dict(Experiment.from_dict(whole).to_dict())
@@ -83,28 +122,54 @@ def _description(setting: Mapping[str, Any], calibration: Calibration) -> dict[s
 def windows(calibration: Calibration) -> Figure:
     """Figure 1: every program, dedicated, window by window."""
     settings: list[Setting] = [({"program": p, "window": w}, None) for p in PROGRAMS for w in calibration.windows]
-    return Figure("figure-1", "sensitivity to window size, dedicated", settings)
+    return Figure(WINDOWS, "sensitivity to window size, dedicated", settings)
 
 
 def coscheduled(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     """Section 4's comparison: every program coscheduled with another, window by window."""
-    gang = _disturbance("coscheduled", quantum_s=COSCHEDULED_QUANTUM_S, jobs=JOBS)
+    gang = described("coscheduled", quantum_s=COSCHEDULED_QUANTUM_S, jobs=JOBS)
     tried = {p: sorted({*calibration.coscheduled_windows, best[p]}) for p in PROGRAMS}
-    settings: list[Setting] = [({"program": p, "window": w}, gang) for p in PROGRAMS for w in tried[p]]
+    settings: list[Setting] = [
+        ({"program": p, "quantum_s": COSCHEDULED_QUANTUM_S, "window": w}, gang) for p in PROGRAMS for w in tried[p]
+    ]
     return Figure("section-4", "coscheduled with another program, quantum 0.1 s", settings)
 
 
-def local(calibration: Calibration, best: Mapping[str, int]) -> Figure:
-    """Figure 2: every program scheduled locally, with the dedicated window and others, under every reading."""
+def local_windows(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """Which window is best under local scheduling: all that are tried, under every reading, with one seed each."""
+    tried = {p: sorted({*calibration.local_windows, best[p]}) for p in PROGRAMS}
+    return _local("figure-2-windows", "locally scheduled, window by window", calibration, lambda p, *_: tried[p])
+
+
+def local(calibration: Calibration, best: Mapping[str, int], tried: Rows) -> Figure:
+    """Figure 2: every program scheduled locally, with the window that is best dedicated and the one that is best so."""
+
+    def both(program: str, reading: Reading, quantum_s: float) -> list[int]:
+        where = {"phases": reading.phases, "credit": reading.credit, "quantum_s": quantum_s}
+        rows = tried.of("figure-2-windows", program=program, **where)
+        fastest = min(rows, key=lambda row: (row.makespan_s, row.params["window"]))
+        return sorted({best[program], int(fastest.params["window"])})
+
+    return _local("figure-2", "locally scheduled with one other program", calibration, both)
+
+
+def _local(
+    name: str, title: str, calibration: Calibration, windows_of: Callable[[str, Reading, float], Sequence[int]]
+) -> Figure:
     settings: list[Setting] = []
     for program in PROGRAMS:
         for reading in calibration.readings:
             for quantum in calibration.local_quanta_s:
-                drift = {"drift": calibration.drift} if reading.phases == "drifting" else {}
-                alone = _disturbance("local", quantum_s=quantum, jobs=JOBS, phases=reading.phases, **drift)
-                for window in sorted({*calibration.local_windows, best[program]}):
-                    settings.append((local_setting(program, reading, quantum, window), alone))
-    return Figure("figure-2", "locally scheduled with one other program", settings)
+                other = local_job(calibration, reading, quantum)
+                for window in windows_of(program, reading, quantum):
+                    settings.append((local_setting(program, reading, quantum, window), other))
+    return Figure(name, title, settings)
+
+
+def local_job(calibration: Calibration, reading: Reading, quantum_s: float) -> dict[str, Any]:
+    """Return the other program of figure 2."""
+    drift = {"drift": calibration.drift} if reading.phases == "drifting" else {}
+    return described("local", quantum_s=quantum_s, jobs=JOBS, phases=reading.phases, polls=reading.polls, **drift)
 
 
 def local_setting(program: str, reading: Reading, quantum_s: float, window: int) -> dict[str, Any]:
@@ -119,13 +184,14 @@ def local_setting(program: str, reading: Reading, quantum_s: float, window: int)
 
 
 def skew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
-    """Figure 3: coscheduled with skew, with the dedicated window; at the largest skew with a large one as well."""
+    """Figure 3: coscheduled with skew, with the dedicated window; at the hardest point with a large one as well."""
     settings: list[Setting] = []
     for program in PROGRAMS:
         for quantum in calibration.skew_quanta_s:
             for skew_s in (0.0, *calibration.skews_s):
-                gang = _disturbance("coscheduled", quantum_s=quantum, jobs=JOBS, skew_s=skew_s)
-                wide = {calibration.large_window} if skew_s == max(calibration.skews_s) else set()
+                gang = described("coscheduled", quantum_s=quantum, jobs=JOBS, skew_s=skew_s)
+                hardest = skew_s == max(calibration.skews_s) and quantum == min(calibration.skew_quanta_s)
+                wide = {calibration.large_window} if hardest else set()
                 for window in sorted({best[program], *wide}):
                     ours = {"program": program, "quantum_s": quantum, "skew_s": skew_s, "window": window}
                     settings.append((ours, gang))
@@ -138,32 +204,48 @@ def daemons(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     for program in PROGRAMS:
         for duration in calibration.daemon_durations_s:
             for interval in calibration.daemon_intervals_s:
-                for polls in calibration.polls:
-                    daemon = _disturbance("daemon", interval_s=interval, duration_s=duration, polls=polls)
+                for polls in calibration.polls if (duration, interval) in calibration.polled_daemons_s else (False,):
+                    daemon = described("daemon", interval_s=interval, duration_s=duration, polls=polls)
                     hardest = duration == max(calibration.daemon_durations_s) and interval == 5.0
                     wide = {calibration.large_window} if hardest else set()
                     for window in sorted({best[program], *wide}):
-                        varied = {"duration_s": duration, "interval_s": interval, "polls": polls}
+                        varied = {
+                            "duration_s": duration,
+                            "interval_s": interval,
+                            "polls": polls,
+                            "credit": _credit(polls),
+                        }
                         settings.append(({"program": program, **varied, "window": window}, daemon))
     return Figure("figure-4", "daemon processes", settings)
 
 
 def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
-    """Figure 5: a serial job on one node, with and without polling, with the dedicated window and a large one."""
+    """Figure 5: a serial job on one node, with and without polling; at the least share also with a large window."""
     settings: list[Setting] = []
     for program in PROGRAMS:
         for share in calibration.shares:
             for polls in (False, True):
-                job = _disturbance(
-                    "job", ranks=[calibration.shared_rank], share=share, slice_s=calibration.slice_s, polls=polls
-                )
-                wide = set() if polls else {calibration.large_window}
+                job = serial_job(calibration, share, polls=polls)
+                greediest = share == min(calibration.shares) and not polls
+                wide = {calibration.large_window} if greediest else set()
                 for window in sorted({best[program], *wide}):
-                    settings.append(({"program": program, "share": share, "polls": polls, "window": window}, job))
+                    varied = {"share": share, "polls": polls, "credit": _credit(polls)}
+                    settings.append(({"program": program, **varied, "window": window}, job))
     return Figure("figure-5", "one non-idle processor", settings)
 
 
-def _disturbance(kind: str, **fields: Any) -> dict[str, Any]:
+def serial_job(calibration: Calibration, share: float, **fields: Any) -> dict[str, Any] | None:
+    """Return the serial job of figure 5, on the shared rank unless told otherwise; None where it has nothing."""
+    on = {} if fields.get("everywhere") else {"ranks": [calibration.shared_rank]}
+    return described("job", share=share, slice_s=calibration.slice_s, **{**on, **fields}) if share < 1.0 else None
+
+
+def _credit(polls: bool) -> str:
+    return "extracted" if polls else "handled"
+
+
+def described(kind: str, **fields: Any) -> dict[str, Any]:
+    """Return a disturbance of one source."""
     return {"schema_version": 1, "name": kind, "source": [{"kind": kind, **fields}]}
 
 
@@ -233,19 +315,26 @@ class Rows:
         return self.one("figure-1", program=program, window=self.best_window(program)).makespan_s
 
     def reference_s(self, figure: str, row: Row) -> float:
-        """Return what the figure's caption divides a makespan by, s: the slowdown's denominator (E2-5)."""
+        """Return what the figure's caption divides a makespan by, s: the slowdown's denominator (E2-5).
+
+        Always with the window that is best when dedicated, and credits that go back as in the row.
+        """
         program = row.params["program"]
-        match figure:
-            case "section-4" | "figure-2":
-                return JOBS * self.dedicated_s(program)
-            case "figure-3":
-                perfect = {"program": program, "quantum_s": row.params["quantum_s"], "skew_s": 0.0}
-                return self.one(figure, **perfect, window=self.best_window(program)).makespan_s
-        return self.dedicated_s(program)
+        if figure in ("figure-1", "not-built"):
+            return self.dedicated_s(program) * jobs(row.params)
+        narrow = {**row.params, "window": self.best_window(program)}
+        if figure == "figure-3":
+            return self.one(figure, **{**narrow, "skew_s": 0.0}).makespan_s
+        return self.one(figure, **narrow).dedicated_s * jobs(row.params)
 
     def slowdown(self, figure: str, row: Row) -> float:
         """Return a row's slowdown as the figure's caption defines it."""
         return row.makespan_s / self.reference_s(figure, row)
+
+
+def jobs(params: Mapping[str, Any]) -> int:
+    """Return how many programs share the machine in a point of a figure."""
+    return JOBS if "quantum_s" in params else 1
 
 
 def _row(alike: Sequence[ProgramRun]) -> Row:

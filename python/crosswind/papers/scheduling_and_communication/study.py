@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
-from crosswind.papers.scheduling_and_communication import daemons, figures
+from crosswind.papers.scheduling_and_communication import daemons, figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
 from crosswind.papers.scheduling_and_communication.grading import Claim
 from crosswind.run.grid import Progress, run_grid
+from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
 
 SCHEMA_VERSION = 1
@@ -123,7 +124,7 @@ def reproduce(
     directory : path
         Where files of runs and `study.json` are written; what is there already of the same study is kept.
     form : {"quick", "full"}
-        Fewer points, shorter programs, one seed: about a minute; or the paper's whole grid with five seeds.
+        Fewer points, shorter programs, one seed; or the paper's whole grid with five seeds.
     workers : int, optional
         Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
     progress : callable, optional
@@ -139,6 +140,8 @@ def reproduce(
     ------
     DescriptionError
         When the directory cannot be written.
+    KeyboardInterrupt
+        After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
     """
     chosen = calibration or calibrations.of(form)
     directory = Path(directory)
@@ -146,41 +149,86 @@ def reproduce(
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "out") from None
-    runs: dict[str, Runs[ProgramRun]] = {}
-    # How many points the later figures have does not depend on which windows the first finds best, or by a few only.
-    likely = dict.fromkeys(PROGRAMS, chosen.windows[0])
-    later: list[Callable[[Mapping[str, int]], Figure]] = [
-        lambda best: figures.coscheduled(chosen, best),
-        lambda best: figures.local(chosen, best),
-        lambda best: figures.skew(chosen, best),
-        lambda best: figures.daemons(chosen, best),
-        lambda best: figures.shared_node(chosen, best),
-    ]
-    first = figures.windows(chosen)
-    ahead = [len(FigureGrid(figure, chosen)) for figure in (first, *(make(likely) for make in later))]
-    meter = _Meter(ahead, progress)
-
-    def perform(figure: Figure) -> None:
-        grid = FigureGrid(figure, chosen)
-        out = directory / f"{figure.id}.json"
-        there = out.exists() and _same(out, grid)
-        runs[figure.id] = run_grid(grid, workers=workers, out=out, resume=there, progress=meter.within(len(grid)))
-
-    perform(first)
-    best = {program: Rows(runs).best_window(program) for program in PROGRAMS}
-    for make in later:
-        perform(make(best))
-    found = _study(Rows(runs), chosen, runs)
+    work = _Work(chosen, directory, workers, progress)
+    work.perform(figures.windows(chosen))
+    work.remember_undisturbed()
+    best = {program: Rows(work.runs).best_window(program) for program in PROGRAMS}
+    work.perform(figures.coscheduled(chosen, best))
+    tried = work.perform(figures.local_windows(chosen, best), seeds=1)
+    work.perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
+    for make in (figures.skew, figures.daemons, figures.shared_node):
+        work.perform(make(chosen, best))
+    work.perform(variants.not_built(chosen, best), seeds=chosen.variant_repetitions)
+    found = _study(Rows(work.runs), chosen, work.runs)
     found.save(directory / "study.json")
     return found
 
 
-def _same(out: Path, grid: FigureGrid) -> bool:
-    """Whether a file holds runs of this very grid; anything else is run anew."""
+class _Work:
+    """Performs one figure after the other, each with its file, and tells how far it is."""
+
+    def __init__(self, chosen: Calibration, directory: Path, workers: int | None, progress: Progress | None) -> None:
+        self.runs: dict[str, Runs[ProgramRun]] = {}
+        self._chosen, self._directory, self._workers = chosen, directory, workers
+        self._meter = Meter(expected(chosen), progress)
+
+    def perform(
+        self, figure: Figure, given: Runs[ProgramRun] | None = None, seeds: int | None = None
+    ) -> Runs[ProgramRun]:
+        """Run what is missing of a figure; runs of `given` that belong to it too are taken over."""
+        chosen = self._chosen if seeds is None else replace(self._chosen, repetitions=seeds)
+        grid = FigureGrid(figure, chosen)
+        out = self._directory / f"{figure.id}.json"
+        there = _kept(out, grid)
+        if there is None and given is not None:
+            there = _shared(grid, given)
+            there.save(out)
+        kept = len(there) if there is not None else 0
+        tell = self._meter.within(figure.id, len(grid), kept)
+        found = run_grid(grid, workers=self._workers, out=out, resume=there is not None, progress=tell)
+        self.runs[figure.id] = found
+        return found
+
+    def remember_undisturbed(self) -> None:
+        """Spare a study that goes on what the first figure's file says."""
+        grid = FigureGrid(figures.windows(self._chosen), self._chosen)
+        known = {json.dumps(run.params, sort_keys=True): run for run in self.runs[figures.WINDOWS]}
+        for point in grid.points():
+            remember(point, known[json.dumps(point.params, sort_keys=True)])
+
+
+def _kept(out: Path, grid: FigureGrid) -> Runs[ProgramRun] | None:
+    """Return the runs of a file, if they are of this very grid; anything else is run anew."""
     try:
-        return Runs.load(out).digest == grid.digest("sim")
+        found = Runs.load(out) if out.exists() else None
     except DescriptionError:
-        return False
+        return None
+    return found if found is not None and found.digest == grid.digest("sim") else None
+
+
+def _shared(grid: FigureGrid, given: Runs[ProgramRun]) -> Runs[ProgramRun]:
+    """Return those of `given` that are points of the grid as well."""
+    wanted = {(json.dumps(point.params, sort_keys=True), point.seed) for point in grid.points()}
+    found = [run for run in given if (json.dumps(run.params, sort_keys=True), run.seed) in wanted]
+    return Runs(grid.name, "sim", found, grid.digest("sim"), grid.kind)
+
+
+def expected(chosen: Calibration) -> dict[str, int]:
+    """Return how many runs each figure has, about: some depend on which windows the first finds best."""
+    best = dict.fromkeys(PROGRAMS, chosen.windows[0])
+    tried = figures.local_windows(chosen, best)
+    # Of the windows tried, the best when dedicated and the best so: two.
+    local = 2 * len(PROGRAMS) * len(chosen.readings) * len(chosen.local_quanta_s) * chosen.repetitions
+    after = (figures.coscheduled, figures.skew, figures.daemons, figures.shared_node)
+    count = {figure.id: len(FigureGrid(figure, chosen)) for figure in (make(chosen, best) for make in after)}
+    named = variants.not_built(chosen, best)
+    return {
+        figures.WINDOWS: len(FigureGrid(figures.windows(chosen), chosen)),
+        tried.id: len(tried.settings),
+        "figure-2": local,
+        **count,
+        named.id: len(named.settings) * chosen.variant_repetitions,
+    }
 
 
 def _study(rows: Rows, chosen: Calibration, runs: Mapping[str, Runs[ProgramRun]]) -> Study:
@@ -213,23 +261,38 @@ def _entry(figure: str, row: Row, rows: Rows) -> dict[str, Any]:
     }
 
 
-class _Meter:
-    """Joins the progress of several grids into one, with the time left at the pace so far."""
+class Meter:
+    """Joins the progress of several grids into one, with the time left at the pace of what was run now.
 
-    def __init__(self, sizes: list[int], progress: Progress | None) -> None:
-        self._whole, self._done, self._progress = sum(sizes), 0, progress
-        self._begun = time.monotonic()
+    Parameters
+    ----------
+    sizes : dict
+        How many runs each figure will have, about.
+    progress : callable or None
+        What is told.
+    clock : callable
+        Seconds.
+    """
 
-    def within(self, size: int) -> Progress | None:
-        """Return what one grid tells its progress to."""
-        if self._progress is None:
-            return None
-        before, self._done = self._done, self._done + size
-        progress = self._progress
+    def __init__(
+        self, sizes: Mapping[str, int], progress: Progress | None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._sizes, self._progress, self._clock = dict(sizes), progress, clock
+        self._before, self._ran = 0, 0
+        self._begun = clock()
+
+    def within(self, figure: str, size: int, kept: int) -> Progress:
+        """Return what one grid tells its progress to; `kept` of its runs stood in its file."""
+        self._sizes[figure] = size
+        before, ran = self._before, self._ran
+        self._before, self._ran = before + size, ran + size - kept
 
         def tell(fraction: float, message: str) -> None:
-            share = min((before + fraction * size) / self._whole, 1.0)
-            left = (time.monotonic() - self._begun) * (1.0 - share) / share
-            progress(share, f"{round(share * self._whole)} of about {self._whole} runs, {left:.0f} s left")
+            done = round(fraction * size)
+            now, whole = ran + done - kept, sum(self._sizes.values())
+            pace = (self._clock() - self._begun) / max(now, 1)
+            left = pace * (whole - before - done)
+            if self._progress is not None:
+                self._progress((before + done) / whole, f"{before + done} of about {whole} runs, {left:.0f} s left")
 
         return tell

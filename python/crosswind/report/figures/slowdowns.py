@@ -54,6 +54,46 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
     return layered(line(base).encode(y="middle:Q"), spans, dots, height=HEIGHT)
 
 
+def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.LayerChart:
+    """Draw slowdowns of things that have no order, each series beside the others.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `name`, `series` (words), `middle`, `low`, `high` (slowdowns over the seeds).
+    log : bool
+        Whether slowdowns stand on a logarithmic scale.
+
+    Returns
+    -------
+    altair.LayerChart
+        Names as rows.
+    """
+    columns = ("name", "series", "middle", "low", "high")
+    data = records({name: [row[name] for row in rows] for name in columns})
+    names = list(dict.fromkeys(str(row["name"]) for row in rows))
+    series = list(dict.fromkeys(str(row["series"]) for row in rows))
+    tooltip = [
+        alt.Tooltip("name:N", title=" "),
+        alt.Tooltip("series:N", title=" "),
+        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
+        alt.Tooltip("low:Q", title="from", format=FORM),
+        alt.Tooltip("high:Q", title="to", format=FORM),
+    ]
+    base = alt.Chart(data).encode(
+        y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=190, domain=False, ticks=False, grid=True)),
+        yOffset=alt.YOffset("series:N", sort=series),
+        color=coloured("series", series, SERIES_COLOURS),
+        tooltip=tooltip,
+    )
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    linear = {"scale": alt.Scale(zero=False, padding=18), "axis": alt.Axis(grid=True)}
+    scale = _logarithmic(low, high) if log else linear
+    spans = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
+    dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("middle:Q", title="slowdown", **scale))
+    return layered(spans, dots, height=(9.0 * len(series) + 10.0) * len(names))
+
+
 def _logarithmic(low: float, high: float) -> dict[str, Any]:
     """Return a logarithmic scale from below the least to above the most, with lines at 1, 2, 5, 10, 20 and so on."""
     lines = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
