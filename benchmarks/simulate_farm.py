@@ -220,7 +220,7 @@ def main() -> None:
     repetitions = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     build = ["cargo", "build", "--release", "--quiet", "--manifest-path", str(PACKAGE / "Cargo.toml")]
     subprocess.run(build, check=True)
-    # The forks take 10 ms each, and this machine's speed changes by half from one second to the next: many, and the median.
+    # The forks take 10 ms each, and this machine's speed changes by half from second to second: many, and the median.
     turns = {case: repetitions * (SHORT if case.startswith("fork") else 1) for case in CASES}
     runs = [(who, case) for case in CASES for who in ("crosswind", "python", "simcore") for _ in range(turns[case])]
     runs += [("crosswind", "star")] * repetitions + [("crosswind", "million")]

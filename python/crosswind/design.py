@@ -147,7 +147,7 @@ def top_on_loopback(unpaced_mb_per_s: float) -> float:
     >>> top_on_loopback(3900.0), top_on_loopback(2300.0), top_on_loopback(1100.0)
     (1500.0, 1500.0, 500.0)
     """
-    if TOP_ON_LOOPBACK_MB_PER_S <= PART_ON_LOOPBACK * unpaced_mb_per_s:
+    if PART_ON_LOOPBACK * unpaced_mb_per_s >= TOP_ON_LOOPBACK_MB_PER_S:
         return TOP_ON_LOOPBACK_MB_PER_S
     return min(top_of_ladder(unpaced_mb_per_s, limited_by_cpu=True), TOP_ON_LOOPBACK_MB_PER_S)
 
