@@ -195,9 +195,6 @@ def test_who_takes_packets_off_the_network_meanwhile_spares_senders_the_wait():
     assert stalled(sorted_by(1, {**quick, "polls": True}, credit="extracted")) < 0.1 * waits
 
 
-@pytest.mark.xfail(
-    strict=True, reason="of each absence only the first packet finds the rank away: Timeline::is_on is to be asked"
-)
 def test_a_window_that_opens_for_who_is_away_spares_senders_the_wait():
     quick = {**LOCAL, "quantum_s": 0.005}
     waits = stalled(sorted_by(1, quick))

@@ -165,6 +165,13 @@ impl Timeline {
         self.start > at
     }
 
+    /// When, after `at`, the processor goes away or comes back; at least [`NEVER`]: it does neither. As [`Timeline::is_on`], it goes
+    /// no further than `at`.
+    #[inline]
+    pub fn changes(&mut self, at: u64) -> u64 {
+        if self.is_on(at) { self.start } else { self.end }
+    }
+
     /// Whether, at `at`, the processor is away with somebody who takes messages off the network; if so, until when.
     #[inline]
     pub fn is_polled(&mut self, at: u64) -> Option<u64> {

@@ -316,7 +316,7 @@ impl<R: Rank> Node<R> {
             let runs = !wires.window.follows() || wires.runs(to);
             if !credits.take(to, runs) {
                 self.stalled_since.get_or_insert(self.now);
-                return Until::PACKET;
+                return Until::Time(wires.knows_a_change(to));
             }
             if let Some(since) = self.stalled_since.take() {
                 self.stalled += self.now - since;

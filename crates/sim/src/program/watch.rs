@@ -122,7 +122,7 @@ impl Watch {
     /// Whether a packet is thrown away, and how often the first of its source then has been: the rank is away and nobody polls for
     /// it, or something of its source is missing before it.
     fn thrown_away(&mut self, packet: &Packet, polled: bool) -> Option<u32> {
-        let there = polled || self.timeline.next_on(self.asked) == self.asked;
+        let there = polled || self.timeline.is_on(self.asked);
         let serial = packet.serial();
         let Some(at) = self.missing.iter().position(|missing| missing.from == packet.from) else {
             if there {

@@ -2,7 +2,7 @@
 
 use crosswind_policy::window::{Away, Moment, ReturnedBy, WindowSettings};
 use crosswind_program::{Body, Kind};
-use crosswind_schema::disturbance::Timeline;
+use crosswind_schema::disturbance::{NEVER, Timeline};
 
 use super::calendar::Calendar;
 use super::inbox::{Again, Inbox, Packet, What};
@@ -179,7 +179,14 @@ impl Wires {
     /// Whether a destination runs, as far as senders know: what was so at the start of the window of time.
     pub fn runs(&mut self, rank: u32) -> bool {
         let start = self.horizon - self.length;
-        self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.next_on(start) == start)
+        self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.is_on(start))
+    }
+
+    /// When senders know that a destination went away, or came back; the end of time: nobody follows that.
+    pub fn knows_a_change(&mut self, rank: u32) -> u64 {
+        let start = self.horizon - self.length;
+        let change = self.running.get_mut(rank as usize).map_or(NEVER, |timeline| timeline.changes(start));
+        if change < NEVER { change + self.length } else { u64::MAX }
     }
 }
 

@@ -9,7 +9,7 @@
 | migration away from a busy node | 7 | the rank is moved once; against staying |
 | slowing different processes | 7, footnote 1 | the busy node is another; the spread over nodes |
 
-The paper claims nothing of them, so nothing is graded. The first two are `LEFT_OUT` of studies for now.
+The paper claims nothing of them, so nothing is graded.
 """
 
 from __future__ import annotations
@@ -36,12 +36,9 @@ COSCHEDULED = "job on all nodes"
 MIGRATED = "rank moved away"
 ELSEWHERE = "another node"
 DAEMONS, LOCAL, SERIAL = "daemons", "local", "serial job"
-LEFT_OUT = (FIXED, FOLLOWING, DISCARDING)
-"""The engine asks a timeline by `next_on` whether a rank is away, which goes beyond the interval: only the first packet
-of each absence finds the rank away. Until it asks otherwise, windows that follow and discarding say nothing."""
 
 
-def not_built(calibration: Calibration, best: Mapping[str, int], left_out: tuple[str, ...] = LEFT_OUT) -> Figure:
+def not_built(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     """Every program under the hardest daemons, local scheduling and the greediest serial job, with and without each."""
     daemon = {"interval_s": min(calibration.daemon_intervals_s), "duration_s": max(calibration.daemon_durations_s)}
     quantum_s, share = min(calibration.local_quanta_s), min(calibration.shares)
@@ -55,13 +52,15 @@ def not_built(calibration: Calibration, best: Mapping[str, int], left_out: tuple
     settings: list[Setting] = []
 
     def add(under: str, variant: str, disturbance: dict[str, Any] | None, **params: Any) -> None:
-        for program in PROGRAMS if variant not in left_out else ():
+        for program in PROGRAMS:
             whole = {"program": program, "under": under, "variant": variant, "window": best[program], **params}
             settings.append((whole, disturbance))
 
-    shared: list[tuple[str, dict[str, Any] | None, dict[str, Any]]] = [(DAEMONS, daemons, {}), (SERIAL, job, {})]
-    if not {FOLLOWING, DISCARDING} <= set(left_out):
-        shared.append((LOCAL, other, {"quantum_s": quantum_s}))
+    shared: list[tuple[str, dict[str, Any] | None, dict[str, Any]]] = [
+        (DAEMONS, daemons, {}),
+        (SERIAL, job, {}),
+        (LOCAL, other, {"quantum_s": quantum_s}),
+    ]
     for under, disturbance, more in shared:
         add(under, AS_IT_IS, disturbance, **more)
         add(under, FIXED, disturbance, window=narrow, **more)
