@@ -53,7 +53,8 @@ fn results_are_right_at_every_small_size_and_some_large_ones() {
 fn results_are_right_under_every_window_and_disturbance() {
     let bsp =
         Bsp { ranks: 30, iterations: 4, work_ns: 200_000, halo_bytes: 100, allreduce_bytes: 200, ..Bsp::default() };
-    let local = "[[source]]\nkind = \"local\"\nquantum_s = 0.001\njobs = 2\nphases = \"spread\"\n";
+    // Phases drift apart and together, so that no two ranks miss each other for ever: that would starve what is discarded.
+    let local = "[[source]]\nkind = \"local\"\nquantum_s = 0.001\njobs = 2\nphases = \"drifting\"\ndrift = 0.2\n";
     let polling = "[[source]]\nkind = \"daemon\"\ninterval_s = 0.002\nduration_s = 0.0005\npolls = true\n";
     for source in [local, polling] {
         let timelines = disturbed(source, 30, 3);
