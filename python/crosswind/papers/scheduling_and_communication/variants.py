@@ -65,7 +65,7 @@ def not_built(calibration: Calibration, best: Mapping[str, int]) -> Figure:
         add(under, AS_IT_IS, disturbance, **more)
         add(under, FIXED, disturbance, window=narrow, **more)
         add(under, FOLLOWING, disturbance, window=narrow, policy=following, **more)
-    # Not under local scheduling: two ranks whose quanta hardly overlap never get a packet through, and that ends the run.
+    # Not under local scheduling: ranks whose quanta hardly overlap never get a packet through, and that ends the run.
     add(DAEMONS, DISCARDING, daemons, policy=discarding)
     add(DAEMONS, ALIGNED, described("daemon", aligned=True, **daemon))
     add(SERIAL, COSCHEDULED, serial_job(calibration, share, everywhere=True))
