@@ -67,6 +67,7 @@ def injected(name: str = "half", share: float = 0.5, elapsed_s: float = 2.02, ho
         "command": ["./app", BREAKS_SCRIPT if hostile else "--quick"],
         "disturbance": f"/tmp/{BREAKS_ATTRIBUTE if hostile else name}.toml",
         "elapsed_s": elapsed_s,
+        "start_s": 0.0,
         "ended": "exited",
         "keep_running": False,
         "exit_status": 0,

@@ -63,7 +63,7 @@ def disturbed_page(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 18)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 25)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
