@@ -132,7 +132,7 @@ class Injector:
         waits_until(lambda: not watchdogs_of(self))
         assert groups_of(self) == []
         for state, nice, policy in self.program().values():
-            assert (state != "T", nice, policy) == (True, 0, 0)
+            assert (state != "T", nice, policy) == (True, os.nice(0), 0)
 
     def end(self):
         self.stop.touch()
