@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,12 +11,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Tabular:
+class Tabular(ABC):
     """Gives `to_pandas` and `to_polars` to a class that has `to_arrow`."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Return the table as Arrow."""
-        raise NotImplementedError  # every subclass has its own columns
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas frame."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ _PROGRAM_FIELDS += ("busy_s", "away_s", "warnings")
 
 
 @dataclass(frozen=True)
-class AnyRun:
+class AnyRun(ABC):
     """What every kind of run has.
 
     Attributes
@@ -79,13 +80,13 @@ class AnyRun:
         """What to keep in mind when trusting the figures."""
         return list(self.data.get("warnings", []))
 
+    @abstractmethod
     def summary(self) -> dict[str, Any]:
         """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
-        raise NotImplementedError  # every kind has its own fields
 
+    @abstractmethod
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and what came of it."""
-        raise NotImplementedError  # as above
 
     def _swept(self) -> dict[str, Any]:
         return {path: v if isinstance(v, (int, float, str)) else json.dumps(v) for path, v in self.params.items()}

@@ -178,9 +178,7 @@ impl<R: Rank> Node<R> {
             let op = self.rank.next();
             if let Op::Message { to, kind, bytes, body } = op {
                 if self.now == polled && self.goes_at_once(me, to, bytes, wires) {
-                    wires.totals.messages += 1;
-                    wires.one_way += u64::from(!kind.is_answered());
-                    self.unanswered += u32::from(kind.is_answered());
+                    self.count(kind, wires);
                     let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
                     self.transmit(envelope, bytes.max(1), true, body, wires);
                     self.end = self.end.max(self.now);
@@ -204,6 +202,14 @@ impl<R: Rank> Node<R> {
                 return Ok(Until::Polled);
             }
         }
+    }
+
+    /// A message to another rank begins.
+    #[inline(always)]
+    fn count(&mut self, kind: Kind, wires: &mut Wires) {
+        wires.totals.messages += 1;
+        wires.one_way += u64::from(!kind.is_answered());
+        self.unanswered += u32::from(kind.is_answered());
     }
 
     /// Whether a message is one packet that nothing keeps back.
@@ -251,9 +257,7 @@ impl<R: Rank> Node<R> {
             Op::Compute { .. } => State::Over,
             Op::Message { to, kind, bytes, .. } if to != me => {
                 known(to)?;
-                wires.totals.messages += 1;
-                wires.one_way += u64::from(!kind.is_answered());
-                self.unanswered += u32::from(kind.is_answered());
+                self.count(kind, wires);
                 State::Sending { left: u64::from(bytes.max(1)) }
             }
             Op::Message { kind, bytes, ref mut body, .. } => {

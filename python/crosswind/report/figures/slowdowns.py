@@ -15,6 +15,11 @@ ROW_PX = 30.0
 SERIES_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, VIOLET, GREY)
 WHICH = {"simulated": (BLUE, "circle"), "run": (ORANGE, "diamond"), "injected": (PINK, "square")}
 FORM = ",.4~g"
+_SPAN = (
+    alt.Tooltip("middle:Q", title="slowdown", format=FORM),
+    alt.Tooltip("low:Q", title="from", format=FORM),
+    alt.Tooltip("high:Q", title="to", format=FORM),
+)
 
 
 def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False) -> alt.LayerChart:
@@ -38,9 +43,7 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
     tooltip = [
         alt.Tooltip("value:N", title=x),
         alt.Tooltip("series:N", title=" "),
-        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
-        alt.Tooltip("low:Q", title="from", format=FORM),
-        alt.Tooltip("high:Q", title="to", format=FORM),
+        *_SPAN,
     ]
     names = list(dict.fromkeys(str(row["series"]) for row in rows))
     base = alt.Chart(data).encode(
@@ -76,9 +79,7 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     tooltip = [
         alt.Tooltip("name:N", title=" "),
         alt.Tooltip("series:N", title=" "),
-        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
-        alt.Tooltip("low:Q", title="from", format=FORM),
-        alt.Tooltip("high:Q", title="to", format=FORM),
+        *_SPAN,
     ]
     base = alt.Chart(data).encode(
         y=alt.Y("name:N", title=None, sort=names, axis=alt.Axis(labelLimit=190, domain=False, ticks=False, grid=True)),
@@ -121,9 +122,7 @@ def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     tooltip = [
         alt.Tooltip("name:N", title="point"),
         alt.Tooltip("which:N", title=" "),
-        alt.Tooltip("middle:Q", title="slowdown", format=FORM),
-        alt.Tooltip("low:Q", title="from", format=FORM),
-        alt.Tooltip("high:Q", title="to", format=FORM),
+        *_SPAN,
     ]
     found = [row for row in rows if not row["is_bound"]]
     forms = [row for row in rows if row["is_bound"]]
