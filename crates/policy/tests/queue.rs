@@ -13,7 +13,8 @@ fn settings(discipline: Discipline, threshold: u32, literal: bool) -> QueueSetti
 
 fn any_settings() -> impl Strategy<Value = QueueSettings> {
     let discipline = prop::sample::select(Discipline::ALL.to_vec());
-    (discipline, 1u32..9, any::<bool>()).prop_map(|(discipline, threshold, literal)| settings(discipline, threshold, literal))
+    (discipline, 1u32..9, any::<bool>())
+        .prop_map(|(discipline, threshold, literal)| settings(discipline, threshold, literal))
 }
 
 fn class(local: bool) -> Class {

@@ -84,8 +84,10 @@ impl<F> DoubleQueue<F> {
     /// that may not is passed over, never waited for. None: nobody may, or nobody waits.
     #[inline]
     pub fn pop(&mut self, may_send: [bool; 2]) -> Option<(Class, u32, F)> {
-        let ready =
-            [may_send[PARALLEL] && !self.queues[PARALLEL].is_empty(), may_send[LOCAL] && !self.queues[LOCAL].is_empty()];
+        let ready = [
+            may_send[PARALLEL] && !self.queues[PARALLEL].is_empty(),
+            may_send[LOCAL] && !self.queues[LOCAL].is_empty(),
+        ];
         let class = match self.settings.discipline {
             Discipline::Fifo => self.first_come(ready),
             Discipline::Strict => strict(ready),

@@ -12,7 +12,7 @@ use super::settings::{CreditSettings, Grant};
 /// nothing: the next may be about to come.
 ///
 /// As printed (`literal`): every parallel frame takes a place for ever, so the parallel sender stops for good after
-/// `receive_frames` frames; and a local sender that was told 0 sends again only after the last parallel frame, if that comes.
+/// `receive_frames` frames, and those that were under way when it first heard of it; and a local sender that was told 0 sends again only after the last parallel frame, if that comes.
 ///
 /// # Examples
 ///

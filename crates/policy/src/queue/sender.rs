@@ -61,6 +61,15 @@ impl SenderCredits {
         }
     }
 
+    /// A frame that was sent is known to be lost: it is no longer under way.
+    #[inline]
+    pub const fn on_lost(&mut self, class: Class) {
+        let at = class as usize;
+        if self.sent[at] > self.taken[at] {
+            self.sent[at] -= 1;
+        }
+    }
+
     /// Frames that have been sent, and were not in the receiver's last report of what was taken from its queue.
     #[must_use]
     #[inline]
