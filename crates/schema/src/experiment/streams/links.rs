@@ -22,7 +22,8 @@ pub enum Transport {
     SlowStart,
 }
 
-/// What frames go through. Each host has a link to the switch and one back; a frame takes its time on both, and the latency.
+/// What frames go through. Each host has a link to the switch and one back. A frame goes through a free port of the switch as
+/// it comes in, so that it takes its time on the links once, and the latency.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
