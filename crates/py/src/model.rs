@@ -16,7 +16,7 @@ use crate::errors;
 use crate::schema::{PyDisturbance, PyPlatform, json};
 
 /// A wrong argument: `DescriptionError`, exit code 2.
-fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
+pub fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
     let code = match error {
         ModelError::NoClosedForm { .. } => "no-closed-form",
         ModelError::TooHard { .. } => "too-hard",
