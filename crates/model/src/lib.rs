@@ -21,6 +21,7 @@ pub mod fork;
 pub mod independent;
 pub mod law;
 pub mod steady;
+pub mod streams;
 
 pub use error::ModelError;
 pub use steady::{Columns, Prepared, Rates, Task, plan, plan_columns};

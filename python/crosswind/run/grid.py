@@ -165,9 +165,10 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
 
             return lambda point: simulate_streams(cast(StreamsPoint, point)), True
         case "streams", "local":
-            from crosswind.run.streams_local import run_streams
+            from crosswind.run.streams import complete
+            from crosswind.run.streams_local import run_streams_here
 
-            return lambda point: run_streams(cast(StreamsPoint, point)), False
+            return lambda point: complete(run_streams_here(point.json), cast(StreamsPoint, point)), False
     raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
 
 
