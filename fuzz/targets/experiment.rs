@@ -2,6 +2,7 @@
 #![no_main]
 
 use crosswind_schema::AnyExperiment;
+use crosswind_schema::experiment::streams::MessageDraws;
 use libfuzzer_sys::fuzz_target;
 
 const MOST_POINTS: u64 = 20;
@@ -15,6 +16,12 @@ fuzz_target!(|bytes: &[u8]| {
             match experiment {
                 AnyExperiment::Farm(farm) => drop(farm.workload.source().map_err(|error| error.to_string())),
                 AnyExperiment::Program(program) => drop(program.workload.parameters()),
+                AnyExperiment::Streams(streams) => {
+                    for (place, stream) in streams.workload.streams.iter().enumerate().take(100) {
+                        let mut draws = MessageDraws::new(stream, place, streams.seed);
+                        assert!(draws.bytes() >= 1 && draws.answer_bytes() != Some(0) && draws.gap_ns() < u64::MAX);
+                    }
+                }
             }
         }
         Err(error) => assert!(error.to_string().starts_with("file"), "{error} / {:?}", error.hint()),

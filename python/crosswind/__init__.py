@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from crosswind.run.farm import Farm
     from crosswind.run.grid import run
     from crosswind.run.mapping import map
-    from crosswind.run.results import ProgramRun, Run, Runs
+    from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
     from crosswind.run.trace import Trace
     from crosswind.serve import serve
     from crosswind.sweep import Sweep, run_sweep
@@ -62,6 +62,7 @@ __all__ = [
     "ProgramRun",
     "Run",
     "Runs",
+    "StreamsRun",
     "Sweep",
     "Trace",
     "__version__",
@@ -101,7 +102,7 @@ _HOMES = {
     "run.farm": ["Farm"],
     "run.grid": ["run"],
     "run.mapping": ["map"],
-    "run.results": ["ProgramRun", "Run", "Runs"],
+    "run.results": ["ProgramRun", "Run", "Runs", "StreamsRun"],
     "run.trace": ["Trace"],
     "serve": ["serve"],
     "sweep": ["Sweep", "run_sweep"],

@@ -1,5 +1,5 @@
 //! What should happen, in closed form: the interference law, the steady state of trees, independent tasks,
-//! scheduling disturbances.
+//! scheduling disturbances, contention of messages.
 //!
 //! No I/O, no clock, no thread, no randomness: the same input gives the same answer (`clippy.toml` forbids the calls).
 //! It measures nothing and runs nothing; simulators and live runs are tested against it.
@@ -10,15 +10,18 @@
 //! | who should get how many tasks per second? | [`steady`] | the same, section 3.2 |
 //! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
 //! | what do scheduling disturbances cost a parallel program, what can it bear? | [`disturbance`] | scheduling-and-communication |
+//! | what do messages of other flows cost a parallel job's, what does a second queue give back? | [`contention`] | communication-interactions |
 //! | how good is "longest task first"? | [`independent`] | the homework sheet |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod contention;
 pub mod disturbance;
 pub mod error;
 pub mod fork;
 pub mod independent;
 pub mod law;
 pub mod steady;
+pub mod streams;
 
 pub use error::ModelError;
 pub use steady::{Columns, Prepared, Rates, Task, plan, plan_columns};

@@ -7,9 +7,11 @@
 //! |---|---|
 //! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
 //! | who comes first, of many whose keys change? | [`heap`] |
+//! | which class's frame leaves a network interface next, and may it? | [`queue`] |
 //! | may a rank of a parallel program send another packet? | [`window`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod farm;
 pub mod heap;
+pub mod queue;
 pub mod window;

@@ -5,6 +5,7 @@
 use pyo3::prelude::*;
 
 mod chosen;
+mod contention;
 mod errors;
 mod farm;
 mod inject;
@@ -21,6 +22,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     schema::register(module)?;
     model::register(module)?;
+    contention::register(module)?;
     sim::register(module)?;
     program::register(module)?;
     measure::register(module)?;

@@ -3,6 +3,7 @@
 use crosswind_model::disturbance::{self, Relation};
 use crosswind_model::law::{Formula, Law, Receiving, Sending};
 use crosswind_model::{Columns, ModelError, Prepared, Task, fork, independent};
+use crosswind_schema::StreamsExperiment;
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use pyo3::buffer::PyBuffer;
@@ -15,7 +16,7 @@ use crate::errors;
 use crate::schema::{PyDisturbance, PyPlatform, json};
 
 /// A wrong argument: `DescriptionError`, exit code 2.
-fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
+pub fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
     let code = match error {
         ModelError::NoClosedForm { .. } => "no-closed-form",
         ModelError::TooHard { .. } => "too-hard",
@@ -53,6 +54,13 @@ fn plan(
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
     let platform = &platform.get().0;
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
+}
+
+/// The closed forms that apply to one point of an experiment of kind streams, by name, as JSON.
+#[pyfunction]
+fn streams_bounds(py: Python<'_>, point: &str) -> PyResult<String> {
+    let point = StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
+    json(&crosswind_model::streams::closed_forms(&point).map_err(|e| raise(py, &e))?)
 }
 
 /// What a disturbance may be for a barrier program: limits of its fields, and closed forms as it is, as JSON.
@@ -290,6 +298,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(plan, module)?,
         wrap_pyfunction!(bearable, module)?,
         wrap_pyfunction!(bounds, module)?,
+        wrap_pyfunction!(streams_bounds, module)?,
         wrap_pyfunction!(plan_rates, module)?,
         wrap_pyfunction!(fork_throughput, module)?,
         wrap_pyfunction!(three_point, module)?,

@@ -3,7 +3,8 @@
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Tasks;
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, ProgramRuns, Runs, Trace, json_schema,
+    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace,
+    json_schema,
 };
 use pyo3::prelude::*;
 
@@ -132,7 +133,7 @@ impl PyDisturbance {
     }
 }
 
-/// A checked experiment of either kind; `crosswind.Experiment` wraps it.
+/// A checked experiment of any kind; `crosswind.Experiment` wraps it.
 #[pyclass(frozen, name = "Experiment", module = "crosswind._core")]
 pub struct PyExperiment(pub AnyExperiment);
 
@@ -188,11 +189,15 @@ fn mean_task(py: Python<'_>, point: &str, tasks_csv: Option<&[u8]>) -> PyResult<
     py.detach(read).map_err(|e| errors::description(py, &e))
 }
 
-/// Checks a file of runs, of a farm or of a program; its canonical form as JSON.
+/// Checks a file of runs, of a farm, of a program or of streams; its canonical form as JSON.
 #[pyfunction]
 fn read_runs(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
     if ProgramRuns::is_one(text) {
         let runs = ProgramRuns::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+        return json(&runs);
+    }
+    if StreamsRuns::is_one(text) {
+        let runs = StreamsRuns::from_json(text, file).map_err(|e| errors::description(py, &e))?;
         return json(&runs);
     }
     let runs = Runs::from_json(text, file).map_err(|e| errors::description(py, &e))?;

@@ -10,7 +10,7 @@
 //! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
-//! | Runs | `runs.json` | [`run`], [`program_run`] |
+//! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 
@@ -27,19 +27,21 @@ pub mod platform;
 pub mod program_run;
 mod read;
 pub mod run;
+pub mod streams_run;
 pub mod tasks_file;
 pub mod trace;
 pub mod units;
 
 pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
-pub use experiment::{AnyExperiment, Experiment, ProgramExperiment};
+pub use experiment::{AnyExperiment, Class, Experiment, ProgramExperiment, StreamsExperiment};
 pub use measurement::Measurement;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
+pub use streams_run::{StreamsRun, StreamsRuns};
 pub use trace::Trace;
 
 /// The version of every file that this build reads and writes.

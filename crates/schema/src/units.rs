@@ -94,6 +94,8 @@ quantity!(/// An interference rate: fraction of the compute rate lost per MB/s.
     SecondsPerMegabyte, "s/MB", 0.0, exclusive: false);
 quantity!(/// An amount of data. 1 MB is 10^6 bytes.
     Megabytes, "MB", 0.0, exclusive: true);
+quantity!(/// Length of a message.
+    Bytes, "bytes", 0.0, exclusive: true);
 quantity!(/// An amount of work, in the units that the kernel counts.
     WorkUnits, "work units", 0.0, exclusive: true);
 quantity!(/// An amount of data that may be nothing. 1 MB is 10^6 bytes.

@@ -1,8 +1,12 @@
 //! Whatever the bytes: an answer, never a panic; and an error always says where in a file it is about.
 
 use crosswind_schema::disturbance::{NEVER, Timelines};
+use crosswind_schema::experiment::streams::MessageDraws;
 use crosswind_schema::experiment::{Grid, Tasks};
-use crosswind_schema::{AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, Trace, tasks_file};
+use crosswind_schema::{
+    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, StreamsExperiment, StreamsRuns, Trace,
+    tasks_file,
+};
 use proptest::prelude::*;
 
 const VALID: &str = "schema_version = 1\nname = \"fork\"\n[[node]]\nname = \"r\"\ncompute_per_s = 9.05\n\
@@ -21,6 +25,12 @@ const PROGRAM: &str = "schema_version = 1\nname = \"e\"\nnetwork = { latency_s =
     3\n[policy]\nwindow_packets = 2\nwindow = \"follow\"\n[sweep]\n\"disturbance.source[0].quantum_s\" = [0.1, 0.2]\n\
     \"workload.parameters.iterations\" = [1, 2]\n[disturbance]\nschema_version = 1\nname = \"d\"\n";
 
+const STREAMS: &str = "schema_version = 1\nname = \"e\"\nnetwork = { link_mb_per_s = 10, pad = false }\n[workload]\nkind = \
+    \"streams\"\nhosts = 4\n[[workload.stream]]\nname = \"A\"\nclass = \"parallel\"\nfrom = 0\nto = [1, 2]\nmessage_bytes = \
+    { distribution = \"uniform\", low = 1, high = 200 }\ngap_s = 1e-3\nanswer_bytes = 8\n[[workload.job]]\nprogram = \
+    \"mg\"\nhosts = [0, 1]\n[policy]\nqueue = \"threshold\"\nthreshold = 2\ncredits = \"receiver\"\n[sweep]\n\
+    \"workload.stream[0].message_bytes.high\" = [200, 300]\n\"policy.literal\" = [true, false]\n";
+
 const SOURCES: &str = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 3\nskew_s = 0.01\n[[source]]\nkind = \
     \"local\"\nquantum_s = 0.5\nphases = \"drifting\"\ndrift = 0.01\n[[source]]\nkind = \"daemon\"\ninterval_s = 2\n\
     duration_s = { distribution = \"uniform\", low = 0.003, high = 0.006 }\nranks = [1, 0]\npolls = true\n[[source]]\nkind = \
@@ -37,6 +47,7 @@ fn read_all(bytes: &[u8]) {
         Plan::from_json(bytes, "f").err(),
         Experiment::from_json(bytes, "f").err(),
         Runs::from_json(bytes, "f").err(),
+        StreamsRuns::from_json(bytes, "f").err(),
         Trace::from_json(bytes, "f").err(),
         tasks_file::read(bytes, "f").err(),
         AnyExperiment::from_toml(bytes, "f").err(),
@@ -134,6 +145,27 @@ proptest! {
             }
             let json = serde_json::to_string(&experiment).expect("writes");
             prop_assert_eq!(Ok(experiment), AnyExperiment::from_json(json.as_bytes(), "g"));
+        }
+    }
+
+    #[test]
+    fn streams_with_one_part_replaced_are_answered(
+        from in 0usize..STREAMS.len(), length in 0usize..30,
+        with in "[\\[\\]{}=\"'.,#\\PC\n]{0,12}|-?[0-9]{1,19}|inf|nan|1e-?[0-9]{1,2}",
+    ) {
+        let to = (from + length).min(STREAMS.len());
+        let text = [&STREAMS[..from], &with, &STREAMS[to..]].concat();
+        read_all(text.as_bytes());
+        if let Ok(experiment) = StreamsExperiment::from_toml(text.as_bytes(), "f") {
+            for point in experiment.points().take(20).flatten().map(|point| point.experiment) {
+                for (place, stream) in point.workload.streams.iter().enumerate() {
+                    let mut draws = MessageDraws::new(stream, place, point.seed);
+                    prop_assert!(draws.bytes() >= 1 && draws.answer_bytes() != Some(0) && draws.gap_ns() < u64::MAX);
+                }
+                prop_assert!(point.network.links().frame_ns(1) >= 1);
+            }
+            let json = serde_json::to_string(&experiment).expect("writes");
+            prop_assert_eq!(Ok(experiment), StreamsExperiment::from_json(json.as_bytes(), "g"));
         }
     }
 

@@ -107,6 +107,41 @@ pub enum SimError {
         /// When it was given up.
         time_s: f64,
     },
+    /// A job's message is longer than messages can be.
+    #[error("a message of a job has {bytes} bytes; it must have at most {most}")]
+    LongMessage {
+        /// Its length.
+        bytes: u64,
+        /// The most.
+        most: u64,
+    },
+    /// A job runs on a host that does not exist.
+    #[error("a job runs on host {host}; the hosts are 0 to {}", .hosts - 1)]
+    NoSuchHost {
+        /// The host.
+        host: u32,
+        /// How many there are.
+        hosts: u32,
+    },
+    /// Jobs of another experiment.
+    #[error("the experiment has {asked} jobs, but the messages of {given} were given")]
+    Jobs {
+        /// Of the experiment.
+        asked: usize,
+        /// Given.
+        given: usize,
+    },
+    /// Messages are made faster than links carry them, without end.
+    #[error(
+        "after {time_s} s {messages} messages wait: streams with arrivals = \"open\" make more than the links carry; make \
+         gap_s longer, or messages fewer"
+    )]
+    Overrun {
+        /// How many wait.
+        messages: usize,
+        /// When it was given up.
+        time_s: f64,
+    },
     /// Not the input's fault.
     #[error("the simulator is wrong: {0}")]
     Broken(&'static str),

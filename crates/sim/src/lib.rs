@@ -10,6 +10,7 @@
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
 //! | who does what when? | `farm`, `transfers`, `results`, `faults` |
 //! | the same for the ranks of a parallel program | [`program`] |
+//! | the same for messages of two classes through network interfaces | [`interface`] |
 //! | what came of it? | `outcome`, `trace` |
 //!
 //! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
@@ -20,6 +21,7 @@ mod agenda;
 mod error;
 mod farm;
 mod faults;
+pub mod interface;
 mod outcome;
 mod port;
 mod processor;

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, tell
 
 if TYPE_CHECKING:
-    from crosswind.run.results import ProgramRun, Run, Runs
+    from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 
 
 def print_runs(done: Runs[Any], most: int) -> None:
     """Print the runs of an experiment, at most so many rows."""
     if done.kind == "program":
         _print_programs(done, most)
+    elif done.kind == "streams":
+        _print_streams(done, most)
     else:
         _print_farm(done, most)
 
@@ -51,6 +53,53 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
     print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs")
     if len(points) > most:
         print_table([("", "left")], [[f"and {len(points) - most} points more (--rows, --json)"]])
+
+
+def _print_streams(done: Runs[StreamsRun], most: int) -> None:
+    points = done.by_point()
+    paths = list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+    columns = [(path.removeprefix("workload.").removeprefix("policy."), "left") for path in paths]
+    columns += [("stream", "left"), ("class", "left"), ("seeds", "right"), ("alone s", "right"), ("one queue", "right")]
+    columns += [("form", "right"), ("two queues", "right"), ("of one", "right")]
+    columns += [("p99 alone ms", "right"), ("one", "right"), ("two", "right")]
+    rows = []
+    for alike in points[:most]:
+        tables = [one.rows() for one in alike]
+        for rank in range(len(tables[0])):
+            same = [table[rank] for table in tables]
+            first, mean = same[0], {name: _mean(row[name] for row in same) for name in _STREAM_NUMBERS}
+            rows.append(
+                [
+                    *(_value(alike[0].params.get(path, "")) for path in paths),
+                    first["name"],
+                    "job" if first["what"] == "job" else first["class"],
+                    str(len(alike)),
+                    f"{mean['alone_s']:.4g}",
+                    f"{mean['slowdown_fifo']:.4g}",
+                    _shown(mean["form_fifo"], ".4g"),
+                    f"{mean['slowdown_queued']:.4g}",
+                    f"{mean['slowdown_queued'] / mean['slowdown_fifo']:.1%}",
+                    *(_shown(_scaled(mean[f"latency_{how}_p99_s"]), ".4g") for how in ("alone", "fifo", "queued")),
+                ]
+            )
+    queues = ", ".join(dict.fromkeys(str(one.data["queue"]) for one in done))
+    hosts = ", ".join(dict.fromkeys(f"{one.data['hosts']} hosts" for one in done))
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs")
+    if len(points) > most:
+        print_table([("", "left")], [[f"and {len(points) - most} points more (--rows, --json)"]])
+
+
+_STREAM_NUMBERS: tuple[str, ...] = ("alone_s", "slowdown_fifo", "slowdown_queued", "form_fifo")
+_STREAM_NUMBERS += ("latency_alone_p99_s", "latency_fifo_p99_s", "latency_queued_p99_s")
+
+
+def _mean(values: Iterable[float | None]) -> Any:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _scaled(seconds: float | None) -> float | None:
+    return None if seconds is None else 1000.0 * seconds
 
 
 def _mean_bound(alike: Sequence[ProgramRun], name: str) -> str:

@@ -1,6 +1,7 @@
 """Experiment: a workload, what it runs on or under, a policy, and the values to sweep (`experiment.toml`).
 
-Two kinds: a *farm* of tasks over a platform, and a *program* of parallel ranks under a disturbance.
+Three kinds: a *farm* of tasks over a platform, a *program* of parallel ranks under a disturbance, and *streams* of
+messages of two classes through network interfaces.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import DescriptionError
 from crosswind.experiment.files import Files
-from crosswind.experiment.point import FarmPoint, Point, ProgramPoint
+from crosswind.experiment.point import FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.platform import as_html_table
 
-__all__ = ["Experiment", "FarmPoint", "Kind", "Point", "ProgramPoint"]
+__all__ = ["Experiment", "FarmPoint", "Kind", "Point", "ProgramPoint", "StreamsPoint"]
 
-Kind = Literal["farm", "program"]
-"""What is run: tasks over a tree of nodes, or one parallel program."""
+Kind = Literal["farm", "program", "streams"]
+"""What is run: tasks over a tree of nodes, one parallel program, or streams of messages."""
 
 
 class Experiment(Description[_core.Experiment]):
@@ -126,6 +127,8 @@ class Experiment(Description[_core.Experiment]):
         params: dict[str, Any] = dict(json.loads(pairs))
         description = json.loads(text)
         workload = description["workload"]
+        if workload["kind"] == "streams":
+            return StreamsPoint(number, params, description)
         if workload["kind"] == "program":
             disturbance = self._files.disturbance(description.get("disturbance"))
             return ProgramPoint(number, params, description, disturbance, self._goal(_goal_file(workload)))
@@ -146,6 +149,8 @@ class Experiment(Description[_core.Experiment]):
         """
         description = self.to_dict()
         sweep = description.get("sweep", {})
+        if self.kind == "streams":
+            return
         if self.kind == "program":
             for source in sweep.get("disturbance", [description.get("disturbance")]):
                 self._files.disturbance(source)

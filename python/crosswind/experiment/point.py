@@ -69,3 +69,8 @@ class ProgramPoint(Point):
 
     disturbance: Disturbance | None
     goal: str | None
+
+
+@dataclass(frozen=True)
+class StreamsPoint(Point):
+    """Messages of two classes among hosts on one switch; it names no file."""

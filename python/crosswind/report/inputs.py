@@ -17,7 +17,7 @@ from crosswind.model.fit import Fit, fit
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.plan import Plan
 from crosswind.platform import Platform
-from crosswind.run.results import ProgramRun, Run, Runs
+from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
@@ -48,6 +48,7 @@ class Contents:
     sweeps: list[Sweep] = field(default_factory=list)
     runs: list[Runs[Run]] = field(default_factory=list)
     programs: list[Runs[ProgramRun]] = field(default_factory=list)
+    streams: list[Runs[StreamsRun]] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
     blames: list[Blame] = field(default_factory=list)
     studies: list[Study] = field(default_factory=list)
@@ -117,6 +118,8 @@ def _add(contents: Contents, item: object) -> None:
                 contents.measured.append(Unfitted(item, str(error)))
         case Runs() if item.kind == "program":
             contents.programs.append(item)
+        case Runs() if item.kind == "streams":
+            contents.streams.append(item)
         case Runs():
             contents.runs.append(item)
             contents.traces += [run.trace for run in item if run.trace is not None]

@@ -27,6 +27,8 @@ from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
 from crosswind.report.planned import plan_section, platform_section
 from crosswind.report.ran import runs_section, trace_section
+from crosswind.report.streamed import by_experiment as streams_by_experiment
+from crosswind.report.streamed import streamed_section
 from crosswind.report.studied import studied_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
@@ -118,13 +120,14 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     runs = [runs_section(several, k) for k, several in enumerate(_by_experiment(contents), 1)]
     traces = [trace_section(item, k) for k, item in enumerate(contents.traces, 1)]
     programs = [disturbed_section(several, k) for k, several in enumerate(by_experiment(contents.programs), 1)]
+    streams = [streamed_section(several, k) for k, several in enumerate(streams_by_experiment(contents.streams), 1)]
     blames = [blamed_section(item, k) for k, item in enumerate(contents.blames, 1)]
     injected = [
         injected_section(several, contents.programs, k) for k, several in enumerate(by_command(contents.injected), 1)
     ]
     studies = [studied_section(item, k) for k, item in enumerate(contents.studies, 1)]
     sections: list[Section] = [
-        *measured, *sweeps, *runs, *traces, *studies, *programs, *injected, *blames, *plans, *platforms
+        *measured, *sweeps, *runs, *traces, *studies, *programs, *streams, *injected, *blames, *plans, *platforms
     ]  # fmt: skip
     figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
@@ -140,10 +143,14 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         runs=runs,
         traces=traces,
         programs=programs,
+        streams=streams,
         blames=blames,
         injected=injected,
         studies=studies,
-        terms=_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames, injected),
+        terms=[
+            *_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames, injected),
+            *(terms("streamed") if streams else ()),
+        ],
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -218,6 +225,7 @@ def _sources(contents: Contents) -> str:
         (contents.runs, "file of runs"),
         (contents.traces, "trace"),
         (contents.programs, "file of program runs"),
+        (contents.streams, "file of runs of streams"),
         (contents.injected, "injection"),
         (contents.blames, "blame"),
         (contents.studies, "study"),

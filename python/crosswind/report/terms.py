@@ -7,7 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-Group = Literal["measured", "together", "swept", "planned", "ran", "disturbed", "blamed", "studied", "injected"]
+Group = Literal[
+    "measured", "together", "swept", "planned", "ran", "disturbed", "blamed", "studied", "injected", "streamed"
+]
 
 
 class Term(NamedTuple):

@@ -4,6 +4,7 @@
 |---|---|
 | every point of an experiment, spread, resumed | `grid` |
 | one point in virtual time, on real agents | `simulated`, `emulated` |
+| streams of messages in virtual time, through the live filter | `streams`, `streams_local` |
 | what came of it | `results`, `trace`, `columns`, `perfetto`, `bounds` |
 | a Python function over many items | `mapping`, `farm`, `calls` |
 | a command over many files | `command` |

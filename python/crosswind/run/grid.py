@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from crosswind.errors import DescriptionError
-from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint
+from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.run import On
 from crosswind.run.results import AnyRun, Runs
 
@@ -140,8 +140,8 @@ def run_grid(
 def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
     """Return what runs one point, and whether several may run at a time."""
     match kind, on:
-        case "program", "sim" | "local" if trace:
-            message = "trace is of the nodes of a farm; a program has none"
+        case "program" | "streams", "sim" | "local" if trace:
+            message = f"trace is of the nodes of a farm; an experiment of kind {kind} has none"
             raise DescriptionError(message, "argument", "leave it out")
         case "farm", "sim":
             from crosswind.run.simulated import simulate
@@ -160,6 +160,15 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
 
             ranks = RanksHere()
             return lambda point: ranks(cast(ProgramPoint, point)), False
+        case "streams", "sim":
+            from crosswind.run.streams import simulate_streams
+
+            return lambda point: simulate_streams(cast(StreamsPoint, point)), True
+        case "streams", "local":
+            from crosswind.run.streams import complete
+            from crosswind.run.streams_local import run_streams_here
+
+            return lambda point: complete(run_streams_here(point.json), cast(StreamsPoint, point)), False
     raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
 
 

@@ -1,4 +1,4 @@
-"""Runs: what an experiment's runs came to (`runs.json`), of a farm or of a parallel program."""
+"""Runs: what an experiment's runs came to (`runs.json`), of a farm, of a parallel program or of streams of messages."""
 
 from __future__ import annotations
 
@@ -38,6 +38,8 @@ _PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "distu
 _PROGRAM_FIELDS += ("dedicated_s",)
 _PROGRAM_FIELDS += ("coscheduled_s", "slowdown", "slowdown_dedicated", "messages", "packets", "stalled_s", "bounds")
 _PROGRAM_FIELDS += ("busy_s", "away_s", "warnings")
+_STREAMS_FIELDS: tuple[str, ...] = ("params", "seed", "hosts", "queue", "makespan_s", "streams", "jobs", "bounds")
+_STREAMS_FIELDS += ("frames", "dropped", "warnings")
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ class AnyRun(ABC):
     @abstractmethod
     def row(self) -> dict[str, Any]:
         """Return the run as one flat row: what the sweep set, and what came of it."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the run as the rows of a table: one, where a kind says nothing else."""
+        return [self.row()]
 
     def _swept(self) -> dict[str, Any]:
         return {path: v if isinstance(v, (int, float, str)) else json.dumps(v) for path, v in self.params.items()}
@@ -198,6 +204,97 @@ class ProgramRun(AnyRun):
         return f"ProgramRun({self.params}, {self.makespan_s:.6g} s, slowdown {self.slowdown:.4g})"
 
 
+@dataclass(frozen=True)
+class StreamsRun(AnyRun):
+    """What one run of streams came to: each alone (T1), all through one queue (T2), all through the policy's (T3)."""
+
+    @property
+    def streams(self) -> list[dict[str, Any]]:
+        """What each stream came to, in the order of the experiment."""
+        return list(self.data.get("streams", []))
+
+    @property
+    def jobs(self) -> list[dict[str, Any]]:
+        """What each parallel program came to, in the order of the experiment."""
+        return list(self.data.get("jobs", []))
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """Closed forms that apply, by name: `fifo NAME` is of the slowdown of stream NAME in one queue."""
+        return dict(self.data.get("bounds", {}))
+
+    def stream(self, name: str) -> dict[str, Any]:
+        """Return what the stream of a name came to.
+
+        Raises
+        ------
+        KeyError
+            When there is none.
+        """
+        return next((one for one in self.streams if one["name"] == name), None) or self._no(name, self.streams)
+
+    def job(self, name: str) -> dict[str, Any]:
+        """Return what the job of a name came to; errors as of `stream`."""
+        return next((one for one in self.jobs if one["name"] == name), None) or self._no(name, self.jobs)
+
+    @staticmethod
+    def _no(name: str, there: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        raise KeyError(f"{name!r}; there are {', '.join(repr(one['name']) for one in there) or 'none'}")
+
+    def summary(self) -> dict[str, Any]:
+        """Return the run's entry in `runs.json`, fields in the order of docs/reference/files.md."""
+        return _in_order(self.data, _STREAMS_FIELDS)
+
+    def row(self) -> dict[str, Any]:
+        """Return the run as one flat row: what the sweep set, and each slowdown as `NAME.slowdown_fifo` and so on."""
+        flat = {f"{one['name']}.{which}": one[which] for one in self.streams for which in _SLOWDOWNS}
+        flat |= {f"{one['name']}.{which}": one[which] for one in self.jobs for which in _ETAS}
+        return {**self._swept(), **self._head(), **flat}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return one row per stream and per job: what the sweep set, three times, slowdowns, latencies, closed form.
+
+        A job's slowdowns are 1 + eta; it has no latencies.
+        """
+        found = []
+        for one in (*self.streams, *self.jobs):
+            slowdowns = {
+                which: one.get(which, 1.0 + one.get(eta, 0.0)) for which, eta in zip(_SLOWDOWNS, _ETAS, strict=True)
+            }
+            latencies = {
+                f"latency_{which}_{part}_s": one.get("latency_s", {}).get(which, {}).get(part)
+                for which in ("alone", "fifo", "queued")
+                for part in ("mean", "p50", "p99")
+            }
+            found.append(
+                {
+                    **self._swept(),
+                    **self._head(),
+                    "name": one["name"],
+                    "what": "job" if "program" in one else "stream",
+                    "class": one.get("class", "parallel"),
+                    **{name: one[name] for name in ("messages", "bytes", "alone_s", "fifo_s", "queued_s")},
+                    **slowdowns,
+                    "form_fifo": self.bounds.get(f"fifo {one['name']}"),
+                    **latencies,
+                }
+            )
+        return found
+
+    def _head(self) -> dict[str, Any]:
+        return {name: self.data[name] for name in ("seed", "hosts", "queue", "makespan_s", "frames", "dropped")}
+
+    def __repr__(self) -> str:
+        slowdowns = ", ".join(
+            f"{s['name']} {s['slowdown_fifo']:.3g} -> {s['slowdown_queued']:.3g}" for s in self.streams
+        )
+        return f"StreamsRun({self.params}, slowdown {slowdowns or 'of no stream'})"
+
+
+_SLOWDOWNS = ("slowdown_fifo", "slowdown_queued")
+_ETAS = ("eta_fifo", "eta_queued")
+
+
 def _in_order(entry: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Any]:
     known = {name: entry[name] for name in fields if name in entry}
     return known | {name: value for name, value in entry.items() if name not in known}
@@ -208,7 +305,7 @@ R = TypeVar("R", bound=AnyRun)
 
 @dataclass(frozen=True)
 class Runs(Tabular, Sequence[R], Generic[R]):
-    """The runs of an experiment, in the order of the grid: of a farm (`Run`) or of a program (`ProgramRun`).
+    """The runs of an experiment, in the order of the grid: of a farm, a program, or streams.
 
     Attributes
     ----------
@@ -216,11 +313,11 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         Its name.
     on : str
         Where they ran: sim, or local.
-    runs : list of Run or of ProgramRun
+    runs : list of Run, of ProgramRun or of StreamsRun
         Those that are done.
     digest : str or None
         What tells the experiment, with its files, from every other.
-    kind : {"farm", "program"}
+    kind : {"farm", "program", "streams"}
         What was run.
     """
 
@@ -230,7 +327,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
     digest: str | None = None
     kind: str = "farm"
 
-    KINDS: ClassVar[dict[str, type[AnyRun]]] = {"farm": Run, "program": ProgramRun}
+    KINDS: ClassVar[dict[str, type[AnyRun]]] = {"farm": Run, "program": ProgramRun, "streams": StreamsRun}
 
     @classmethod
     def load(cls, path: str | Path) -> Runs[Any]:
@@ -285,8 +382,8 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         return list({warning["message"]: warning for run in self.runs for warning in run.warnings}.values())
 
     def to_arrow(self) -> pa.Table:
-        """Return one row per run."""
-        rows = [run.row() for run in self.runs]
+        """Return one row per run; of streams one per stream and job of each run."""
+        rows = [row for run in self.runs for row in run.rows()]
         columns = dict.fromkeys(name for row in rows for name in row)  # a closed form may apply to some runs only
         return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows])
 
@@ -307,4 +404,4 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         return f"Runs({self.experiment!r}, on {self.on}, {len(self)} runs)"
 
     def _repr_html_(self) -> str:
-        return as_html_table(f"{self.experiment}, on {self.on}", [run.row() for run in self.runs])
+        return as_html_table(f"{self.experiment}, on {self.on}", [row for run in self.runs for row in run.rows()])

@@ -1,14 +1,14 @@
-//! An experiment of either kind, told apart by `workload.kind`.
+//! An experiment of any kind, told apart by `workload.kind`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Experiment, Grid, ProgramExperiment};
+use super::{Experiment, Grid, ProgramExperiment, StreamsExperiment};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
-/// An experiment of either kind.
+/// An experiment of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[allow(clippy::large_enum_variant)] // there is one of them at a time
@@ -17,9 +17,20 @@ pub enum AnyExperiment {
     Farm(Experiment),
     /// A parallel program.
     Program(ProgramExperiment),
+    /// Streams of messages of two classes.
+    Streams(StreamsExperiment),
 }
 
-const KINDS: [&str; 2] = ["farm", "program"];
+/// The kinds, in the order of the documentation.
+#[derive(Clone, Copy, Default)]
+enum Kind {
+    #[default]
+    Farm,
+    Program,
+    Streams,
+}
+
+const KINDS: [(&str, Kind); 3] = [("farm", Kind::Farm), ("program", Kind::Program), ("streams", Kind::Streams)];
 
 /// What tells the kinds apart; whatever else is wrong with the file shows when it is read as one of them.
 #[derive(Deserialize)]
@@ -33,15 +44,20 @@ struct HeadWorkload {
 }
 
 impl Head {
-    /// Whether it is a program's.
-    fn is_program(&self) -> Result<bool, DescriptionError> {
-        match self.workload.as_ref().and_then(|workload| workload.kind.as_ref()) {
-            Some(Value::String(kind)) if !KINDS.contains(&kind.as_str()) => {
-                let (nearest, known) = (nearest(kind, KINDS.into_iter()), KINDS.map(str::to_owned).to_vec());
-                Err(Problem::Choice { found: kind.clone(), nearest, known }.at("workload.kind".into()))
+    /// Which kind it is; a farm where it cannot be told, for that is what explains best what is wrong.
+    fn kind(&self) -> Result<Kind, DescriptionError> {
+        let Some(workload) = &self.workload else { return Ok(Kind::default()) };
+        match &workload.kind {
+            Some(Value::String(found)) => {
+                if let Some((_, kind)) = KINDS.iter().find(|(name, _)| name == found) {
+                    return Ok(*kind);
+                }
+                let names = KINDS.map(|(name, _)| name);
+                let (nearest, known) = (nearest(found, names.into_iter()), names.map(str::to_owned).to_vec());
+                Err(Problem::Choice { found: found.clone(), nearest, known }.at("workload.kind".into()))
             }
-            None if self.workload.is_some() => Err(Problem::Missing.at("workload.kind".into())),
-            kind => Ok(kind.and_then(Value::as_str) == Some("program")),
+            Some(_) => Ok(Kind::default()),
+            None => Err(Problem::Missing.at("workload.kind".into())),
         }
     }
 }
@@ -54,11 +70,11 @@ impl AnyExperiment {
     pub fn from_toml(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         // What is no TOML, or no table, is explained by reading it as what it most often is.
         let head: Option<Head> = read::toml(text, file).ok();
-        let is_program = head.map_or(Ok(false), |head| head.is_program());
-        if is_program.map_err(|error| read::placed(error, text, file))? {
-            ProgramExperiment::from_toml(text, file).map(Self::Program)
-        } else {
-            Experiment::from_toml(text, file).map(Self::Farm)
+        let kind = head.map_or(Ok(Kind::default()), |head| head.kind());
+        match kind.map_err(|error| read::placed(error, text, file))? {
+            Kind::Farm => Experiment::from_toml(text, file).map(Self::Farm),
+            Kind::Program => ProgramExperiment::from_toml(text, file).map(Self::Program),
+            Kind::Streams => StreamsExperiment::from_toml(text, file).map(Self::Streams),
         }
     }
 
@@ -68,10 +84,11 @@ impl AnyExperiment {
     /// As [`AnyExperiment::from_toml`].
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         let head: Option<Head> = read::json(text, file).ok();
-        if head.map_or(Ok(false), |head| head.is_program()).map_err(|error| error.in_file(file))? {
-            ProgramExperiment::from_json(text, file).map(Self::Program)
-        } else {
-            Experiment::from_json(text, file).map(Self::Farm)
+        let kind = head.map_or(Ok(Kind::default()), |head| head.kind());
+        match kind.map_err(|error| error.in_file(file))? {
+            Kind::Farm => Experiment::from_json(text, file).map(Self::Farm),
+            Kind::Program => ProgramExperiment::from_json(text, file).map(Self::Program),
+            Kind::Streams => StreamsExperiment::from_json(text, file).map(Self::Streams),
         }
     }
 
@@ -81,6 +98,7 @@ impl AnyExperiment {
         match self {
             Self::Farm(farm) => farm.runs(),
             Self::Program(program) => program.runs(),
+            Self::Streams(streams) => streams.runs(),
         }
     }
 
@@ -92,6 +110,7 @@ impl AnyExperiment {
         match self {
             Self::Farm(farm) => farm.fixed(path, value).map(Self::Farm),
             Self::Program(program) => program.fixed(path, value).map(Self::Program),
+            Self::Streams(streams) => streams.fixed(path, value).map(Self::Streams),
         }
     }
 
@@ -104,6 +123,9 @@ impl AnyExperiment {
             Self::Farm(farm) => farm.point(number).map(|point| (point.params, Self::Farm(point.experiment))),
             Self::Program(program) => {
                 program.point(number).map(|point| (point.params, Self::Program(point.experiment)))
+            }
+            Self::Streams(streams) => {
+                streams.point(number).map(|point| (point.params, Self::Streams(point.experiment)))
             }
         }
     }

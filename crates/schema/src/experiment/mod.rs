@@ -1,7 +1,8 @@
 //! Experiment: a platform, a workload, a policy, and the values to sweep.
 //!
-//! Two kinds, told apart by `workload.kind`: [`Experiment`], a farm of tasks over a platform, and [`ProgramExperiment`], a
-//! parallel program under disturbances. [`AnyExperiment`] reads either; [`Grid`] is what they have in common.
+//! Three kinds, told apart by `workload.kind`: [`Experiment`], a farm of tasks over a platform; [`ProgramExperiment`], a
+//! parallel program under disturbances; [`StreamsExperiment`], messages of two classes through network interfaces.
+//! [`AnyExperiment`] reads any; [`Grid`] is what they have in common.
 
 pub mod draw;
 pub mod execution;
@@ -10,6 +11,7 @@ pub mod network;
 pub mod parameters;
 pub mod policy;
 pub mod program;
+pub mod streams;
 pub mod sweep;
 pub mod window;
 pub mod workload;
@@ -27,6 +29,7 @@ pub use self::kind::AnyExperiment;
 pub use self::network::{KnownNetwork, Network, NetworkSource};
 pub use self::policy::{Order, Policy};
 pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
+pub use self::streams::{Class, StreamsExperiment};
 pub use self::sweep::{Grid, Params, Paths, Point, Sweep};
 pub use self::window::{AwayRule, Credit, WindowPolicy, WindowRule};
 pub use self::workload::{Amount, Distribution, Source, Workload, WorkloadKind};

@@ -64,11 +64,11 @@ pub enum Source<'a> {
     File(&'a str),
 }
 
-/// The same for every task, or drawn for each.
+/// The same for every task or message, or drawn for each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Amount<Q> {
-    /// The same for every task.
+    /// The same for all.
     Fixed(Q),
     /// Drawn for each.
     Drawn(Distribution<Q>),

@@ -1,0 +1,120 @@
+//! Closed forms of what an experiment of kind streams comes to: each stream's slowdown beside the others in one queue.
+//!
+//! 1 + (what of others may stand before a message) / (the message's own cycle): an upper bound where lengths are fixed and buffers
+//! suffice, exact where nothing but the shared link counts; of means where lengths are drawn. It knows no queue that grows: where a stream's messages are made whatever is under way, or frames are lost, there is
+//! none, nor beside jobs.
+//!
+//! Source: communication-interactions, section 6, which measures; the form is derived ([`crate::contention::queues`]).
+
+use std::collections::BTreeMap;
+
+use crosswind_schema::StreamsExperiment;
+use crosswind_schema::experiment::streams::{Arrivals, Links, Stream, Transport};
+use crosswind_schema::experiment::Amount;
+use crosswind_schema::units::{Bytes, Quantity};
+
+use crate::ModelError;
+use crate::contention::queues::{Cycle, fifo_slowdown};
+
+/// The closed forms that apply to one point, by name: `fifo NAME` is the most that stream NAME is slowed down in one queue.
+///
+/// # Errors
+/// None for an experiment that was checked.
+///
+/// # Examples
+/// Stream A of the paper, 64 bytes in a padded frame, beside a local stream of 16 KB that is never silent (T1 has 10 us of
+/// latency beside the frame's 53 us):
+/// ```
+/// use crosswind_schema::StreamsExperiment;
+/// let point = StreamsExperiment::from_toml(br#"
+///     schema_version = 1
+///     name = "sending side"
+///     [workload]
+///     kind = "streams"
+///     hosts = 3
+///     stream = [
+///         { name = "A", class = "parallel", from = 0, to = 1, message_bytes = 64 },
+///         { name = "local", class = "local", from = 0, to = 2, message_bytes = 16384, arrivals = "backlogged" },
+///     ]"#, "e.toml")?;
+/// let forms = crosswind_model::streams::closed_forms(&point)?;
+/// assert_eq!(format!("{:.1}", forms["fifo A"]), "14.5");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn closed_forms(point: &StreamsExperiment) -> Result<BTreeMap<String, f64>, ModelError> {
+    let (links, streams) = (point.network.links(), &point.workload.streams);
+    let closed = streams.iter().all(|stream| stream.arrivals != Arrivals::Open);
+    if !closed || !point.workload.jobs.is_empty() || links.transport != Transport::Reliable {
+        return Ok(BTreeMap::new());
+    }
+    let mut forms = BTreeMap::new();
+    for (place, stream) in streams.iter().enumerate().filter(|(_, stream)| stream.at_once() == Some(1)) {
+        let others = streams.iter().enumerate().filter(|(other, _)| *other != place);
+        let before: f64 = others.map(|(_, other)| before(stream, other, &links)).sum();
+        forms.insert(format!("fifo {}", stream.name), fifo_slowdown(cycle(stream, &links), before, 1)?);
+    }
+    Ok(forms)
+}
+
+/// On one link: messages of a host to others.
+#[derive(Clone, Copy)]
+struct Leg<'a> {
+    from: &'a [u32],
+    to: &'a [u32],
+    /// Of one message on a link.
+    message_s: f64,
+}
+
+/// The messages of a stream, and the answers to them.
+fn legs<'a>(stream: &'a Stream, links: &Links) -> impl Iterator<Item = Leg<'a>> {
+    let (sender, receivers) = (std::slice::from_ref(&stream.from), stream.to.hosts());
+    let out = Leg { from: sender, to: receivers, message_s: on_link_s(&stream.message_bytes, links) };
+    let back = stream.answer_bytes.as_ref().map(|bytes| on_link_s(bytes, links));
+    std::iter::once(out).chain(back.map(|message_s| Leg { from: receivers, to: sender, message_s }))
+}
+
+impl Leg<'_> {
+    /// All its messages, where they share a link, s.
+    fn together_s(self) -> f64 {
+        self.from.len().max(self.to.len()) as f64 * self.message_s
+    }
+}
+
+/// Time of a message on a link; where lengths are drawn, that of the mean.
+fn on_link_s(bytes: &Amount<Bytes>, links: &Links) -> f64 {
+    let frame = links.frame_bytes.get() as f64;
+    let frames = match (links.pad, bytes) {
+        (false, bytes) => bytes.mean() / frame,
+        (true, Amount::Fixed(bytes)) => (bytes.get() / frame).ceil(),
+        // The last frame of a drawn message is half empty: in the mean, for lengths that spread over many frames.
+        (true, Amount::Drawn(_)) => (bytes.mean() / frame + 0.5).max(1.0),
+    };
+    frames * frame * 1e-6 / links.link_mb_per_s.get()
+}
+
+/// What a stream's operation takes when it is alone: its messages, and its answers, one after the other on the link that they share.
+fn cycle(stream: &Stream, links: &Links) -> Cycle {
+    let mut legs = legs(stream, links);
+    let message_s = legs.next().map_or(0.0, Leg::together_s);
+    let answers = legs.next();
+    // Answers come while later messages go out: only the last one is sure to come after them.
+    let rest = answers.map_or(0.0, |leg| leg.message_s + links.latency_s.get());
+    Cycle { message_s, rest_s: rest + links.latency_s.get() + stream.mean_gap_s() }
+}
+
+/// What of another stream may stand before an operation: once on each leg that meets one of its legs on a link.
+fn before(stream: &Stream, other: &Stream, links: &Links) -> f64 {
+    let outstanding = other.at_once().unwrap_or(1) as f64;
+    let mut before = 0.0;
+    for own in legs(stream, links) {
+        for theirs in legs(other, links) {
+            let shares = |ours: &[u32], others: &[u32]| ours.iter().any(|host| others.contains(host));
+            if shares(own.from, theirs.from) {
+                before += outstanding * theirs.together_s();
+            } else if shares(own.to, theirs.to) {
+                // Frames of both come to the port one by one: as many again may come between those of a long message.
+                before += outstanding * theirs.together_s() + own.together_s();
+            }
+        }
+    }
+    before
+}

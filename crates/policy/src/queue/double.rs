@@ -1,0 +1,208 @@
+//! Which frame leaves next: the queues of a network interface.
+
+use std::collections::VecDeque;
+
+use crosswind_schema::Class;
+use crosswind_schema::experiment::streams::Discipline;
+
+use super::settings::QueueSettings;
+
+#[derive(Clone, Debug)]
+struct Waiting<F> {
+    /// In the order of arrival, over both classes.
+    number: u64,
+    bytes: u32,
+    frame: F,
+}
+
+/// Frames of two classes, and which of them leaves next. Frames of a class leave in the order in which they came.
+///
+/// - `Fifo`: in the order in which they came, whatever their class.
+/// - `Threshold`: while both classes wait, `threshold` parallel frames, then a local one. The count begins anew when one of the
+///   queues was empty; as printed (`literal`) it does not.
+/// - `Drr`: the same in bytes. The first local frame goes as soon as `threshold` times its length of parallel frames have gone
+///   while it waited (what they were too long is counted for the next), so neither class can gain by long frames or by short
+///   ones (E4-14). This is deficit round robin of two queues with the smallest quantum that lets the first local frame go.
+/// - `Strict`: a local frame only when no parallel one may go.
+///
+/// # Examples
+///
+/// ```
+/// use crosswind_policy::queue::{Discipline, DoubleQueue, QueueSettings};
+/// use crosswind_schema::Class::{Local, Parallel};
+///
+/// let settings = QueueSettings { discipline: Discipline::Drr, threshold: 2, ..QueueSettings::fifo(1024) };
+/// let mut queue = DoubleQueue::new(settings);
+/// for number in 0..3 {
+///     queue.push(Local, 1024, number);
+///     queue.push(Parallel, 1024, number);
+/// }
+/// let order: Vec<_> = std::iter::from_fn(|| queue.pop([true, true])).map(|(class, _, number)| (class, number)).collect();
+/// assert_eq!(order, [(Parallel, 0), (Parallel, 1), (Local, 0), (Parallel, 2), (Local, 1), (Local, 2)]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct DoubleQueue<F> {
+    settings: QueueSettings,
+    queues: [VecDeque<Waiting<F>>; 2],
+    bytes: [u64; 2],
+    /// Frames that have ever come.
+    came: u64,
+    /// What the first local frame has earned by waiting: parallel frames (threshold) or bytes (drr) that went meanwhile.
+    earned: u64,
+    /// As printed: the frame that left last was a parallel one, and nobody has looked for a local one since.
+    after_parallel: bool,
+}
+
+const PARALLEL: usize = Class::Parallel as usize;
+const LOCAL: usize = Class::Local as usize;
+
+impl<F> DoubleQueue<F> {
+    /// Empty queues.
+    #[must_use]
+    pub const fn new(settings: QueueSettings) -> Self {
+        // The printed count begins at 1.
+        let earned = if settings.literal { 1 } else { 0 };
+        let queues = [VecDeque::new(), VecDeque::new()];
+        Self { settings, queues, bytes: [0; 2], came: 0, earned, after_parallel: false }
+    }
+
+    /// How it chooses.
+    #[must_use]
+    pub const fn settings(&self) -> &QueueSettings {
+        &self.settings
+    }
+
+    /// A frame comes.
+    #[inline]
+    pub fn push(&mut self, class: Class, bytes: u32, frame: F) {
+        self.came += 1;
+        self.bytes[class as usize] += u64::from(bytes);
+        self.queues[class as usize].push_back(Waiting { number: self.came, bytes, frame });
+    }
+
+    /// The frame that leaves next: its class, its length, itself. `may_send` says of each class whether it may send now; one
+    /// that may not is passed over, never waited for. None: nobody may, or nobody waits.
+    #[inline]
+    pub fn pop(&mut self, may_send: [bool; 2]) -> Option<(Class, u32, F)> {
+        let ready = [
+            may_send[PARALLEL] && !self.queues[PARALLEL].is_empty(),
+            may_send[LOCAL] && !self.queues[LOCAL].is_empty(),
+        ];
+        let class = match self.settings.discipline {
+            Discipline::Fifo => self.first_come(ready),
+            Discipline::Strict => strict(ready),
+            Discipline::Drr => self.by_bytes(ready),
+            Discipline::Threshold if self.settings.literal => self.as_printed(ready),
+            Discipline::Threshold => self.by_frames(ready),
+        }?;
+        let Waiting { bytes, frame, .. } = self.queues[class as usize].pop_front()?;
+        self.bytes[class as usize] -= u64::from(bytes);
+        Some((class, bytes, frame))
+    }
+
+    /// The first frame of a class, and its length.
+    #[must_use]
+    #[inline]
+    pub fn front(&self, class: Class) -> Option<(u32, &F)> {
+        self.queues[class as usize].front().map(|first| (first.bytes, &first.frame))
+    }
+
+    /// The class of the frame that has waited longest.
+    #[must_use]
+    #[inline]
+    pub fn longest_waiting(&self) -> Option<Class> {
+        self.first_come([!self.queues[PARALLEL].is_empty(), !self.queues[LOCAL].is_empty()])
+    }
+
+    /// Frames of a class that wait.
+    #[must_use]
+    #[inline]
+    pub fn len(&self, class: Class) -> usize {
+        self.queues[class as usize].len()
+    }
+
+    /// Bytes of a class that wait.
+    #[must_use]
+    pub const fn bytes(&self, class: Class) -> u64 {
+        self.bytes[class as usize]
+    }
+
+    /// Whether nothing waits.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.queues.iter().all(VecDeque::is_empty)
+    }
+
+    #[inline]
+    fn first_come(&self, ready: [bool; 2]) -> Option<Class> {
+        match ready {
+            [true, true] => {
+                let number = |class: usize| self.queues[class].front().map(|first| first.number);
+                Some(if number(PARALLEL) < number(LOCAL) { Class::Parallel } else { Class::Local })
+            }
+            _ => strict(ready),
+        }
+    }
+
+    #[inline]
+    fn by_frames(&mut self, ready: [bool; 2]) -> Option<Class> {
+        let threshold = self.settings.at_least_one();
+        if ready[PARALLEL] && !(ready[LOCAL] && self.earned >= threshold) {
+            // A local frame without credit keeps its turn, but saves up no second one.
+            let waits = !self.queues[LOCAL].is_empty();
+            self.earned = if waits { (self.earned + 1).min(threshold) } else { 0 };
+            return Some(Class::Parallel);
+        }
+        ready[LOCAL].then(|| {
+            self.earned = 0;
+            Class::Local
+        })
+    }
+
+    #[inline]
+    fn by_bytes(&mut self, ready: [bool; 2]) -> Option<Class> {
+        let price = |waiting: &Waiting<F>| self.settings.at_least_one() * u64::from(waiting.bytes);
+        let price = self.queues[LOCAL].front().map_or(0, price);
+        if ready[PARALLEL] && !(ready[LOCAL] && self.earned >= price) {
+            let sent = self.queues[PARALLEL].front().map_or(0, |first| u64::from(first.bytes));
+            self.earned = match (self.queues[LOCAL].is_empty(), ready[LOCAL]) {
+                (true, _) => 0,
+                (false, true) => self.earned + sent,
+                (false, false) => (self.earned + sent).min(price),
+            };
+            return Some(Class::Parallel);
+        }
+        ready[LOCAL].then(|| {
+            // What an empty queue has saved is lost, and who goes for want of another has paid nothing.
+            let goes_on = ready[PARALLEL] && self.queues[LOCAL].len() > 1;
+            self.earned = if goes_on { self.earned - price } else { 0 };
+            Class::Local
+        })
+    }
+
+    /// The printed loop, one frame at a time: `earned` is its `count`.
+    #[inline]
+    fn as_printed(&mut self, ready: [bool; 2]) -> Option<Class> {
+        let above = self.earned > u64::from(self.settings.threshold);
+        if std::mem::take(&mut self.after_parallel) && above && ready[LOCAL] {
+            self.earned = 1;
+            return Some(Class::Local);
+        }
+        if ready[PARALLEL] {
+            self.earned += 1;
+            self.after_parallel = true;
+            return Some(Class::Parallel);
+        }
+        ready[LOCAL].then_some(Class::Local)
+    }
+}
+
+#[inline]
+const fn strict(ready: [bool; 2]) -> Option<Class> {
+    match ready {
+        [true, _] => Some(Class::Parallel),
+        [false, true] => Some(Class::Local),
+        [false, false] => None,
+    }
+}

@@ -1,0 +1,111 @@
+//! Queue policy: which class's frame leaves an interface next, and how a receiver holds local senders back.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Problem};
+use crate::experiment::parameters::Whole;
+use crate::units::{PositiveSeconds, Quantity};
+
+/// Which frame leaves next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Discipline {
+    /// One queue: first come, first served.
+    Fifo,
+    /// Two queues: `threshold` parallel frames to one of local, counted in frames.
+    Threshold,
+    /// Two queues: `threshold` parallel bytes to one of local, by deficit round robin (Shreedhar, Varghese, 1995).
+    #[default]
+    Drr,
+    /// Two queues: local frames only when no parallel frame waits.
+    Strict,
+}
+
+impl Discipline {
+    /// All of them, in the order of the documentation.
+    pub const ALL: [Self; 4] = [Self::Fifo, Self::Threshold, Self::Drr, Self::Strict];
+
+    /// As it stands in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "fifo",
+            Self::Threshold => "threshold",
+            Self::Drr => "drr",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// Whether receivers limit local senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CreditRule {
+    /// No.
+    #[default]
+    None,
+    /// A receiver limits the local class while parallel frames come.
+    Receiver,
+}
+
+/// The queues of T3; those of T2 are one, through the same path.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct QueuePolicy {
+    /// Which frame leaves an interface next.
+    pub queue: Discipline,
+    /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr).
+    pub threshold: Whole<1, 1_000_000_000>,
+    /// The threshold and the credits exactly as the paper prints them, which starve and stop (E4-14, E4-15).
+    pub literal: bool,
+    /// Whether receivers limit local senders.
+    pub credits: CreditRule,
+    /// With credits: frames that a receiver holds of each class.
+    pub receive_frames: Whole<1, 1_000_000>,
+    /// With credits: frames that a local sender may have under way while parallel frames come; 0 only with `literal`.
+    pub receive_threshold: Whole<0, 1_000_000>,
+    /// With credits: without a parallel frame for so long, local senders get their full credit again, s.
+    pub idle_s: PositiveSeconds,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> Self {
+        Self {
+            queue: Discipline::default(),
+            threshold: Whole::fixed(4),
+            literal: false,
+            credits: CreditRule::default(),
+            receive_frames: Whole::fixed(16),
+            receive_threshold: Whole::fixed(1),
+            idle_s: PositiveSeconds::fixed(0.01),
+        }
+    }
+}
+
+/// Longer than an hour is a slip; shorter than a microsecond is no timeout.
+const IDLE_S: (f64, f64) = (1e-6, 3600.0);
+
+impl QueuePolicy {
+    pub(super) fn check(&self) -> Result<(), DescriptionError> {
+        let refused = |field: &str, sentence: String| Err(Problem::Value(sentence).at(format!("policy.{field}")));
+        let (threshold, frames) = (self.receive_threshold.get(), self.receive_frames.get());
+        if self.literal && self.queue != Discipline::Threshold && self.credits == CreditRule::None {
+            let other = "is true, but only policy.queue = \"threshold\" and policy.credits = \"receiver\" are printed";
+            return refused("literal", other.into());
+        }
+        if threshold == 0 && !self.literal {
+            let starves = "is 0, which starves the local class; it must be at least 1 unless policy.literal is true";
+            return refused("receive_threshold", starves.into());
+        }
+        if threshold > frames {
+            let more = format!("is {threshold}; it must be at most policy.receive_frames, {frames}");
+            return refused("receive_threshold", more);
+        }
+        let idle = self.idle_s.get();
+        if !(IDLE_S.0..=IDLE_S.1).contains(&idle) {
+            return refused("idle_s", format!("is {idle} s; it must be {:e} to {} s", IDLE_S.0, IDLE_S.1));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,235 @@
+//! Stream: messages of one class from one host to another, or to several.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::{DescriptionError, Problem};
+use crate::experiment::parameters::Whole;
+use crate::experiment::workload::Amount;
+use crate::units::{Bytes, Quantity, Seconds};
+
+/// Whose message it is. As a number, the place in every pair of things of which there is one per class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[repr(u8)]
+pub enum Class {
+    /// A parallel program's: small and urgent.
+    Parallel = 0,
+    /// A local user's: large and patient.
+    Local = 1,
+}
+
+impl Class {
+    /// Both, in their order.
+    pub const BOTH: [Self; 2] = [Self::Parallel, Self::Local];
+
+    /// As it stands in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Parallel => "parallel",
+            Self::Local => "local",
+        }
+    }
+
+    /// The other one.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Parallel => Self::Local,
+            Self::Local => Self::Parallel,
+        }
+    }
+}
+
+/// When a stream's next operation begins. An operation is one message to each receiver, and with `answer_bytes` one answer
+/// of each; it is done when the last message, or answer, has arrived whole. The first begins at the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Arrivals {
+    /// `gap_s` after a former one was done, `outstanding` of them side by side.
+    #[default]
+    Closed,
+    /// `gap_s` after the former began, whatever has arrived.
+    Open,
+    /// As soon as a former one was done, `outstanding` of them side by side.
+    Backlogged,
+}
+
+/// A host, or several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Receivers {
+    /// One.
+    One(u32),
+    /// Each gets a message of every operation.
+    Several(Vec<u32>),
+}
+
+impl Receivers {
+    /// The hosts, in the order of the file.
+    #[must_use]
+    pub fn hosts(&self) -> &[u32] {
+        match self {
+            Self::One(host) => std::slice::from_ref(host),
+            Self::Several(hosts) => hosts,
+        }
+    }
+}
+
+// By hand, since serde's untagged enums forget what was wrong.
+impl<'de> Deserialize<'de> for Receivers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct HostOrHosts;
+        impl<'de> Visitor<'de> for HostOrHosts {
+            type Value = Receivers;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the number of a host, at least 0, or an array of such numbers")
+            }
+            fn visit_u64<E: serde::de::Error>(self, host: u64) -> Result<Self::Value, E> {
+                host.try_into().map(Receivers::One).map_err(|_| E::custom(format!("is {host}, which is no host")))
+            }
+            fn visit_i64<E: serde::de::Error>(self, host: i64) -> Result<Self::Value, E> {
+                host.try_into().map(Receivers::One).map_err(|_| E::custom(format!("is {host}, which is no host")))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut hosts = Vec::new();
+                while let Some(host) = list.next_element::<u32>()? {
+                    hosts.push(host);
+                }
+                if hosts.is_empty() {
+                    return Err(A::Error::custom("is empty; it must name at least one host"));
+                }
+                Ok(Receivers::Several(hosts))
+            }
+        }
+        deserializer.deserialize_any(HostOrHosts)
+    }
+}
+
+/// Messages of one class from one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Stream {
+    /// What people call it.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// Whose messages they are.
+    pub class: Class,
+    /// The host that sends them.
+    pub from: u32,
+    /// The host that gets them, or an array of hosts: an operation is one message to each.
+    pub to: Receivers,
+    /// Length of each message, bytes: a number, or a distribution to draw from. Drawn lengths are whole bytes, at least one.
+    pub message_bytes: Amount<Bytes>,
+    /// When the next operation begins.
+    #[serde(default)]
+    pub arrivals: Arrivals,
+    /// With `arrivals = "closed"` or `"open"`: what it waits, s; a number (closed: default 0), or a distribution to draw from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_s: Option<Amount<Seconds>>,
+    /// With `arrivals = "closed"` or `"backlogged"`: operations under way at once; absent: 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outstanding: Option<Whole<1, 1_000_000>>,
+    /// Length of every receiver's answer, bytes; absent: nobody answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_bytes: Option<Amount<Bytes>>,
+    /// Operations that are timed, the first ones; the stream goes on until the last stream has its own.
+    #[serde(default = "hundred")]
+    pub messages: Whole<1, 100_000_000>,
+}
+
+/// As in the paper (section 6.2).
+const fn hundred() -> Whole<1, 100_000_000> {
+    Whole::fixed(100)
+}
+
+/// Longer messages are a slip.
+pub const MOST_BYTES: f64 = 1e9;
+/// A day between two messages is a slip.
+const LONGEST_GAP_S: f64 = 86_400.0;
+
+impl Stream {
+    /// Operations under way at once; `None` where nothing limits them.
+    #[must_use]
+    pub fn at_once(&self) -> Option<u64> {
+        match self.arrivals {
+            Arrivals::Open => None,
+            Arrivals::Closed | Arrivals::Backlogged => Some(self.outstanding.map_or(1, Whole::get)),
+        }
+    }
+
+    /// The mean of its gaps, s.
+    #[must_use]
+    pub fn mean_gap_s(&self) -> f64 {
+        self.gap_s.map_or(0.0, |gap| gap.mean())
+    }
+
+    /// What is wrong, at a field of the stream.
+    pub(super) fn check(&self, hosts: u32) -> Result<(), DescriptionError> {
+        let refused = |field: &str, sentence: String| Err(Problem::Value(sentence).at(field.into()));
+        if self.name.is_empty() {
+            return Err(Problem::Empty.at("name".into()));
+        }
+        a_host("from", self.from, hosts)?;
+        distinct_hosts("to", self.to.hosts(), hosts)?;
+        if self.to.hosts().contains(&self.from) {
+            return refused("to", format!("names host {}, which sends; it must be another", self.from));
+        }
+        within("message_bytes", &self.message_bytes, MOST_BYTES)?;
+        self.answer_bytes.as_ref().map_or(Ok(()), |bytes| within("answer_bytes", bytes, MOST_BYTES))?;
+        self.gap_s.as_ref().map_or(Ok(()), |gap| within("gap_s", gap, LONGEST_GAP_S))?;
+        match (self.arrivals, self.gap_s.as_ref().map(Amount::mean), self.outstanding) {
+            (Arrivals::Backlogged, Some(gap), _) => {
+                refused("gap_s", format!("is {gap} s, but arrivals = \"backlogged\" waits for nothing; leave it out"))
+            }
+            (Arrivals::Open, None, _) => {
+                refused("gap_s", "is missing; with arrivals = \"open\" it says how often messages are made".into())
+            }
+            (Arrivals::Open, Some(gap), _) if gap < SHORTEST_OPEN_GAP_S => refused(
+                "gap_s",
+                format!(
+                    "is {gap} s; with arrivals = \"open\" it must be at least {SHORTEST_OPEN_GAP_S:e} s in the mean"
+                ),
+            ),
+            (Arrivals::Open, _, Some(outstanding)) => refused(
+                "outstanding",
+                format!("is {}, but arrivals = \"open\" makes messages whatever is under way", outstanding.get()),
+            ),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The resolution of time: more messages than this would all be made at once.
+const SHORTEST_OPEN_GAP_S: f64 = 1e-9;
+
+fn within<Q: Quantity>(field: &str, amount: &Amount<Q>, most: f64) -> Result<(), DescriptionError> {
+    let mean = amount.mean();
+    if mean <= most {
+        return Ok(());
+    }
+    Err(Problem::Value(format!("is {mean} {unit}; it must be at most {most} {unit}", unit = Q::UNIT)).at(field.into()))
+}
+
+pub(super) fn a_host(field: &str, host: u32, hosts: u32) -> Result<(), DescriptionError> {
+    if host < hosts {
+        return Ok(());
+    }
+    Err(Problem::Value(format!("is {host}; the hosts are 0 to {}", hosts - 1)).at(field.into()))
+}
+
+/// Hosts that exist, each named once.
+pub(super) fn distinct_hosts(field: &str, named: &[u32], hosts: u32) -> Result<(), DescriptionError> {
+    let mut seen = std::collections::HashSet::new();
+    for &host in named {
+        a_host(field, host, hosts)?;
+        if !seen.insert(host) {
+            return Err(Problem::Value(format!("names host {host} twice")).at(field.into()));
+        }
+    }
+    Ok(())
+}

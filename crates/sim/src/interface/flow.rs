@@ -1,0 +1,140 @@
+//! Slow start: a flow has as many frames under way as were acknowledged since its last loss, and one more.
+//!
+//! What a flow may have under way doubles with every round trip, until a frame finds a buffer full. Then it waits until
+//! everything that is under way has arrived or is known to be lost, and begins with one frame again: what the paper assumes of
+//! TCP (communication-interactions, section 2; SPEC E4-1, E4-2). There is no congestion avoidance and no timeout, and
+//! acknowledgements take the latency and no part of a link.
+
+use std::collections::VecDeque;
+
+use super::engine::{Engine, Route};
+use super::observer::Observer;
+
+#[derive(Debug)]
+pub(super) struct Flow {
+    /// Messages with frames that were never sent.
+    pub waiting: VecDeque<u32>,
+    /// Message and length of frames to send again.
+    again: Vec<(u32, u32)>,
+    window: u32,
+    under_way: u32,
+    /// After a loss: nothing is sent while anything is under way.
+    drains: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), again: Vec::new(), window: 1, under_way: 0, drains: false }
+    }
+}
+
+impl Flow {
+    /// A frame is no longer under way.
+    fn settled(&mut self) {
+        self.under_way -= 1;
+        if self.drains && self.under_way == 0 {
+            (self.drains, self.window) = (false, 1);
+        }
+    }
+}
+
+/// A frame that was lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    pub route: u32,
+    pub message: u32,
+    pub bytes: u32,
+    /// It had left its sender's queue.
+    pub was_sent: bool,
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// Frames of a flow go into its sender's queue, as far as its window goes.
+    pub fn pump(&mut self, route: u32) {
+        let Route { from, class, .. } = self.routes[route as usize];
+        loop {
+            let flow = &mut self.flows[route as usize];
+            if flow.drains || flow.under_way >= flow.window {
+                break;
+            }
+            let (message, bytes) = if let Some(again) = flow.again.pop() {
+                again
+            } else if let Some(&message) = flow.waiting.front() {
+                let unsent = &mut self.messages[message].unsent;
+                let bytes = (*unsent).min(self.settings.frame_bytes);
+                *unsent -= bytes;
+                if *unsent == 0 {
+                    flow.waiting.pop_front();
+                }
+                (message, bytes)
+            } else {
+                break;
+            };
+            flow.under_way += 1;
+            let output = &mut self.outputs[from as usize];
+            if output.is_full(class, self.settings.one_queue, self.settings.buffer) {
+                self.lose(Loss { route, message, bytes, was_sent: false });
+            } else {
+                output.queue.push(class, bytes, message);
+            }
+        }
+        if self.outputs[from as usize].is_free() {
+            self.send_next(from);
+        }
+    }
+
+    /// A frame finds no room. Its sender hears of it a round trip later.
+    pub fn lose(&mut self, loss: Loss) {
+        self.dropped += 1;
+        if O::LISTENS {
+            let seen = self.seen(loss.message, loss.bytes);
+            self.observer.lost(self.now, seen);
+        }
+        let at = self.now + self.round_trip();
+        self.losses.push_back((at, loss));
+        if self.losses.len() == 1 {
+            self.slots.set(self.layout.loss(), at);
+        }
+    }
+
+    pub fn on_loss(&mut self) {
+        let Some((_, loss)) = self.losses.pop_front() else { return };
+        let slot = self.layout.loss();
+        match self.losses.front() {
+            Some(&(at, _)) => self.slots.set(slot, at),
+            None => self.slots.clear(slot),
+        }
+        if let (true, Some(credits)) = (loss.was_sent, &mut self.credits) {
+            credits.lost(&self.routes[loss.route as usize]);
+        }
+        let flow = &mut self.flows[loss.route as usize];
+        flow.again.push((loss.message, loss.bytes));
+        flow.drains = true;
+        flow.settled();
+        self.pump(loss.route);
+    }
+
+    /// The sender will know that a frame has arrived.
+    pub fn acknowledge(&mut self, route: u32) {
+        let at = self.now + self.settings.latency;
+        self.acknowledgements.push_back((at, route));
+        if self.acknowledgements.len() == 1 {
+            self.slots.set(self.layout.acknowledgement(), at);
+        }
+    }
+
+    pub fn on_acknowledgement(&mut self) {
+        let Some((_, route)) = self.acknowledgements.pop_front() else { return };
+        let slot = self.layout.acknowledgement();
+        match self.acknowledgements.front() {
+            Some(&(at, _)) => self.slots.set(slot, at),
+            None => self.slots.clear(slot),
+        }
+        let flow = &mut self.flows[route as usize];
+        if !flow.drains {
+            flow.window = flow.window.saturating_add(1);
+        }
+        flow.settled();
+        self.pump(route);
+    }
+}

@@ -1,0 +1,146 @@
+//! The input of a host: what is coming, the queues before the receiving program, and the program's time for each frame.
+
+use std::collections::VecDeque;
+
+use crosswind_policy::queue::DoubleQueue;
+
+use super::engine::Engine;
+use super::flow::Loss;
+use super::observer::Observer;
+use crate::time::Nanos;
+
+pub(super) struct Input {
+    /// When it arrives, the message, the frame's length; where frames need no look, the last frame of each message.
+    coming: VecDeque<(Nanos, u32, u32)>,
+    queue: DoubleQueue<u32>,
+    /// Frames in the queue, or on their way to it from the switch.
+    held: u32,
+    /// The frame that the receiving program works on.
+    working: Option<(u32, u32)>,
+}
+
+impl Input {
+    pub const fn new(queue: DoubleQueue<u32>) -> Self {
+        Self { coming: VecDeque::new(), queue, held: 0, working: None }
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// Whether the switch may send a host another frame.
+    #[inline]
+    pub fn has_room(&self, host: u32) -> bool {
+        self.settings.plain || self.settings.slow_start || self.inputs[host as usize].held < self.settings.buffer
+    }
+
+    /// A frame leaves the switch for a host.
+    #[inline]
+    pub fn approach(&mut self, host: u32, message: u32, bytes: u32) {
+        let at = self.now + self.settings.latency;
+        let input = &mut self.inputs[host as usize];
+        if self.settings.plain {
+            self.frames += 1;
+            if O::LISTENS {
+                let seen = self.seen(message, bytes);
+                self.observer.arrives(at, seen);
+            }
+            let left = &mut self.messages[message].left;
+            *left -= 1;
+            if *left > 0 {
+                return;
+            }
+        } else {
+            input.held += 1;
+        }
+        let input = &mut self.inputs[host as usize];
+        input.coming.push_back((at, message, bytes));
+        if input.coming.len() == 1 {
+            let slot = self.layout.arrival(host);
+            self.slots.set(slot, at);
+        }
+    }
+
+    /// A frame, or a message whose frames need no look, arrives.
+    #[inline]
+    pub fn on_arrival(&mut self, host: u32) {
+        let slot = self.layout.arrival(host);
+        let input = &mut self.inputs[host as usize];
+        let Some((_, message, bytes)) = input.coming.pop_front() else { return };
+        match input.coming.front() {
+            Some(&(at, ..)) => self.slots.set(slot, at),
+            None => self.slots.clear(slot),
+        }
+        if self.settings.plain {
+            self.complete(message);
+        } else {
+            self.receive(host, message, bytes);
+        }
+    }
+
+    fn receive(&mut self, host: u32, message: u32, bytes: u32) {
+        let of = &mut self.messages[message];
+        let (class, route) = (of.class, of.route);
+        let input = &mut self.inputs[host as usize];
+        if self.settings.slow_start && input.queue.len(class) >= self.settings.buffer as usize {
+            input.held -= 1;
+            self.lose(Loss { route, message, bytes, was_sent: true });
+            return;
+        }
+        of.coming -= 1;
+        let ends_message = of.coming == 0;
+        input.queue.push(class, bytes, message);
+        self.on_frame_of(route, ends_message);
+        if self.inputs[host as usize].working.is_none() {
+            self.work(host);
+        }
+    }
+
+    /// The receiving program takes the next frame.
+    fn work(&mut self, host: u32) {
+        let slot = self.layout.service(host);
+        loop {
+            let input = &mut self.inputs[host as usize];
+            let Some((class, bytes, message)) = input.queue.pop([true; 2]) else {
+                self.slots.clear(slot);
+                return;
+            };
+            input.held -= 1;
+            let frees = self.ports[host as usize].stalled;
+            if frees {
+                self.slots.set(self.layout.port(host), self.now);
+            }
+            self.on_dequeue_of(self.messages[message].route, class);
+            if self.settings.host_ns > 0 {
+                self.inputs[host as usize].working = Some((message, bytes));
+                self.slots.set(slot, self.now + self.settings.host_ns);
+                return;
+            }
+            self.is_with_program(message, bytes);
+        }
+    }
+
+    /// The receiving program is done with a frame.
+    pub fn on_service(&mut self, host: u32) {
+        let working = self.inputs[host as usize].working.take();
+        if let Some((message, bytes)) = working {
+            self.is_with_program(message, bytes);
+        }
+        self.work(host);
+    }
+
+    fn is_with_program(&mut self, message: u32, bytes: u32) {
+        self.frames += 1;
+        if O::LISTENS {
+            let seen = self.seen(message, bytes);
+            self.observer.arrives(self.now, seen);
+        }
+        let of = &mut self.messages[message];
+        of.left -= 1;
+        let (is_whole, route) = (of.left == 0, of.route);
+        if self.settings.slow_start {
+            self.acknowledge(route);
+        }
+        if is_whole {
+            self.complete(message);
+        }
+    }
+}

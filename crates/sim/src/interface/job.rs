@@ -1,0 +1,125 @@
+//! A parallel program as its messages: supersteps of computing, sending, and waiting for what the others send.
+
+use crate::error::SimError;
+use crate::time::{Nanos, nanos};
+
+/// Longer messages than this are a slip.
+const MOST_BYTES: u64 = 1_000_000_000;
+
+/// The messages of a parallel program on some hosts. A process computes, sends what the superstep has it send, and begins the
+/// next superstep when it has received what this one sends to it; others may be ahead of it meanwhile.
+///
+/// # Examples
+///
+/// ```
+/// use crosswind_sim::interface::Job;
+///
+/// // Two processes, on hosts 3 and 1: 1 ms, then a message of 64 bytes each way.
+/// let job = Job::new(vec![3, 1], [(0.001, vec![(0, 1, 64), (1, 0, 64)])]).unwrap();
+/// assert_eq!((job.messages(), job.bytes()), (2, 128));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub(super) hosts: Vec<u32>,
+    /// Of each superstep.
+    pub(super) compute_ns: Vec<Nanos>,
+    /// To which process, how long; by superstep, then by sender.
+    pub(super) messages: Vec<(u32, u32)>,
+    /// Where the messages of a sender in a superstep begin.
+    begin: Vec<u32>,
+    /// Messages that come to a process in a superstep.
+    pub(super) expected: Vec<u32>,
+}
+
+impl Job {
+    /// From the host of each process, and of each superstep how long all compute, s, and the messages: from which process, to
+    /// which, bytes.
+    ///
+    /// # Errors
+    /// A message names a process that does not exist, goes to its sender, or is longer than 10^9 bytes.
+    pub fn new(
+        hosts: Vec<u32>,
+        supersteps: impl IntoIterator<Item = (f64, Vec<(u32, u32, u64)>)>,
+    ) -> Result<Self, SimError> {
+        let count = hosts.len() as u32;
+        let mut job =
+            Self { hosts, compute_ns: Vec::new(), messages: Vec::new(), begin: vec![0], expected: Vec::new() };
+        for (compute_s, mut messages) in supersteps {
+            job.compute_ns.push(nanos(compute_s));
+            let first = job.expected.len();
+            job.expected.resize(first + count as usize, 0);
+            messages.sort_by_key(|&(from, ..)| from);
+            let mut messages = messages.into_iter().peekable();
+            for process in 0..count {
+                while let Some((_, to, bytes)) = messages.next_if(|&(from, ..)| from == process) {
+                    if to >= count {
+                        return Err(SimError::NoSuchRank { rank: process, named: to, ranks: count });
+                    }
+                    if to == process {
+                        return Err(SimError::SendToItself { rank: process });
+                    }
+                    if bytes > MOST_BYTES {
+                        return Err(SimError::LongMessage { bytes, most: MOST_BYTES });
+                    }
+                    job.expected[first + to as usize] += 1;
+                    job.messages.push((to, bytes.max(1) as u32));
+                }
+                job.begin.push(job.messages.len() as u32);
+            }
+            if let Some((from, ..)) = messages.next() {
+                return Err(SimError::NoSuchRank { rank: from, named: from, ranks: count });
+            }
+        }
+        Ok(job)
+    }
+
+    /// Messages of all processes.
+    #[must_use]
+    pub fn messages(&self) -> u64 {
+        self.messages.len() as u64
+    }
+
+    /// Bytes of all messages.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.messages.iter().map(|&(_, bytes)| u64::from(bytes)).sum()
+    }
+
+    /// Where the messages of a process in a superstep are.
+    pub(super) fn sent(&self, superstep: u32, process: u32) -> std::ops::Range<usize> {
+        let at = superstep as usize * self.hosts.len() + process as usize;
+        self.begin[at] as usize..self.begin[at + 1] as usize
+    }
+}
+
+/// How far each process is.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    pub step: Vec<u32>,
+    /// It has sent, and waits for what the others send.
+    pub waits: Vec<bool>,
+    /// Of `expected`: not yet come.
+    pub left: Vec<u32>,
+    /// Processes that are not at their end.
+    pub running: u32,
+    pub ended: Option<Nanos>,
+}
+
+impl Progress {
+    pub fn new(job: &Job) -> Self {
+        let processes = job.hosts.len();
+        Self {
+            step: vec![0; processes],
+            waits: vec![false; processes],
+            left: job.expected.clone(),
+            running: processes as u32,
+            ended: None,
+        }
+    }
+
+    /// Whether a process that waits may go on.
+    pub fn may_go_on(&self, process: u32) -> bool {
+        let at = process as usize;
+        self.waits[at] && self.left[self.step[at] as usize * self.step.len() + at] == 0
+    }
+}

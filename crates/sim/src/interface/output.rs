@@ -1,0 +1,173 @@
+//! The output of a host: its queues, and the link to the switch.
+//!
+//! A message that finds its queue full waits before it, as a program that writes does; so a queue is never longer than the
+//! experiment says, and no frame of a message overtakes one of another of its class.
+
+use std::collections::VecDeque;
+
+use crosswind_policy::queue::DoubleQueue;
+use crosswind_schema::Class;
+
+use super::engine::{Engine, NONE};
+use super::observer::Observer;
+use crate::time::Nanos;
+
+pub(super) struct Output {
+    pub queue: DoubleQueue<u32>,
+    /// Messages with frames that have not yet found room in the queue; with one queue all are in the first.
+    before: [VecDeque<u32>; 2],
+    /// The message and the length of the frame on the link; [`NONE`]: it is free.
+    on_link: (u32, u32),
+    carry: u64,
+}
+
+impl Output {
+    pub const fn new(queue: DoubleQueue<u32>) -> Self {
+        Self { queue, before: [VecDeque::new(), VecDeque::new()], on_link: (NONE, 0), carry: 0 }
+    }
+
+    #[inline]
+    pub const fn is_free(&self) -> bool {
+        self.on_link.0 == NONE
+    }
+
+    /// Whether the queue for a class is full.
+    #[inline]
+    pub fn is_full(&self, class: Class, one_queue: bool, buffer: u32) -> bool {
+        let others = if one_queue { self.queue.len(class.other()) } else { 0 };
+        self.queue.len(class) + others >= buffer as usize
+    }
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// A message comes to a host's interface.
+    #[inline]
+    pub fn give(&mut self, host: u32, message: u32) {
+        let lane = self.lane(self.messages[message].class);
+        self.outputs[host as usize].before[lane].push_back(message);
+        self.refill(host, lane);
+        if self.outputs[host as usize].is_free() {
+            self.send_next(host);
+        }
+    }
+
+    #[inline]
+    const fn lane(&self, class: Class) -> usize {
+        if self.settings.one_queue { 0 } else { class as usize }
+    }
+
+    /// Frames for the room in a queue.
+    #[inline]
+    fn refill(&mut self, host: u32, lane: usize) {
+        let output = &mut self.outputs[host as usize];
+        while let Some(&message) = output.before[lane].front() {
+            let of = &mut self.messages[message];
+            if output.is_full(of.class, self.settings.one_queue, self.settings.buffer) {
+                break;
+            }
+            let bytes = of.unsent.min(self.settings.frame_bytes);
+            of.unsent -= bytes;
+            output.queue.push(of.class, bytes, message);
+            if of.unsent == 0 {
+                output.before[lane].pop_front();
+            }
+        }
+    }
+
+    /// The frame on the link has left it.
+    #[inline]
+    pub fn on_output(&mut self, host: u32) {
+        let (message, bytes) = self.outputs[host as usize].on_link;
+        self.reach_port(message, bytes);
+        self.send_next(host);
+    }
+
+    /// The next frame goes onto the link, if there is one that may.
+    #[inline]
+    pub fn send_next(&mut self, host: u32) {
+        let may_send = if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.who_may_send(host) };
+        let output = &mut self.outputs[host as usize];
+        let Some((class, bytes, message)) = output.queue.pop(may_send) else {
+            output.on_link.0 = NONE;
+            self.slots.clear(host as usize);
+            return;
+        };
+        output.on_link = (message, bytes);
+        let on_link = self.settings.host_ns + self.pace.next(bytes, &mut output.carry);
+        self.slots.set(host as usize, self.now + on_link);
+        let lane = if self.settings.one_queue { 0 } else { class as usize };
+        if !output.before[lane].is_empty() {
+            self.refill(host, lane);
+        }
+        if O::LISTENS {
+            self.observer.leaves(self.now, self.seen(message, bytes));
+        }
+        if !self.settings.slow_start {
+            let port = &mut self.ports[self.messages[message].to as usize];
+            port.held += 1;
+            self.full_ports += u32::from(port.held == self.settings.buffer);
+        }
+        if let Some(credits) = &mut self.credits {
+            credits.sent(&self.routes[self.messages[message].route as usize]);
+        }
+    }
+
+    /// Which class may send: its first frame has a credit, and room at the port it goes to. Whoever finds no room is told when
+    /// there is. With one queue, a frame without room keeps all others waiting.
+    fn who_may_send(&mut self, host: u32) -> [bool; 2] {
+        let queue = &self.outputs[host as usize].queue;
+        let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
+        let mut may_send = first.map(|message| {
+            message.is_some_and(|message| {
+                let route = &self.routes[self.messages[message].route as usize];
+                self.credits.as_ref().is_none_or(|credits| credits.may_send(route))
+            })
+        });
+        if self.settings.slow_start {
+            return may_send;
+        }
+        let mut has_room = Class::BOTH.map(|class| {
+            let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { return true };
+            self.ports[self.messages[message].to as usize].held < self.settings.buffer
+        });
+        if self.settings.one_queue {
+            let next = match may_send {
+                [true, true] => queue.longest_waiting().unwrap_or(Class::Parallel),
+                [parallel, _] => {
+                    if parallel {
+                        Class::Parallel
+                    } else {
+                        Class::Local
+                    }
+                }
+            };
+            has_room = [has_room[next as usize]; 2];
+        }
+        for class in Class::BOTH {
+            if let (false, Some(message)) = (has_room[class as usize], first[class as usize]) {
+                let port = &mut self.ports[self.messages[message].to as usize];
+                if !port.waiters.contains(&host) {
+                    port.waiters.push_back(host);
+                }
+                may_send[class as usize] = false;
+            }
+        }
+        may_send
+    }
+
+    /// There is room at a port: those that have waited for it may go on, the first one first.
+    #[inline]
+    pub fn wake(&mut self, to: u32) {
+        while self.ports[to as usize].held < self.settings.buffer {
+            let Some(host) = self.ports[to as usize].waiters.pop_front() else { return };
+            if self.outputs[host as usize].is_free() {
+                self.send_next(host);
+            }
+        }
+    }
+
+    /// When a frame that goes onto a free link now has left it, if no host takes time: the round trip of an empty network.
+    pub fn round_trip(&self) -> Nanos {
+        2 * self.settings.latency + self.settings.host_ns + self.pace.alone(self.settings.frame_bytes) + 1
+    }
+}

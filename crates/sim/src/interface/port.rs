@@ -1,0 +1,91 @@
+//! The switch: an output port and a link for each host, first come, first served, whatever the class.
+//!
+//! A frame goes through a free port as it comes in (as the cells of an ATM switch do), so it takes its time on the links once;
+//! behind others it waits. The port's buffer is filled when a frame begins to come, so that it never overflows where senders
+//! wait; where they do not, what finds it full is lost.
+
+use std::collections::VecDeque;
+
+use super::engine::Engine;
+use super::flow::Loss;
+use super::observer::Observer;
+use crate::time::Nanos;
+
+#[derive(Default)]
+pub(super) struct Port {
+    /// Message and length of each frame; the first is on the link.
+    queue: VecDeque<(u32, u32)>,
+    /// Frames in the buffer, or on their way to it.
+    pub held: u32,
+    free_at: Nanos,
+    carry: u64,
+    /// The first frame waits for room at the host.
+    pub stalled: bool,
+    /// Hosts that wait for room.
+    pub waiters: VecDeque<u32>,
+}
+
+impl<O: Observer> Engine<'_, O> {
+    /// A frame has come in, whole.
+    #[inline]
+    pub fn reach_port(&mut self, message: u32, bytes: u32) {
+        let to = self.messages[message].to;
+        let port = &mut self.ports[to as usize];
+        if self.settings.slow_start {
+            if port.held >= self.settings.buffer {
+                let route = self.messages[message].route;
+                self.lose(Loss { route, message, bytes, was_sent: true });
+                return;
+            }
+            port.held += 1;
+        }
+        if port.queue.is_empty() {
+            let gone = port.free_at + self.pace.alone(bytes);
+            if gone <= self.now && self.has_room(to) {
+                self.ports[to as usize].free_at = self.now;
+                self.depart(to, message, bytes);
+                return;
+            }
+            let slot = self.layout.port(to);
+            self.slots.set(slot, gone.max(self.now));
+        }
+        self.ports[to as usize].queue.push_back((message, bytes));
+    }
+
+    /// The first frame of a port has left it.
+    pub fn on_port(&mut self, to: u32) {
+        let slot = self.layout.port(to);
+        let has_room = self.has_room(to);
+        let port = &mut self.ports[to as usize];
+        port.stalled = !has_room;
+        let first = if has_room { port.queue.pop_front() } else { None };
+        let Some((message, bytes)) = first else {
+            self.slots.clear(slot);
+            return;
+        };
+        port.free_at = self.now;
+        match port.queue.front() {
+            Some(&(_, next)) => {
+                let takes = self.pace.next(next, &mut port.carry);
+                self.slots.set(slot, self.now + takes);
+            }
+            None => self.slots.clear(slot),
+        }
+        self.depart(to, message, bytes);
+    }
+
+    /// A frame goes to its host.
+    #[inline]
+    fn depart(&mut self, to: u32, message: u32, bytes: u32) {
+        let port = &mut self.ports[to as usize];
+        if !self.settings.slow_start {
+            self.full_ports -= u32::from(port.held == self.settings.buffer);
+        }
+        port.held -= 1;
+        let wake = !port.waiters.is_empty();
+        self.approach(to, message, bytes);
+        if wake {
+            self.wake(to);
+        }
+    }
+}

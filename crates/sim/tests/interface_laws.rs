@@ -1,0 +1,300 @@
+//! Laws of interfaces on random streams, queues, credits and links.
+#![allow(clippy::unwrap_used)]
+
+mod interfaces;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crosswind_schema::Class::{self, Local, Parallel};
+use crosswind_sim::SimError;
+use crosswind_sim::interface::{Job, Present, Seen, measure, simulate_streams};
+use interfaces::{Diary, FRAME_S, LATENCY_S, experiment, stream, together, within};
+use proptest::prelude::*;
+
+#[derive(Clone, Debug)]
+struct Described {
+    text: String,
+    is_reliable: bool,
+}
+
+fn streams() -> impl Strategy<Value = String> {
+    let arrivals = prop_oneof![
+        Just("arrivals = \"backlogged\"".to_owned()),
+        (1u32..4).prop_map(|outstanding| format!("arrivals = \"backlogged\"\noutstanding = {outstanding}")),
+        (1u32..4, 0u32..300).prop_map(|(outstanding, gap)| format!(
+            "arrivals = \"closed\"\noutstanding = {outstanding}\ngap_s = {{ distribution = \"exponential\", mean = {}e-6 }}",
+            gap + 1
+        )),
+        (500u32..4000).prop_map(|gap| format!("arrivals = \"open\"\ngap_s = {gap}e-6")),
+    ];
+    let bytes = prop_oneof![
+        (1u32..9000).prop_map(|bytes| bytes.to_string()),
+        (1u32..5000).prop_map(|mean| format!("{{ distribution = \"exponential\", mean = {mean} }}")),
+    ];
+    let one = (any::<bool>(), 0u32..4, 1u32..4, bytes, arrivals, any::<bool>());
+    prop::collection::vec(one, 1..5).prop_map(|streams| {
+        let described =
+            streams.into_iter().enumerate().map(|(at, (local, from, further, bytes, arrivals, answers))| {
+                let class = if local { Local } else { Parallel };
+                let answer = if answers { "answer_bytes = 700\n" } else { "" };
+                let rest = format!("message_bytes = {bytes}\n{arrivals}\n{answer}messages = 15\n");
+                stream(&format!("s{at}"), class, from, (from + further) % 4, &rest)
+            });
+        described.collect()
+    })
+}
+
+fn described() -> impl Strategy<Value = Described> {
+    let links = (any::<bool>(), 1u32..9, 0u32..3, 0u32..50, any::<bool>());
+    let policy = (prop::sample::select(vec!["fifo", "threshold", "drr"]), 1u32..9, any::<bool>(), 1u32..9, 1u32..4);
+    (streams(), links, policy, 1u32..1000).prop_map(|(streams, links, policy, seed)| {
+        let (pad, buffer, host, latency, is_reliable) = links;
+        let (queue, threshold, credits, places, least) = policy;
+        let transport = if is_reliable { "reliable" } else { "slow-start" };
+        let credits = if credits { "receiver" } else { "none" };
+        let text = format!(
+            "seed = {seed}\nnetwork = {{ link_mb_per_s = 19.375, pad = {pad}, buffer_frames = {buffer}, latency_s = {latency}e-6, \
+             host_s_per_frame = {host}e-5, transport = \"{transport}\" }}\n[policy]\nqueue = \"{queue}\"\n\
+             threshold = {threshold}\ncredits = \"{credits}\"\nreceive_frames = {places}\nreceive_threshold = {}\n\
+             idle_s = 0.001\n[workload]\nkind = \"streams\"\nhosts = 4\n{streams}",
+            least.min(places)
+        );
+        Described { text, is_reliable }
+    })
+}
+
+/// Messages between two hosts of one class, in the order in which they were made: number, bytes that have not come.
+type Lanes = BTreeMap<(u32, u32, usize), VecDeque<(u32, u32)>>;
+
+fn lane(of: Seen) -> (u32, u32, usize) {
+    (of.from, of.to, of.class as usize)
+}
+
+/// Made, then frames: every frame belongs to the oldest message of its lane that is not yet whole.
+fn assert_in_order(made: &[(u64, Seen)], frames: &[(u64, Seen)]) {
+    let mut lanes = Lanes::new();
+    for &(_, message) in made {
+        lanes.entry(lane(message)).or_default().push_back((message.message, message.bytes));
+    }
+    for &(_, frame) in frames {
+        let queue = lanes.get_mut(&lane(frame)).unwrap();
+        let (message, left) = queue.front_mut().unwrap();
+        assert_eq!(*message, frame.message, "a frame overtook another of its stream");
+        *left -= frame.bytes;
+        if *left == 0 {
+            queue.pop_front();
+        }
+    }
+}
+
+fn bytes(of: &[(u64, Seen)], class: Class) -> u64 {
+    of.iter().filter(|(_, seen)| seen.class == class).map(|(_, seen)| u64::from(seen.bytes)).sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn nothing_starves_no_byte_is_lost_or_made_and_frames_stay_in_order(described in described(), queued in any::<bool>()) {
+        let experiment = experiment(&described.text);
+        let mut diary = Diary::default();
+        let measured = measure(&experiment, &[], Present::All, queued, Some(60_000_000_000), &mut diary, &mut |_| true).unwrap();
+        prop_assert!(measured.is_complete, "given up after {} ns", measured.ended);
+        for class in Class::BOTH {
+            let (made, left, arrived, lost) =
+                (bytes(&diary.made, class), bytes(&diary.left, class), bytes(&diary.arrived, class), bytes(&diary.lost, class));
+            prop_assert!(arrived <= made && arrived + lost <= left + lost);
+            // What is still under way is at most what a message may be long, for each that has not arrived.
+            prop_assert!(arrived <= left);
+        }
+        prop_assert_eq!(measured.frames, diary.arrived.len() as u64);
+        prop_assert_eq!(measured.dropped, diary.lost.len() as u64);
+        // What is timed has arrived whole.
+        let timed: u64 = measured.streams.iter().map(|stream| stream.bytes).sum();
+        let arrived = bytes(&diary.arrived, Parallel) + bytes(&diary.arrived, Local);
+        prop_assert!(arrived >= timed, "{arrived} bytes arrived, {timed} were timed");
+        for stream in &measured.streams {
+            prop_assert_eq!(stream.latencies.len(), 15);
+        }
+        if described.is_reliable {
+            prop_assert_eq!(measured.dropped, 0);
+            assert_in_order(&diary.made, &diary.left);
+            assert_in_order(&diary.made, &diary.arrived);
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(described in described()) {
+        let experiment = experiment(&described.text);
+        let run = || serde_json::to_string(&simulate_streams(&experiment, &[], &mut |_| true).unwrap()).unwrap();
+        prop_assert_eq!(run(), run());
+    }
+
+    /// Company delays: nothing is faster beside others than a frame's time before it would be alone.
+    #[test]
+    fn through_one_queue_nobody_gains_by_company(streams in streams()) {
+        let text = format!("[workload]\nkind = \"streams\"\nhosts = 4\n{streams}");
+        let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
+        for stream in &run.streams {
+            prop_assert!(stream.latency_s.fifo.mean >= stream.latency_s.alone.mean * (1.0 - 1e-6), "{}", stream.name);
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_every_message_arrives_once_when_all_streams_stop() {
+    // Closed streams with one operation under way: at the end at most one message of each stream has not arrived.
+    let text = format!(
+        "network = {{ link_mb_per_s = 19.375, buffer_frames = 3, transport = \"slow-start\" }}\n[workload]\nkind = \"streams\"\n\
+         hosts = 3\n{}{}",
+        stream("p", Parallel, 0, 2, "message_bytes = 30000\nmessages = 50\n"),
+        stream("l", Local, 1, 2, "message_bytes = 50000\nmessages = 50\n")
+    );
+    let mut diary = Diary::default();
+    let measured = together(&experiment(&text), &[], false, &mut diary);
+    assert!(measured.dropped > 0, "buffers of 3 frames overflow");
+    for (class, length) in [(Parallel, 30_000), (Local, 50_000)] {
+        let (made, arrived) = (bytes(&diary.made, class), bytes(&diary.arrived, class));
+        assert!(made - arrived <= length, "{class:?}: {made} bytes made, {arrived} arrived");
+        assert_eq!(made % length, 0);
+    }
+}
+
+#[test]
+fn strict_priority_starves_the_local_stream_and_the_run_says_so() {
+    let backlogged = "message_bytes = 10240\narrivals = \"backlogged\"\noutstanding = 2\n";
+    let text = format!(
+        "[policy]\nqueue = \"strict\"\n[workload]\nkind = \"streams\"\nhosts = 3\n{}{}",
+        stream("p", Parallel, 0, 1, backlogged),
+        stream("l", Local, 0, 2, backlogged)
+    );
+    let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
+    assert_eq!(run.warnings.len(), 1);
+    assert_eq!(run.warnings[0].code, "starved");
+    assert!(run.warnings[0].message.contains("stream \"l\" starves through the queues of the policy"));
+    assert!(run.streams[1].slowdown_queued >= 100.0, "a lower bound: {}", run.streams[1].slowdown_queued);
+}
+
+#[test]
+fn credits_as_printed_stop_the_parallel_stream_and_repaired_ones_do_not() {
+    let run = |literal: bool| {
+        let text = format!(
+            "[policy]\nqueue = \"threshold\"\nliteral = {literal}\ncredits = \"receiver\"\n[workload]\nkind = \"streams\"\nhosts = 3\n{}",
+            stream("B", Parallel, 0, 1, "message_bytes = 2048\n")
+        );
+        simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap()
+    };
+    let printed = run(true);
+    assert!(printed.warnings[0].message.contains("stream \"B\" starves"), "{:?}", printed.warnings);
+    assert!(run(false).warnings.is_empty());
+    assert!(within(run(false).streams[0].slowdown_queued, 1.0, 1e-9));
+}
+
+#[test]
+fn slow_start_doubles_what_is_under_way_with_every_round_trip() {
+    // 2^k - 1 frames take k - 1 round trips, then the last burst and the way.
+    let latency = 0.005;
+    for k in 2..7 {
+        let frames = (1 << k) - 1;
+        let text = format!(
+            "network = {{ link_mb_per_s = 19.375, latency_s = {latency}, transport = \"slow-start\" }}\n[workload]\nkind = \"streams\"\n\
+             hosts = 2\n{}",
+            stream("a", Parallel, 0, 1, &format!("message_bytes = {}\nmessages = 1\n", frames * 1024))
+        );
+        let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
+        let round_trip = FRAME_S + 2.0 * latency;
+        let expected = f64::from(k - 1) * round_trip + f64::from(1 << (k - 1)) * FRAME_S + latency;
+        assert!(within(run.streams[0].alone_s, expected, 1e-5), "{} of {expected} s", run.streams[0].alone_s);
+    }
+}
+
+#[test]
+fn flows_that_start_slowly_use_less_of_a_link_that_they_share() {
+    // The pipe holds 38 frames and the buffers 8; several flows overflow them together.
+    let text = |transport: &str, flows: u32| {
+        let streams: String = (0..flows)
+            .map(|from| {
+                let rest = "message_bytes = 1024000\narrivals = \"backlogged\"\nmessages = 4\n";
+                stream(&format!("s{from}"), Parallel, from, 6, rest)
+            })
+            .collect();
+        format!(
+            "network = {{ link_mb_per_s = 19.375, latency_s = 0.001, buffer_frames = 8, transport = \"{transport}\" }}\n[workload]\n\
+             kind = \"streams\"\nhosts = 7\n{streams}"
+        )
+    };
+    for flows in [2, 4] {
+        let used = |transport| {
+            let run = simulate_streams(&experiment(&text(transport, flows)), &[], &mut |_| true).unwrap();
+            (run.frames as f64 * FRAME_S / run.makespan_s, run.dropped)
+        };
+        let ((reliable, none), (slow, some)) = (used("reliable"), used("slow-start"));
+        assert!(reliable > 0.95 && none == 0, "{reliable} of the link, {none} lost");
+        assert!(slow < 0.8 * reliable && some > 0, "{slow} of the link, {some} lost");
+    }
+}
+
+#[test]
+fn a_jobs_superstep_takes_its_computation_and_its_longest_exchange() {
+    let text = "[workload]\nkind = \"streams\"\nhosts = 3\n[[workload.job]]\nprogram = \"mg\"\nhosts = [2, 0, 1]\n";
+    // A ring, 4 KiB each, 50 times.
+    let step = (0.001, vec![(0, 1, 4096), (1, 2, 4096), (2, 0, 4096)]);
+    let job = Job::new(vec![2, 0, 1], vec![step; 50]).unwrap();
+    let run = simulate_streams(&experiment(text), std::slice::from_ref(&job), &mut |_| true).unwrap();
+    let expected = 50.0 * (0.001 + 4.0 * FRAME_S + LATENCY_S);
+    assert!(within(run.jobs[0].alone_s, expected, 1e-4), "{} of {expected} s", run.jobs[0].alone_s);
+    assert_eq!((run.jobs[0].messages, run.jobs[0].bytes), (150, 150 * 4096));
+    assert!(run.jobs[0].eta_fifo.abs() < 1e-9 && run.jobs[0].eta_queued.abs() < 1e-9, "nobody else is there");
+}
+
+#[test]
+fn local_streams_delay_a_job_and_two_queues_delay_it_less() {
+    let text = format!(
+        "[workload]\nkind = \"streams\"\nhosts = 4\n[[workload.job]]\nprogram = \"mg\"\nhosts = [0, 1, 2, 3]\n{}",
+        stream("l", Local, 0, 1, "message_bytes = 65536\narrivals = \"backlogged\"\noutstanding = 2\n")
+    );
+    let all_to_all: Vec<_> =
+        (0..4).flat_map(|from| (0..4).filter(move |&to| to != from).map(move |to| (from, to, 512))).collect();
+    let job = Job::new(vec![0, 1, 2, 3], vec![(0.0005, all_to_all); 40]).unwrap();
+    let run = simulate_streams(&experiment(&text), &[job], &mut |_| true).unwrap();
+    let found = &run.jobs[0];
+    assert!(found.eta_fifo > 1.0, "{}", found.eta_fifo);
+    assert!(found.eta_queued < found.eta_fifo / 3.0, "{} became {}", found.eta_fifo, found.eta_queued);
+}
+
+#[test]
+fn what_cannot_be_is_refused_by_name() {
+    let none = "[workload]\nkind = \"streams\"\nhosts = 2\n[[workload.job]]\nprogram = \"ep\"\nhosts = [0, 1]\n";
+    let refused = |jobs: &[Job]| simulate_streams(&experiment(none), jobs, &mut |_| true).unwrap_err().to_string();
+    assert_eq!(refused(&[]), "the experiment has 1 jobs, but the messages of 0 were given");
+    let elsewhere = Job::new(vec![0, 7], []).unwrap();
+    assert_eq!(refused(&[elsewhere]), "a job runs on host 7; the hosts are 0 to 1");
+    assert!(matches!(Job::new(vec![0, 1], [(0.0, vec![(0, 2, 1)])]), Err(SimError::NoSuchRank { named: 2, .. })));
+    assert!(matches!(Job::new(vec![0, 1], [(0.0, vec![(5, 1, 1)])]), Err(SimError::NoSuchRank { named: 5, .. })));
+    assert!(matches!(Job::new(vec![0, 1], [(0.0, vec![(1, 1, 1)])]), Err(SimError::SendToItself { rank: 1 })));
+    assert!(matches!(Job::new(vec![0, 1], [(0.0, vec![(0, 1, 1 << 31)])]), Err(SimError::LongMessage { .. })));
+    let stopped = simulate_streams(
+        &experiment(&none.replace(
+            "[[workload.job]]\nprogram = \"ep\"\nhosts = [0, 1]\n",
+            &stream("s", Local, 0, 1, "message_bytes = 10\n"),
+        )),
+        &[],
+        &mut |_| false,
+    );
+    assert!(matches!(stopped, Err(SimError::Interrupted)));
+}
+
+#[test]
+fn an_overload_without_end_is_an_error_and_not_a_full_memory() {
+    // The local stream makes 10 times what the link carries, while the other needs a long time for its messages.
+    let text = format!(
+        "network = {{ link_mb_per_s = 1.0, pad = false, frame_bytes = 1000000 }}\n[workload]\nkind = \"streams\"\nhosts = 3\n{}{}",
+        stream("slow", Parallel, 0, 1, "message_bytes = 10\ngap_s = 1000.0\nmessages = 1000\n"),
+        stream("flood", Local, 1, 2, "message_bytes = 100\narrivals = \"open\"\ngap_s = 1e-5\nmessages = 10\n")
+    );
+    let error = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap_err().to_string();
+    assert!(
+        error.contains("messages wait: streams with arrivals = \"open\" make more than the links carry"),
+        "{error}"
+    );
+}

@@ -1,0 +1,55 @@
+//! What the tests of interfaces share: experiments, and an observer that remembers.
+#![allow(dead_code)] // not every test uses all of it
+
+use crosswind_schema::{Class, StreamsExperiment};
+use crosswind_sim::interface::{Job, Measured, Observer, Present, Seen, measure};
+
+/// Time of a frame of 1 KiB on a link of 155 Mb/s, and the latency, s.
+pub const FRAME_S: f64 = 1024.0 / 19.375e6;
+pub const LATENCY_S: f64 = 10e-6;
+
+/// An experiment from what stands in its tables.
+pub fn experiment(rest: &str) -> StreamsExperiment {
+    let text = format!("schema_version = 1\nname = \"test\"\n{rest}");
+    StreamsExperiment::from_toml(text.as_bytes(), "experiment.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// A stream of an experiment.
+pub fn stream(name: &str, class: Class, from: u32, to: u32, rest: &str) -> String {
+    let class = class.name();
+    format!("[[workload.stream]]\nname = \"{name}\"\nclass = \"{class}\"\nfrom = {from}\nto = {to}\n{rest}\n")
+}
+
+/// All together, to the end.
+pub fn together<O: Observer>(experiment: &StreamsExperiment, jobs: &[Job], queued: bool, observer: &mut O) -> Measured {
+    measure(experiment, jobs, Present::All, queued, None, observer, &mut |_| true).unwrap()
+}
+
+/// What happened, in the order in which it was told.
+#[derive(Debug, Default)]
+pub struct Diary {
+    pub made: Vec<(u64, Seen)>,
+    pub left: Vec<(u64, Seen)>,
+    pub arrived: Vec<(u64, Seen)>,
+    pub lost: Vec<(u64, Seen)>,
+}
+
+impl Observer for Diary {
+    fn made(&mut self, at: u64, message: Seen) {
+        self.made.push((at, message));
+    }
+    fn leaves(&mut self, at: u64, frame: Seen) {
+        self.left.push((at, frame));
+    }
+    fn arrives(&mut self, at: u64, frame: Seen) {
+        self.arrived.push((at, frame));
+    }
+    fn lost(&mut self, at: u64, frame: Seen) {
+        self.lost.push((at, frame));
+    }
+}
+
+/// Whether two amounts differ by at most a part of the second.
+pub fn within(found: f64, expected: f64, part: f64) -> bool {
+    (found - expected).abs() <= part * expected.abs()
+}

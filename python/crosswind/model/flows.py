@@ -1,0 +1,366 @@
+"""Measured flows -> Contention: which part of a link n flows use while they share it (delta), and the form that says it.
+
+Flows come from a table (`FLOWS.csv`), or from runs of kind streams, all of whose streams are taken to share one link.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import optimize, special
+
+from crosswind import _core
+from crosswind.description import read_bytes
+from crosswind.errors import DescriptionError, Told, warning
+from crosswind.model.contention import effective_ratio
+from crosswind.platform import as_html_table
+from crosswind.stored import read_json, write_json
+from crosswind.tabular import Tabular
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+By = Literal["latency", "throughput"]
+
+SCHEMA_VERSION = 1
+MOST_FLOWS = 100_000
+RESAMPLES = 200
+_MEASURES: dict[str, By] = {"latency_s": "latency", "mb_per_s": "throughput"}
+_HINT = "a table has the columns flows, and latency_s or mb_per_s (of all flows together), and may have kind"
+# Where the one parameter of each form is looked for, and how the form is written.
+_SEARCHED = {"linear-latency": ("per_flow", 0.0, 100.0), "reconstructed": ("window_messages", 1.0, 1e9)}
+_PRINTED_UP_TO = 1e5  # messages/s that a link may carry, for the printed form
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Logarithms of what was measured with so many flows of a kind; `base` of one flow, empty where it is exact."""
+
+    flows: int
+    kind: str
+    logs: np.ndarray
+    base: np.ndarray
+
+
+@dataclass(frozen=True)
+class Contention(Tabular):
+    """Which part of a link n flows use, measured and fitted.
+
+    Attributes
+    ----------
+    data : dict
+        What `crosswind fit --contention --json` prints (docs/reference/files.md).
+    """
+
+    data: Mapping[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Contention:
+        """Read a `contention.json`.
+
+        Raises
+        ------
+        DescriptionError
+            When it is none.
+        """
+        data = read_json(path, "contention", SCHEMA_VERSION, "`crosswind fit --contention -o` writes one")
+        try:
+            effective_ratio(data["effective"], 1)
+        except (KeyError, TypeError) as error:
+            raise DescriptionError(f"{path}: has no form in `effective`", "no-contention") from error
+        return cls(data)
+
+    def save(self, path: str | Path) -> None:
+        """Write a `contention.json`."""
+        write_json(self.data, path)
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """The fitted form: what was measured, and between and beyond it the form that fits best."""
+        return dict(self.data["effective"])
+
+    @property
+    def points(self) -> list[dict[str, Any]]:
+        """One entry per number of flows and kind: `flows`, `kind`, `ratio`, `ratio_ci95`, `samples`."""
+        return list(self.data["points"])
+
+    @property
+    def forms(self) -> list[dict[str, Any]]:
+        """One entry per form: `form`, `parameter`, `value`, `value_ci95`, `rms`, `max_error`."""
+        return list(self.data["forms"])
+
+    @property
+    def warnings(self) -> list[Told]:
+        """What to keep in mind."""
+        return list(self.data["warnings"])
+
+    def ratio(self, flows: int) -> float:
+        """Return the part of a link that so many flows use."""
+        return effective_ratio(self.effective, flows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content as a dictionary."""
+        return dict(self.data)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per number of flows and kind."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.points)
+
+    def __repr__(self) -> str:
+        form = self.effective["elsewhere"]
+        return f"Contention({', '.join(f'{key}={value!r}' for key, value in form.items())}, {len(self.points)} points)"
+
+    def _repr_html_(self) -> str:
+        return as_html_table(f"effective ratio, by {self.data['by']}", self.points)
+
+
+def fit_contention(
+    files: Iterable[str | Path], *, link_mb_per_s: float | None = None, by: By = "latency", seed: int = 0
+) -> Contention:
+    """Fit the effective ratio (delta) to measured flows.
+
+    By latency it is that of one flow over that of n flows, as the paper measures it, which supposes that n flows together
+    do not want more than the link carries. By throughput it is what n flows move together over what the link carries, as
+    the paper defines it, which supposes that they want at least that.
+
+    Parameters
+    ----------
+    files : paths
+        Tables (`*.csv`) with the columns `flows`, and `latency_s` or `mb_per_s` (of all flows together), and where
+        flows of several kinds were measured `kind`; or `runs.json` of kind streams, whose streams of a run share one
+        link: T1 and T2 of each.
+    link_mb_per_s : float, optional
+        By throughput: what the link carries; else what one flow moves alone is taken for it.
+    by : {"latency", "throughput"}
+        Of runs; a table says it by its column.
+    seed : int
+        Of the intervals.
+
+    Returns
+    -------
+    Contention
+
+    Raises
+    ------
+    DescriptionError
+        When a file is wrong, or says nothing of two flows or more.
+
+    Notes
+    -----
+    Ratios are of geometric means; intervals are 95 %, by Student's t with Welch's degrees of freedom. Forms are fitted by
+    least squares to the ratios of two flows and more, each point once; `literal` is the printed form over its own value
+    for one flow, for comparison only. Source: communication-interactions, section 4.2; E4-1, E4-3.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "flows.csv"
+    >>> _ = file.write_text("flows,latency_s\\n1,500e-6\\n2,550e-6\\n3,600e-6\\n4,650e-6\\n")
+    >>> found = fit_contention([file])
+    >>> found.forms[0]["form"], round(found.forms[0]["value"], 4), round(found.ratio(6), 3)
+    ('linear-latency', 0.1, 0.667)
+    """
+    if link_mb_per_s is not None and not 0 < link_mb_per_s < math.inf:
+        raise DescriptionError(f"link_mb_per_s is {link_mb_per_s}; it must be finite and greater than 0", "argument")
+    names, samples, measures = [str(file) for file in files], list[Samples](), set[By]()
+    for name in names:
+        content = read_bytes(name)
+        if content.lstrip()[:1] == b"{":
+            measures.add(by)
+            samples += _of_runs(content, name, by, link_mb_per_s)
+        else:
+            measure, found = _of_table(content, name, link_mb_per_s)
+            measures.add(measure)
+            samples += found
+    if len(measures) > 1:
+        raise DescriptionError("some files tell latencies and others throughput", "argument", "fit them one by one")
+    several = [one for one in samples if one.flows > 1]
+    if not several:
+        raise DescriptionError("nothing was measured with 2 flows or more", "too-few-points", _HINT)
+    return _fitted(several, names, next(iter(measures)), link_mb_per_s, seed)
+
+
+def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s: float | None, seed: int) -> Contention:
+    points, spreads = [], []
+    for one in sorted(samples, key=lambda one: (one.flows, one.kind)):
+        mean, error, half = _log_ratio(one)
+        ends = None if half is None else [math.exp(mean - half), math.exp(mean + half)]
+        point = {"flows": one.flows, "kind": one.kind, "ratio": math.exp(mean), "ratio_ci95": ends}
+        points.append(point | {"samples": int(one.logs.size)})
+        spreads.append(error)
+    flows = [int(point["flows"]) for point in points]
+    ratios = np.array([point["ratio"] for point in points])
+    known = all(error is not None for error in spreads)
+    drawn = None
+    if known:
+        noise = np.random.default_rng(seed).normal(size=(RESAMPLES, ratios.size))
+        drawn = ratios * np.exp(noise * np.array(spreads, float))
+    forms = [_form(form, flows, ratios, drawn) for form in _SEARCHED]
+    best = min(forms, key=lambda form: form["rms"])
+    forms.append(_printed(flows, ratios))
+    every = sorted(set(flows))
+    measured = [[n, math.exp(float(np.mean(np.log(ratios[np.array(flows) == n]))))] for n in every]
+    elsewhere = {"form": best["form"], best["parameter"]: best["value"]}
+    return Contention(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "kind": "contention",
+            "files": files,
+            "by": by,
+            "link_mb_per_s": link_mb_per_s,
+            "points": points,
+            "forms": forms,
+            "effective": {"form": "fitted", "measured": measured, "elsewhere": elsewhere},
+            "warnings": _warnings(points, by),
+        }
+    )
+
+
+def _warnings(points: list[dict[str, Any]], by: By) -> list[Told]:
+    found = []
+    above = next((p for p in points if (p["ratio_ci95"] or [p["ratio"]])[0] > 1.0), None)
+    if above:
+        message = f"{above['flows']} flows use {above['ratio']:.3g} times as much of the link as one does"
+        hint = "one flow does not fill the link: name its rate (--link-mb-per-s)"
+        if by == "latency":
+            hint = "are the flows' latencies those of loaded links, and of messages of one size?"
+        found.append(warning("effective-above-1", message, hint))
+    if len({point["flows"] for point in points}) < 2:
+        message = f"only {points[0]['flows']} flows were measured: one number tells no form from another"
+        found.append(warning("one-number-of-flows", message, "measure other numbers of flows too"))
+    return found
+
+
+def _log_ratio(one: Samples) -> tuple[float, float | None, float | None]:
+    """Return the logarithm of the ratio, its standard error, and half of its 95 % interval; None where unknown."""
+    mean = float(one.logs.mean() - (one.base.mean() if one.base.size else 0.0))
+    parts = [part for part in (one.logs, one.base) if part.size]
+    if any(part.size < 2 for part in parts):
+        return mean, None, None
+    squares = [float(part.var(ddof=1)) / part.size for part in parts]
+    total = sum(squares)
+    if total == 0.0:
+        return mean, 0.0, 0.0
+    freedom = total**2 / sum(square**2 / (part.size - 1) for square, part in zip(squares, parts, strict=True))
+    return mean, math.sqrt(total), float(special.stdtrit(freedom, 0.975)) * math.sqrt(total)
+
+
+def _form(form: str, flows: list[int], ratios: np.ndarray, drawn: np.ndarray | None) -> dict[str, Any]:
+    """Return a form's parameter that fits best, with how well."""
+    parameter, low, high = _SEARCHED[form]
+    low = max(low, max(flows) * (1.0 + 1e-9)) if form == "reconstructed" else low
+
+    def curve(value: float) -> np.ndarray:
+        return np.array([effective_ratio({"form": form, parameter: value}, n) for n in flows])
+
+    def best(of: np.ndarray) -> float:
+        # By its logarithm: both parameters range over many powers of ten.
+        ends = (math.log(max(low, 1e-6)), math.log(high))
+        found = optimize.minimize_scalar(
+            lambda log: float(np.sum((curve(math.exp(log)) - of) ** 2)), ends, method="bounded", bounds=ends
+        )
+        return math.exp(float(found.x))
+
+    value = best(ratios)
+    ends = None if drawn is None else [float(end) for end in np.quantile([best(one) for one in drawn], [0.025, 0.975])]
+    return {"form": form, "parameter": parameter, "value": value, "value_ci95": ends} | _errors(curve(value), ratios)
+
+
+def _printed(flows: list[int], ratios: np.ndarray) -> dict[str, Any]:
+    """Return the printed form over its own value for one flow, for the messages per second that suit it best."""
+    tried = np.geomspace(2.0 * max(flows), _PRINTED_UP_TO, 400)
+
+    def curve(rate: float) -> np.ndarray:
+        form = {"form": "literal", "messages_per_s": rate}
+        return np.array([effective_ratio(form, n) for n in flows]) / effective_ratio(form, 1)
+
+    best = min((float(rate) for rate in tried), key=lambda rate: float(np.sum((curve(rate) - ratios) ** 2)))
+    found = {"form": "literal", "parameter": "messages_per_s", "value": best, "value_ci95": None}
+    return found | _errors(curve(best), ratios)
+
+
+def _errors(curve: np.ndarray, ratios: np.ndarray) -> dict[str, float]:
+    off = curve - ratios
+    return {"rms": float(np.sqrt(np.mean(off**2))), "max_error": float(np.max(np.abs(off)))}
+
+
+def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[By, list[Samples]]:
+    """Read a table of flows."""
+    try:
+        reader = csv.DictReader(io.StringIO(content.decode("utf-8-sig")))
+        columns = [column.strip() for column in reader.fieldnames or ()]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DescriptionError(f"{name}: is no table: {error}", "no-flows", _HINT) from None
+    measured = [column for column in _MEASURES if column in columns]
+    if "flows" not in columns or len(measured) != 1:
+        raise DescriptionError(f"{name}: its columns are {', '.join(columns) or 'none'}", "no-flows", _HINT)
+    unknown = [column for column in columns if column not in ("flows", "kind", *measured)]
+    if unknown:
+        raise DescriptionError(f"{name}: there is no column {unknown[0]!r}", "no-flows", _HINT)
+    reader.fieldnames = columns
+    by_kind: dict[str, dict[int, list[float]]] = {}
+    try:
+        for row in reader:
+            place = f"{name}:{reader.line_num}"
+            flows = _number(row["flows"], f"{place}: flows", whole=True)
+            value = _number(row[measured[0]], f"{place}: {measured[0]}")
+            by_kind.setdefault((row.get("kind") or "").strip(), {}).setdefault(int(flows), []).append(math.log(value))
+    except csv.Error as error:
+        raise DescriptionError(f"{name}:{reader.line_num}: {error}", "no-flows", _HINT) from None
+    measure = _MEASURES[measured[0]]
+    found = []
+    for kind, values in by_kind.items():
+        base = np.array([math.log(link_mb_per_s)] * 2 if link_mb_per_s and measure == "throughput" else values.get(1, []))
+        if not base.size:
+            whose = f" of kind {kind!r}" if kind else ""
+            message = f"{name}: nothing was measured with 1 flow{whose}"
+            raise DescriptionError(message, "too-few-points", "ratios are over one flow alone")
+        sign = 1.0 if measure == "throughput" else -1.0
+        found += [Samples(n, kind, sign * np.array(logs), sign * base) for n, logs in values.items()]
+    return measure, found
+
+
+def _number(text: str | None, place: str, whole: bool = False) -> float:
+    """Read a number greater than 0; a count is whole."""
+    try:
+        value = float(text or "")
+    except ValueError:
+        raise DescriptionError(f"{place} is {text!r}, which is no number", "no-flows", _HINT) from None
+    if whole and not (value.is_integer() and 1 <= value <= MOST_FLOWS):
+        raise DescriptionError(f"{place} is {text}; it must be a whole number from 1 to {MOST_FLOWS}", "no-flows")
+    if not 0 < value < math.inf:
+        raise DescriptionError(f"{place} is {text}; it must be finite and greater than 0", "no-flows")
+    return value
+
+
+def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> list[Samples]:
+    """Take flows from runs of kind streams: T2 with all streams of a run beside T1 of each."""
+    runs = json.loads(_core.read_runs(content, name))
+    if runs.get("kind") != "streams":
+        message = f"{name}: holds runs of another kind"
+        raise DescriptionError(message, "no-flows", "runs of experiments with workload.kind = \"streams\" tell of flows")
+    logs: dict[tuple[int, str], list[float]] = {}
+    for run in runs["runs"]:
+        streams = run["streams"]
+        if len(streams) < 2:
+            continue
+        if by == "latency":
+            for stream in streams:
+                latency = stream["latency_s"]
+                ratio = latency["alone"]["mean"] / latency["fifo"]["mean"]
+                logs.setdefault((len(streams), stream["name"]), []).append(math.log(ratio))
+        else:
+            link = link_mb_per_s or max(stream["bytes"] / stream["alone_s"] for stream in streams) / 1e6
+            together = sum(stream["bytes"] / stream["fifo_s"] for stream in streams) / 1e6
+            logs.setdefault((len(streams), ""), []).append(math.log(together / link))
+    return [Samples(flows, kind, np.array(found), np.array([])) for (flows, kind), found in logs.items()]

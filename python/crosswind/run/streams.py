@@ -1,0 +1,30 @@
+"""One point of an experiment of kind streams in virtual time, and the closed forms of any such point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from crosswind import _core
+from crosswind.experiment import StreamsPoint
+from crosswind.run.results import StreamsRun
+
+
+def simulate_streams(point: StreamsPoint) -> StreamsRun:
+    """Simulate one point: T1, T2, T3; the interpreter is free meanwhile, so that threads simulate side by side.
+
+    Raises
+    ------
+    InfeasibleError
+        When nothing moves any more, as with the credits as printed (`policy.literal`).
+    DescriptionError
+        When a job cannot run on its hosts.
+    """
+    return complete(json.loads(_core.simulate_streams(point.json)), point)
+
+
+def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:
+    """Return a run, simulated or real, with what the sweep set and the closed forms that go with it."""
+    bounds = {**json.loads(_core.streams_bounds(point.json)), **summary.get("bounds", {})}
+    return StreamsRun({**summary, "params": point.params, "seed": point.seed, "bounds": bounds})
