@@ -63,6 +63,9 @@ DISTURBANCES = {
     'causes = ["timer"]\n[[source.cpu]]\ncpu = 0\nintervals = [[0.1, 0.2, 0], [0.2, 0.1, 0]]\n',
 }
 
+# Flows of type A, section 4.2 and table 2 of communication-interactions.
+FLOWS = "flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n"
+
 COMMANDS = {
     "nothing": [],
     "help": ["--help"],
@@ -129,6 +132,10 @@ COMMANDS = {
     "reproduce help": ["reproduce", "--help"],
     "reproduce another": ["reproduce", "quadrics"],
     "fit no measurement": ["fit", FORK],
+    "fit contention": ["fit", "--contention", "TMP/flows.csv"],
+    "fit contention of a platform": ["fit", "--contention", FORK],
+    "fit contention and platform": ["fit", "--contention", "TMP/flows.csv", "--platform", FORK],
+    "fit link of no contention": ["fit", "TMP/flows.csv", "--link-mb-per-s", "3"],
     "report unknown kind": ["report", "Makefile"],
     "schema": ["schema", "experiment"],
     "schema of nothing": ["schema", "platfrom"],
@@ -148,7 +155,8 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_said(name, tmp_path):
-    for file, text in (WRONG | WRONG_RUNS | DISTURBANCES | {"bad.csv": "size_mb,work\n1,2\n1,two\n"}).items():
+    more = {"bad.csv": "size_mb,work\n1,2\n1,two\n", "flows.csv": FLOWS}
+    for file, text in (WRONG | WRONG_RUNS | DISTURBANCES | more).items():
         (tmp_path / file).write_text(text)
     done = crosswind(*(a.replace("TMP", str(tmp_path)) for a in COMMANDS[name]))
     lines = f"exit code {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"

@@ -1,4 +1,4 @@
-"""`crosswind fit`: Measurement -> Platform (calibrated)."""
+"""`crosswind fit`: Measurement -> Platform (calibrated), or measured flows -> which part of a link they use."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.contention import fit_flows
 
+By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
 
 
 EXAMPLES = """
-Fit interference rates to measurements, and write the platform that they describe.
+Fit interference rates to measurements, and write the platform that they describe. With --contention: which part of
+a link several flows use while they share it, from a table of flows or from runs of kind streams.
 
 Examples:
 
@@ -25,12 +28,15 @@ Examples:
     crosswind fit trace.parquet -o platform.toml
 
     crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
+
+    crosswind fit --contention flows.csv -o contention.json
 """
 
 
 def fit(
     measurements: Annotated[
-        list[Path], typer.Argument(help="Files of `measure`, or one trace of `run`.", metavar="FILE...")
+        list[Path],
+        typer.Argument(help="Files of `measure`, one trace of `run`, or with --contention flows.", metavar="FILE..."),
     ],
     platform: Annotated[
         Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
@@ -41,9 +47,25 @@ def fit(
     ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    contention: Annotated[
+        bool, typer.Option("--contention", help="Fit flows that share a link: tables (*.csv), runs of kind streams.")
+    ] = False,
+    by: Annotated[By, typer.Option(help="With --contention, of runs: what tells how much flows lose.")] = "latency",
+    link_mb_per_s: Annotated[
+        float | None, typer.Option(help="With --contention, by throughput: what the link carries, MB/s.")
+    ] = None,
 ) -> None:
-    """Fit interference rates and calibrate a platform."""
+    """Fit interference rates and calibrate a platform, or fit flows that share a link."""
     from crosswind.errors import DescriptionError
+
+    if contention:
+        if platform:
+            message = "--platform has interference rates; flows that share a link tell none"
+            raise DescriptionError(message, "usage", "leave one of --platform and --contention out")
+        fit_flows(measurements, link_mb_per_s, by, seed, out, json)
+        return
+    if link_mb_per_s is not None:
+        raise DescriptionError("--link-mb-per-s belongs to --contention", "usage", "add --contention, or leave it out")
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one

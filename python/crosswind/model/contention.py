@@ -1,4 +1,4 @@
-"""What messages of other flows cost a parallel job's, in closed form: gamma, delta and eta of communication-interactions.
+"""What messages of other flows cost a parallel job's, in closed form: gamma, delta, eta of communication-interactions.
 
 The equations, and where they differ from the printed ones, are in `crates/model/src/contention` and
 docs/papers/communication-interactions.md.

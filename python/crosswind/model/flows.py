@@ -1,4 +1,4 @@
-"""Measured flows -> Contention: which part of a link n flows use while they share it (delta), and the form that says it.
+"""Measured flows -> Contention: which part of a link n flows use while they share it (delta), and in which form.
 
 Flows come from a table (`FLOWS.csv`), or from runs of kind streams, all of whose streams are taken to share one link.
 """
@@ -89,7 +89,7 @@ class Contention(Tabular):
 
     @property
     def points(self) -> list[dict[str, Any]]:
-        """One entry per number of flows and kind: `flows`, `kind`, `ratio`, `ratio_ci95`, `samples`."""
+        """One entry per number of flows and kind: `flows`, `kind`, `ratio`, `ratio_ci95`, `samples`, `forms`."""
         return list(self.data["points"])
 
     @property
@@ -114,24 +114,24 @@ class Contention(Tabular):
         """Return one row per number of flows and kind."""
         import pyarrow as pa
 
-        return pa.Table.from_pylist(self.points)
+        return pa.Table.from_pylist([{name: p[name] for name in p if name != "forms"} for p in self.points])
 
     def __repr__(self) -> str:
         form = self.effective["elsewhere"]
         return f"Contention({', '.join(f'{key}={value!r}' for key, value in form.items())}, {len(self.points)} points)"
 
     def _repr_html_(self) -> str:
-        return as_html_table(f"effective ratio, by {self.data['by']}", self.points)
+        return as_html_table(f"effective ratio, by {self.data['by']}", self.to_arrow().to_pylist())
 
 
 def fit_contention(
     files: Iterable[str | Path], *, link_mb_per_s: float | None = None, by: By = "latency", seed: int = 0
 ) -> Contention:
-    """Fit the effective ratio (delta) to measured flows.
+    r"""Fit the effective ratio (delta) to measured flows.
 
-    By latency it is that of one flow over that of n flows, as the paper measures it, which supposes that n flows together
-    do not want more than the link carries. By throughput it is what n flows move together over what the link carries, as
-    the paper defines it, which supposes that they want at least that.
+    By latency it is that of one flow over that of n flows, as the paper measures it, which supposes that n flows
+    together do not want more than the link carries. By throughput it is what n flows move together over what the link
+    carries, as the paper defines it, which supposes that they want at least that.
 
     Parameters
     ----------
@@ -157,15 +157,15 @@ def fit_contention(
 
     Notes
     -----
-    Ratios are of geometric means; intervals are 95 %, by Student's t with Welch's degrees of freedom. Forms are fitted by
-    least squares to the ratios of two flows and more, each point once; `literal` is the printed form over its own value
-    for one flow, for comparison only. Source: communication-interactions, section 4.2; E4-1, E4-3.
+    Ratios are of geometric means; intervals are 95 %, by Student's t with Welch's degrees of freedom. Forms are fitted
+    by least squares to the ratios of two flows and more, each point once; `literal` is the printed form over its own
+    value for one flow, for comparison only. Source: communication-interactions, section 4.2; E4-1, E4-3.
 
     Examples
     --------
     >>> import tempfile
     >>> file = Path(tempfile.mkdtemp()) / "flows.csv"
-    >>> _ = file.write_text("flows,latency_s\\n1,500e-6\\n2,550e-6\\n3,600e-6\\n4,650e-6\\n")
+    >>> _ = file.write_text("flows,latency_s\n1,500e-6\n2,550e-6\n3,600e-6\n4,650e-6\n")
     >>> found = fit_contention([file])
     >>> found.forms[0]["form"], round(found.forms[0]["value"], 4), round(found.ratio(6), 3)
     ('linear-latency', 0.1, 0.667)
@@ -191,11 +191,12 @@ def fit_contention(
 
 
 def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s: float | None, seed: int) -> Contention:
-    points, spreads = [], []
+    points: list[dict[str, Any]] = []
+    spreads = []
     for one in sorted(samples, key=lambda one: (one.flows, one.kind)):
         mean, error, half = _log_ratio(one)
         ends = None if half is None else [math.exp(mean - half), math.exp(mean + half)]
-        point = {"flows": one.flows, "kind": one.kind, "ratio": math.exp(mean), "ratio_ci95": ends}
+        point: dict[str, Any] = {"flows": one.flows, "kind": one.kind, "ratio": math.exp(mean), "ratio_ci95": ends}
         points.append(point | {"samples": int(one.logs.size)})
         spreads.append(error)
     flows = [int(point["flows"]) for point in points]
@@ -206,6 +207,10 @@ def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s:
         noise = np.random.default_rng(seed).normal(size=(RESAMPLES, ratios.size))
         drawn = ratios * np.exp(noise * np.array(spreads, float))
     forms = [_form(form, flows, ratios, drawn) for form in _SEARCHED]
+    for form in forms:
+        fitted = {"form": form["form"], form["parameter"]: form["value"]}
+        for point, n in zip(points, flows, strict=True):
+            point["forms"] = {**point.get("forms", {}), form["form"]: effective_ratio(fitted, n)}
     best = min(forms, key=lambda form: form["rms"])
     forms.append(_printed(flows, ratios))
     every = sorted(set(flows))
@@ -303,7 +308,7 @@ def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[B
         raise DescriptionError(f"{name}: is no table: {error}", "no-flows", _HINT) from None
     measured = [column for column in _MEASURES if column in columns]
     if "flows" not in columns or len(measured) != 1:
-        raise DescriptionError(f"{name}: its columns are {', '.join(columns) or 'none'}", "no-flows", _HINT)
+        raise DescriptionError(f"{name}: its columns are {', '.join(columns)[:80] or 'none'}", "no-flows", _HINT)
     unknown = [column for column in columns if column not in ("flows", "kind", *measured)]
     if unknown:
         raise DescriptionError(f"{name}: there is no column {unknown[0]!r}", "no-flows", _HINT)
@@ -320,7 +325,9 @@ def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[B
     measure = _MEASURES[measured[0]]
     found = []
     for kind, values in by_kind.items():
-        base = np.array([math.log(link_mb_per_s)] * 2 if link_mb_per_s and measure == "throughput" else values.get(1, []))
+        base = np.array(
+            [math.log(link_mb_per_s)] * 2 if link_mb_per_s and measure == "throughput" else values.get(1, [])
+        )
         if not base.size:
             whose = f" of kind {kind!r}" if kind else ""
             message = f"{name}: nothing was measured with 1 flow{whose}"
@@ -348,7 +355,7 @@ def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> 
     runs = json.loads(_core.read_runs(content, name))
     if runs.get("kind") != "streams":
         message = f"{name}: holds runs of another kind"
-        raise DescriptionError(message, "no-flows", "runs of experiments with workload.kind = \"streams\" tell of flows")
+        raise DescriptionError(message, "no-flows", 'runs of experiments with workload.kind = "streams" tell of flows')
     logs: dict[tuple[int, str], list[float]] = {}
     for run in runs["runs"]:
         streams = run["streams"]
