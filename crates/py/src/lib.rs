@@ -15,6 +15,7 @@ mod program;
 mod ranks;
 mod schema;
 mod sim;
+mod skeleton;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     program::register(module)?;
+    skeleton::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;
