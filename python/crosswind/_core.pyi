@@ -147,6 +147,10 @@ def simulate_program(
     progress: Callable[[int], object] | None = None,
 ) -> str: ...
 
+# crates/program
+
+def skeleton(program: str, hosts: int, parameters: str = "{}") -> str: ...
+
 # crates/live
 
 class FarmRoot:

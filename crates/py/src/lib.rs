@@ -16,6 +16,7 @@ mod program;
 mod ranks;
 mod schema;
 mod sim;
+mod skeleton;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contention::register(module)?;
     sim::register(module)?;
     program::register(module)?;
+    skeleton::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;
