@@ -65,8 +65,10 @@ lint: build
 test-rust:
 	cargo test --quiet
 
+# What starts real processes, or a browser, has the machine to itself.
 test-python: build
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
+	$(BIN)/python -m pytest -m "live or browser" tests
 
 # Every parser against a fuzzer, FUZZ_SECONDS each; what it finds stays in fuzz/corpus, what breaks in fuzz/artifacts.
 # libFuzzer is C++, which nothing else here needs.

@@ -57,7 +57,7 @@ def precision(measurement: Measurement, channel: int, seed: int) -> Precision | 
     """Return how well a channel is known alone, or None while its points are too few."""
     try:
         found = points(measurement, channel, _estimator(measurement))
-        return _precision(found.x_mb_per_s, found.y_work_per_s, found.cycle, seed)
+        return precision_of(found.x_mb_per_s, found.y_work_per_s, found.cycle, seed)
     except DescriptionError:
         return None
 
@@ -69,7 +69,7 @@ def precision_together(measurement: Measurement, seed: int) -> Precision | None:
     seconds = time_base(measurement, _estimator(measurement))[used]
     moved = sum(columns[f"channel{i}_mb"][used] for i in range(len(measurement.header["channels"])))
     try:
-        return _precision(moved / seconds, columns["work"][used] / seconds, columns["cycle"][used], seed)
+        return precision_of(moved / seconds, columns["work"][used] / seconds, columns["cycle"][used], seed)
     except DescriptionError:
         return None
 
@@ -78,7 +78,8 @@ def _estimator(measurement: Measurement) -> Estimator:
     return "available" if available_is_valid(measurement) is None else "wall"
 
 
-def _precision(x: object, y: object, cycle: object, seed: int) -> Precision:
+def precision_of(x: object, y: object, cycle: object, seed: int) -> Precision:
+    """Return how well the slope of points is known; arguments as those of `slope_interval`."""
     found = slope_interval(np.asarray(x, float), np.asarray(y, float), np.asarray(cycle, np.int64), seed=seed)
     half = max(found.high - found.slope, found.slope - found.low)
     loss_half = max(found.at_top_high - found.at_top, found.at_top - found.at_top_low)

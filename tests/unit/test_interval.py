@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosswind.errors import DescriptionError
+from crosswind.model import interval
 from crosswind.model.interval import mean_interval, slope_interval
 
 IR, TOP = 0.05, 10.0
@@ -123,6 +124,28 @@ def test_points_without_idle_or_traffic_are_refused(x, y, code):
     with pytest.raises(DescriptionError) as refused:
         slope_interval(x, y, np.zeros(len(x), int))
     assert refused.value.code == code
+
+
+def wandering(rng, cycles, share=0.08, kept=0.9):
+    """Points of an interference rate that wanders by a share of itself over tens of cycles."""
+    x, y, cycle = simulated(rng, cycles, correlation=0.0)
+    wander = np.empty(cycles)
+    value = rng.normal()
+    for i in range(cycles):
+        value = kept * value + np.sqrt(1 - kept**2) * rng.normal()
+        wander[i] = value
+    return x, y * (1 - IR * x * (1 + share * wander[cycle])) / (1 - IR * x), cycle
+
+
+def test_batches_see_wander_over_many_cycles_that_neighbours_hardly_show(monkeypatch):
+    def covered():
+        found = [slope_interval(*wandering(np.random.default_rng(run), 160), seed=run) for run in range(200)]
+        return sum(one.low <= -IR <= one.high for one in found) / len(found)
+
+    with_batches = covered()
+    monkeypatch.setattr(interval, "_by_batches", lambda _: 1.0)
+    assert with_batches >= 0.75
+    assert covered() <= with_batches - 0.05
 
 
 def test_the_mean_of_few_cycles_is_covered():
