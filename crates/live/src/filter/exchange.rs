@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::io;
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,7 +20,7 @@ use super::pace::Paced;
 use super::peers::{Met, News, Post, dial, reach};
 use super::settings::{About, FilterSettings, Forward, is_target};
 use super::slab::{Key, Slab};
-use super::sockets::{Epoll, Event};
+use super::sockets::{Epoll, Event, is_out_of_descriptors};
 use super::wire::{self, HEAD, Head, Kind, LARGEST_TEXT};
 use crate::diary::Diary;
 use crate::error::LiveError;
@@ -78,6 +78,8 @@ pub(super) struct Exchange {
     again: Vec<Key>,
     /// Targets that are being reached.
     reaching: usize,
+    /// A descriptor to give up when there is no other.
+    spare: Option<OwnedFd>,
     frame: Vec<u8>,
     looked_ns: u64,
 }
@@ -120,6 +122,7 @@ impl Exchange {
             named: HashSet::new(),
             again: Vec::new(),
             reaching: 0,
+            spare: spare(),
             looked_ns: now_ns(),
         })
     }
@@ -304,8 +307,19 @@ impl Exchange {
 
     /// Applications that connect to a port.
     fn accept(&mut self, place: usize) {
-        // The listener hands out sockets that block; ours must not.
-        while let Ok((socket, _)) = self.listeners[place].accept() {
+        loop {
+            let socket = match self.listeners[place].accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if is_out_of_descriptors(&error) && self.spare.take().is_some() => {
+                    // Who waits unanswered would be told of again and again: it is let in and turned away.
+                    drop(self.listeners[place].accept());
+                    self.spare = spare();
+                    self.counters.refused += 1;
+                    self.name("applications", "many", "no descriptor is left (ulimit -n); a connection was refused");
+                    continue;
+                }
+                Err(_) => return,
+            };
             let Forward { class, target, peer, .. } = self.settings.forwards[place].clone();
             let carrier = self.dialled[peer];
             if self.connections.len() >= self.settings.connections {
@@ -761,6 +775,10 @@ impl Exchange {
             }
         }
     }
+}
+
+fn spare() -> Option<OwnedFd> {
+    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
 }
 
 /// A reason, as short as a frame may be.

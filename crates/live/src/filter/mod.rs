@@ -54,6 +54,9 @@ use exchange::Exchange;
 use peers::{News, Post, attend, dial};
 use settings::{About, Limits};
 
+/// Descriptors for what is no connection.
+const SOME: usize = 256;
+
 /// The token of filters that only this machine reaches, where none is given: it keeps out who is something else.
 pub const LOOPBACK_TOKEN: &str = "crosswind filter on loopback";
 
@@ -109,6 +112,7 @@ impl Filter {
         diary: Diary,
     ) -> Result<Self, LiveError> {
         settings.check(entrance.is_some())?;
+        sockets::make_room(settings.connections + 2 * PEERS + SOME);
         let address = entrance.as_ref().map(Entrance::address).transpose()?;
         let mut listeners = Vec::new();
         let mut ports = Vec::new();

@@ -92,6 +92,25 @@ impl Epoll {
     }
 }
 
+/// Lets this process have so many descriptors, where its own limit is all that forbids it.
+pub(super) fn make_room(descriptors: usize) {
+    let wanted = descriptors as libc::rlim_t;
+    // SAFETY: an all-zero limit is valid, and the pointers are to a live local.
+    unsafe {
+        let mut limit: libc::rlimit = zeroed();
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 && limit.rlim_cur < wanted {
+            limit.rlim_cur = wanted.min(limit.rlim_max);
+            // What is not permitted shows when there are no more: connections are refused then.
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
+    }
+}
+
+/// Whether a descriptor was all that was missing.
+pub(super) fn is_out_of_descriptors(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE))
+}
+
 /// Bytes that have come over a connection and were not read yet.
 pub(super) fn waiting_bytes(stream: &TcpStream) -> usize {
     let mut bytes = 0i32;
