@@ -8,6 +8,7 @@ mod chosen;
 mod contention;
 mod errors;
 mod farm;
+mod filter;
 mod inject;
 mod measure;
 mod model;
@@ -31,5 +32,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     farm::register(module)?;
     inject::register(module)?;
     noise::register(module)?;
-    ranks::register(module)
+    ranks::register(module)?;
+    filter::register(module)
 }
