@@ -61,6 +61,20 @@ pub(crate) fn enter_as(
     })
 }
 
+/// The same over a connection that was made already.
+pub(crate) fn enter_over(
+    stream: TcpStream,
+    address: &str,
+    name: &str,
+    about: &str,
+    token: &Token,
+    patience: Duration,
+) -> Result<Entered, LiveError> {
+    let (talk, settings) = enter(stream, address, name, about, token, Instant::now() + patience)?;
+    talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
+    Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
+}
+
 type Then<'a, T> = &'a dyn Fn(Conversation<'_>, Vec<u8>) -> Result<T, LiveError>;
 
 fn knock<T>(

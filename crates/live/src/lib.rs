@@ -17,6 +17,8 @@
 //! | who undoes what those changed? | [`watchdog`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
+//! | which of two classes' messages leaves a host next? | [`filter`] |
+//! | how long do streams of messages take through it? | [`streams`] |
 //!
 //! It decides nothing: who is served next is the policy's (`crosswind-policy`). It knows no Python.
 
@@ -31,6 +33,7 @@ mod emulated;
 pub mod error;
 pub mod executor;
 pub mod fields;
+pub mod filter;
 pub mod frame;
 pub mod greeting;
 pub mod inject;
@@ -47,6 +50,7 @@ pub mod replay;
 pub mod root;
 pub mod settings;
 mod station;
+pub mod streams;
 pub mod token;
 mod transfer;
 mod turn;

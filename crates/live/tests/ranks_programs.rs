@@ -3,7 +3,8 @@
 
 mod scripted;
 
-use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample};
+use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample, Skeleton};
+use crosswind_schema::experiment::parameters::NasParameters;
 use scripted::run;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -49,4 +50,12 @@ fn cholesky_and_supersteps_are_right() {
     is_right_however_it_is_run(&Cholesky::new(&grid, 4, 5));
     let steps = json!({"iterations": 50, "work_s": 1e-4, "dimensions": 2, "halo_bytes": 800, "allreduce_bytes": 24});
     is_right_however_it_is_run(&Bsp::of(&parameters(steps), 4));
+}
+
+#[test]
+fn skeletons_of_nas_kernels_are_right() {
+    let mg = NasParameters::Mg(parameters(json!({"side_log2": 5, "cycles": 2, "operation_s": 1e-9})));
+    is_right_however_it_is_run(&Skeleton::new(&mg, 4));
+    let ft = NasParameters::Ft(parameters(json!({"points_log2": 10, "iterations": 2, "operation_s": 1e-9})));
+    is_right_however_it_is_run(&Skeleton::new(&ft, 3));
 }

@@ -9,6 +9,7 @@
 //! | what is a rank, and what a program? | [`rank`] |
 //! | the programs of scheduling-and-communication | [`cholesky`], [`column`], [`connect`], [`em3d`], [`sample`] |
 //! | halo exchange and allreduce? | [`bsp`] |
+//! | what NAS kernels send, superstep by superstep? | [`nas`] |
 //! | a schedule in LogGOPSim's format? | [`goal`] |
 //! | how do I run one without time, in any order? | [`plain`] |
 //! | where do random data come from? | [`random`] |
@@ -20,6 +21,7 @@ pub mod column;
 pub mod connect;
 pub mod em3d;
 pub mod goal;
+pub mod nas;
 pub mod op;
 pub mod plain;
 pub mod random;
@@ -33,6 +35,7 @@ pub use column::Column;
 pub use connect::Connect;
 pub use em3d::Em3d;
 pub use goal::{Goal, GoalError};
+pub use nas::Skeleton;
 pub use op::{Body, Kind, Op};
 pub use rank::{Program, Rank, Reply};
 pub use sample::Sample;

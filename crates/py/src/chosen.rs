@@ -1,6 +1,6 @@
 //! The program that an experiment names, made of its parameters: once, for virtual time and for real ranks.
 
-use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample};
+use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample, Skeleton};
 use crosswind_schema::DescriptionError;
 use crosswind_schema::experiment::{Parameters, ProgramExperiment};
 
@@ -41,6 +41,7 @@ pub fn with_program<W: With>(point: &ProgramExperiment, goal: Option<&[u8]>, wit
         Parameters::Connect(parameters) => with.with(&Connect::new(&parameters, ranks, seed)),
         Parameters::Em3d(parameters) => with.with(&Em3d::new(&parameters, ranks, seed)),
         Parameters::Sample(parameters) => with.with(&Sample::new(&parameters, ranks, seed)),
+        Parameters::Nas(parameters) => with.with(&Skeleton::new(&parameters, ranks)),
         Parameters::Goal(_) => with.with(&Goal::parse(goal.unwrap_or_default()).map_err(Unmade::Goal)?),
     })
 }

@@ -8,6 +8,7 @@ mod chosen;
 mod contention;
 mod errors;
 mod farm;
+mod filter;
 mod inject;
 mod measure;
 mod model;
@@ -16,6 +17,7 @@ mod program;
 mod ranks;
 mod schema;
 mod sim;
+mod skeleton;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -25,9 +27,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contention::register(module)?;
     sim::register(module)?;
     program::register(module)?;
+    skeleton::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;
     noise::register(module)?;
-    ranks::register(module)
+    ranks::register(module)?;
+    filter::register(module)
 }

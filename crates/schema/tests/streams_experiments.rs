@@ -92,6 +92,7 @@ fn a_streams_experiment_refuses_what_it_could_not_run() {
         ("a program nowhere", job("[0, 1, 2, 3]", "[]")),
         ("a program on no such host", job("[0, 1, 2, 3]", "[0, 9]")),
         ("a program twice on a host", job("[0, 1, 2, 3]", "[0, 0]")),
+        ("misspelt parameter", job("\"mg\"", "\"mg\"\nparameters = { clas = \"S\" }")),
         ("nameless program", job("\"mg\"", "\"mg\"\nname = \"\"")),
         ("unknown network", network("\"atm\"")),
         ("no rate", network("{ latency_s = 1e-6 }")),

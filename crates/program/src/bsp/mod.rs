@@ -156,7 +156,7 @@ impl Bsp {
 }
 
 /// A mixing of bits without fixed points that matter (the finaliser of splitmix64).
-const fn mixed(value: u64) -> u64 {
+pub(crate) const fn mixed(value: u64) -> u64 {
     let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
     value ^ value >> 31

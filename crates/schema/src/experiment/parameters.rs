@@ -6,12 +6,14 @@
 
 mod bsp;
 mod limits;
+mod nas;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::bsp::{Allreduce, BspParameters, GoalParameters};
 pub use self::limits::{Cost, Part, Whole};
+pub use self::nas::{EpParameters, FtParameters, IsParameters, MgParameters, NasParameters, Partners};
 
 use crate::error::{DescriptionError, Problem};
 

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 use super::execution::ProgramExecution;
 use super::network::NetworkSource;
 use super::parameters::{
-    BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, GoalParameters,
-    SampleParameters,
+    BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, EpParameters, FtParameters,
+    GoalParameters, IsParameters, MgParameters, NasParameters, SampleParameters,
 };
 use super::sweep::{Grid, Sweep};
 use super::window::WindowPolicy;
@@ -111,12 +111,31 @@ pub enum ProgramName {
     Bsp,
     /// A schedule in LogGOPSim's format.
     Goal,
+    /// Communication skeleton of NAS MG: multigrid.
+    Mg,
+    /// Of NAS FT: Fourier transforms.
+    Ft,
+    /// Of NAS EP: embarrassingly parallel.
+    Ep,
+    /// Of NAS IS: integer sort.
+    Is,
 }
 
 impl ProgramName {
     /// Every program, in the order of the documentation.
-    pub const ALL: [Self; 7] =
-        [Self::Cholesky, Self::Connect, Self::Column, Self::Em3d, Self::Sample, Self::Bsp, Self::Goal];
+    pub const ALL: [Self; 11] = [
+        Self::Cholesky,
+        Self::Connect,
+        Self::Column,
+        Self::Em3d,
+        Self::Sample,
+        Self::Bsp,
+        Self::Goal,
+        Self::Mg,
+        Self::Ft,
+        Self::Ep,
+        Self::Is,
+    ];
 
     /// As it stands in files.
     #[must_use]
@@ -129,6 +148,10 @@ impl ProgramName {
             Self::Sample => "sample",
             Self::Bsp => "bsp",
             Self::Goal => "goal",
+            Self::Mg => "mg",
+            Self::Ft => "ft",
+            Self::Ep => "ep",
+            Self::Is => "is",
         }
     }
 }
@@ -144,6 +167,7 @@ pub enum Parameters {
     Sample(SampleParameters),
     Bsp(BspParameters),
     Goal(GoalParameters),
+    Nas(NasParameters),
 }
 
 /// What there is to do: a parallel program.
@@ -182,6 +206,10 @@ impl ProgramWorkload {
             ProgramName::Sample => Parameters::Sample(self.read()?),
             ProgramName::Bsp => Parameters::Bsp(self.read()?),
             ProgramName::Goal => Parameters::Goal(self.read()?),
+            nas @ (ProgramName::Mg | ProgramName::Ft | ProgramName::Ep | ProgramName::Is) => {
+                let read = NasParameters::read(nas.name(), &self.parameters);
+                Parameters::Nas(read.map_err(|error| error.below("workload"))?)
+            }
         })
     }
 
@@ -237,6 +265,10 @@ impl JsonSchema for ProgramWorkload {
                     ProgramName::Sample => generator.subschema_for::<SampleParameters>(),
                     ProgramName::Bsp => generator.subschema_for::<BspParameters>(),
                     ProgramName::Goal => generator.subschema_for::<GoalParameters>(),
+                    ProgramName::Mg => generator.subschema_for::<MgParameters>(),
+                    ProgramName::Ft => generator.subschema_for::<FtParameters>(),
+                    ProgramName::Ep => generator.subschema_for::<EpParameters>(),
+                    ProgramName::Is => generator.subschema_for::<IsParameters>(),
                 };
                 let ranks = json_schema!({ "type": "integer", "minimum": 1, "maximum": MOST_RANKS });
                 let name = json_schema!({ "const": program.name() });

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::stream::distinct_hosts;
 use crate::error::{DescriptionError, Problem};
+use crate::experiment::parameters::NasParameters;
 
 /// The programs: communication skeletons of NAS kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +60,14 @@ impl Job {
         self.name.as_deref().unwrap_or(self.program.name())
     }
 
+    /// The program's parameters, defaults filled in.
+    ///
+    /// # Errors
+    /// The first field that is unknown or out of range, as a field of the job.
+    pub fn parameters(&self) -> Result<NasParameters, DescriptionError> {
+        NasParameters::read(self.program.name(), &self.parameters)
+    }
+
     /// What is wrong, at a field of the job.
     pub(super) fn check(&self, hosts: u32) -> Result<(), DescriptionError> {
         if self.name().is_empty() {
@@ -67,6 +76,7 @@ impl Job {
         if self.hosts.is_empty() {
             return Err(Problem::Value("is empty; it must name at least one host".into()).at("hosts".into()));
         }
-        distinct_hosts("hosts", &self.hosts, hosts)
+        distinct_hosts("hosts", &self.hosts, hosts)?;
+        self.parameters().map(drop)
     }
 }

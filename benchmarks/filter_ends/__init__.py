@@ -1,0 +1,1 @@
+"""Applications at both ends of a message filter, for tests and benchmarks."""

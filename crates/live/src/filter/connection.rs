@@ -1,0 +1,192 @@
+//! An application's connection through two filters, as one of them holds it.
+//!
+//! What the application sends stays in the kernel until it is its turn: only how many bytes wait is known here ("tickets",
+//! in the queues). What comes for it is handed to the kernel at once, and waits here only where that takes no more.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::{Shutdown, TcpStream};
+
+use crosswind_schema::Class;
+
+use super::slab::Key;
+use super::sockets::waiting_bytes;
+use crate::linux;
+
+/// The connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// None while the target is being reached.
+    pub socket: Option<TcpStream>,
+    /// The peer it goes through.
+    pub carrier: Key,
+    /// Its number there.
+    pub number: u32,
+    pub class: Class,
+    /// Bytes that wait in the kernel and have their tickets.
+    pub ticketed: usize,
+    /// Bytes that the peer takes beyond those.
+    pub may_send: usize,
+    /// The application sends no more than what waits.
+    pub application_ended: bool,
+    /// That was told.
+    pub end_told: bool,
+    /// The peer's application sends no more.
+    pub peer_ended: bool,
+    shut: bool,
+    /// What the application has not taken.
+    pending: VecDeque<u8>,
+    /// Bytes of each frame that is not wholly taken.
+    pending_frames: VecDeque<usize>,
+    /// Frames that are on the incoming link.
+    pub on_link: usize,
+    /// Bytes that the peer may still send.
+    pub may_come: usize,
+    /// Bytes that were taken and not yet made good.
+    pub owed: usize,
+}
+
+impl Connection {
+    pub fn new(
+        socket: Option<TcpStream>,
+        carrier: Key,
+        number: u32,
+        class: Class,
+        may_send: usize,
+        may_come: usize,
+    ) -> Self {
+        Self {
+            socket,
+            carrier,
+            number,
+            class,
+            ticketed: 0,
+            may_send,
+            application_ended: false,
+            end_told: false,
+            peer_ended: false,
+            shut: false,
+            pending: VecDeque::new(),
+            pending_frames: VecDeque::new(),
+            on_link: 0,
+            may_come,
+            owed: 0,
+        }
+    }
+
+    /// Bytes of the next ticket, at most a frame's; none while nothing waits without one, or the peer takes no more.
+    pub fn ticket(&mut self, frame_bytes: usize) -> Option<usize> {
+        let waiting = waiting_bytes(self.socket.as_ref()?);
+        let bytes = waiting.saturating_sub(self.ticketed).min(frame_bytes).min(self.may_send);
+        if bytes == 0 {
+            return None;
+        }
+        self.ticketed += bytes;
+        self.may_send -= bytes;
+        Some(bytes)
+    }
+
+    /// The bytes of a ticket. What an application takes back by breaking off is filled up: the peer was told of a frame.
+    pub fn redeem(&mut self, into: &mut [u8]) -> io::Result<()> {
+        self.ticketed = self.ticketed.saturating_sub(into.len());
+        match self.socket.as_mut() {
+            Some(socket) => socket.read_exact(into),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Whether everything was sent and the peer does not know yet that this is all.
+    pub fn is_to_end(&self) -> bool {
+        let waits = || self.socket.as_ref().is_some_and(|socket| waiting_bytes(socket) > 0);
+        self.application_ended && !self.end_told && self.ticketed == 0 && !waits()
+    }
+
+    /// Hands the application a frame; how many bytes of it must wait.
+    pub fn deliver(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = if self.pending.is_empty() { self.give(bytes)? } else { 0 };
+        let wait = bytes.len() - taken;
+        if wait > 0 {
+            self.pending.extend(&bytes[taken..]);
+            self.pending_frames.push_back(wait);
+        }
+        Ok(wait)
+    }
+
+    /// Hands over what waits; how many frames the application has taken with it.
+    pub fn flush(&mut self) -> io::Result<usize> {
+        let mut frames = 0;
+        while !self.pending.is_empty() {
+            let (front, _) = self.pending.as_slices();
+            let front: &[u8] = front;
+            let taken = match self.socket.as_ref() {
+                Some(socket) => write(socket, front)?,
+                None => 0,
+            };
+            if taken == 0 {
+                break;
+            }
+            self.owed += taken;
+            self.pending.drain(..taken);
+            let mut left = taken;
+            while let Some(frame) = self.pending_frames.front_mut() {
+                let of_it = left.min(*frame);
+                (*frame, left) = (*frame - of_it, left - of_it);
+                if *frame > 0 {
+                    break;
+                }
+                self.pending_frames.pop_front();
+                frames += 1;
+            }
+        }
+        if self.pending.is_empty() && self.pending.capacity() > 64 << 10 {
+            self.pending = VecDeque::new();
+        }
+        if self.peer_ended && !self.shut && self.on_link == 0 && self.pending.is_empty() {
+            if let Some(socket) = &self.socket {
+                self.shut = true;
+                // Where the application is gone already, nobody is left to be told.
+                let _ = socket.shutdown(Shutdown::Write);
+            }
+        }
+        Ok(frames)
+    }
+
+    fn give(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(socket) = &self.socket else { return Ok(0) };
+        let mut taken = 0;
+        while taken < bytes.len() {
+            match write(socket, &bytes[taken..])? {
+                0 => break,
+                more => taken += more,
+            }
+        }
+        self.owed += taken;
+        Ok(taken)
+    }
+
+    /// Bytes that wait for the application.
+    pub fn held(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Whether both sides have ended and all was taken.
+    pub fn is_over(&self) -> bool {
+        self.end_told && self.shut
+    }
+
+    /// Frames that were not wholly taken, for whoever must make them good when the connection is given up.
+    pub fn frames_left(&self) -> usize {
+        self.pending_frames.len()
+    }
+}
+
+/// Writes once; 0 where the socket is full.
+fn write(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match linux::send_both(socket, bytes, &[], false) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,796 @@
+//! The filter's loop: what happens at a socket, or with time, and what follows from it.
+//!
+//! One thread; it never waits for one socket alone. It decides nothing: which frame is next, and whether it may go, the
+//! queues and credits of `crosswind-policy` say, which the simulator asks too.
+
+use std::collections::HashSet;
+use std::io;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crosswind_schema::Class;
+
+use super::carrier::{Carrier, Ticket};
+use super::connection::Connection;
+use super::counters::Counters;
+use super::pace::Paced;
+use super::peers::{Met, News, Post, dial, reach};
+use super::settings::{About, FilterSettings, Forward, is_target};
+use super::slab::{Key, Slab};
+use super::sockets::{Epoll, Event, is_out_of_descriptors};
+use super::wire::{self, HEAD, Head, Kind, LARGEST_TEXT};
+use crate::diary::Diary;
+use crate::error::LiveError;
+use crate::linux::now_ns;
+use crate::token::Token;
+
+const BELL: u64 = 0;
+const DOOR: u64 = 1 << 56;
+const CARRIER: u64 = 2 << 56;
+const CONNECTION: u64 = 3 << 56;
+/// Bytes of a token of an event that say which thing of a kind it is.
+const WHICH: u64 = (1 << 56) - 1;
+
+/// Bytes read from one peer before the others have their turn.
+const TURN: usize = 1 << 20;
+/// Between two looks at who does not move, ns.
+const LOOK_NS: u64 = 1_000_000_000;
+/// A peer that does not move for so long is named in the log, ns.
+const STILL_NS: u64 = 5_000_000_000;
+/// A peer that began a frame and does not end it for so long is dropped, ns.
+const BROKEN_NS: u64 = 30_000_000_000;
+/// Threads that connect to targets at a time, and those that one peer may ask for.
+const REACHING: (usize, usize) = (256, 16);
+
+/// A frame on the incoming link.
+struct Arrived {
+    carrier: Key,
+    connection: Option<Key>,
+    bytes: Vec<u8>,
+}
+
+/// Why a peer is dropped: a word for the log, and what it did.
+type Offence = (&'static str, String);
+
+pub(super) struct Exchange {
+    pub settings: FilterSettings,
+    pub token: Token,
+    pub own: About,
+    pub diary: Diary,
+    pub post: Post,
+    pub news: Receiver<News>,
+    pub shown: Arc<Mutex<Counters>>,
+    pub listeners: Vec<TcpListener>,
+    epoll: Epoll,
+    carriers: Slab<Carrier>,
+    connections: Slab<Connection>,
+    /// Of each dialled peer, the connection to it.
+    dialled: Vec<Option<Key>>,
+    outgoing: Option<Paced<Ticket>>,
+    incoming: Option<Paced<Arrived>>,
+    counters: Counters,
+    /// Peers and words that stand in the log.
+    named: HashSet<(String, &'static str)>,
+    /// Peers of which more may be read at once.
+    again: Vec<Key>,
+    /// Targets that are being reached.
+    reaching: usize,
+    /// A descriptor to give up when there is no other.
+    spare: Option<OwnedFd>,
+    frame: Vec<u8>,
+    looked_ns: u64,
+}
+
+impl Exchange {
+    #[allow(clippy::too_many_arguments)] // each is another thing, and they come from one place
+    pub fn new(
+        settings: FilterSettings,
+        token: Token,
+        own: About,
+        diary: Diary,
+        post: Post,
+        news: Receiver<News>,
+        shown: Arc<Mutex<Counters>>,
+        listeners: Vec<TcpListener>,
+    ) -> Result<Self, LiveError> {
+        let epoll = Epoll::new().map_err(LiveError::system("waiting for sockets"))?;
+        let watching = LiveError::system("watching a port");
+        let watch = |fd, token| epoll.watch_input(fd, token);
+        let all = std::iter::once((post.bell.fd(), BELL))
+            .chain(listeners.iter().enumerate().map(|(place, port)| (port.as_raw_fd(), DOOR | place as u64)));
+        all.into_iter().try_for_each(|(fd, token)| watch(fd, token)).map_err(watching)?;
+        Ok(Self {
+            dialled: vec![None; settings.peers.len()],
+            outgoing: settings.rate_out.map(|rate| Paced::new(settings.queue, rate)),
+            incoming: settings.rate_in.map(|rate| Paced::new(settings.queue, rate)),
+            frame: vec![0; HEAD + settings.queue.frame_bytes as usize],
+            settings,
+            token,
+            own,
+            diary,
+            post,
+            news,
+            shown,
+            listeners,
+            epoll,
+            carriers: Slab::default(),
+            connections: Slab::default(),
+            counters: Counters::default(),
+            named: HashSet::new(),
+            again: Vec::new(),
+            reaching: 0,
+            spare: spare(),
+            looked_ns: now_ns(),
+        })
+    }
+
+    /// Until it is no more wanted.
+    pub fn run(&mut self) -> Result<(), LiveError> {
+        crate::linux::exact_timers();
+        let mut told = Vec::new();
+        loop {
+            self.publish();
+            told.clear();
+            let due = self.due();
+            let timeout = if self.again.is_empty() { due.saturating_sub(now_ns()) } else { 0 };
+            self.epoll.wait(Some(timeout), &mut told).map_err(LiveError::system("waiting for sockets"))?;
+            for key in std::mem::take(&mut self.again) {
+                self.read(key);
+            }
+            for event in &told {
+                if !self.attend(*event) {
+                    self.publish();
+                    return Ok(());
+                }
+            }
+            self.pass_time(now_ns());
+        }
+    }
+
+    /// When something is to be done though nothing happens.
+    fn due(&self) -> u64 {
+        let links = [self.outgoing.as_ref().and_then(Paced::due), self.incoming.as_ref().and_then(Paced::due)];
+        let limits = self.carriers.keys().into_iter();
+        let limits = limits.filter_map(|key| self.carriers.get(key)?.limits.as_ref()?.next_timer());
+        links.into_iter().flatten().chain(limits).fold(self.looked_ns + LOOK_NS, u64::min)
+    }
+
+    fn publish(&mut self) {
+        self.counters.peers = self.carriers.len();
+        self.counters.connections = self.connections.len();
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = self.counters.clone();
+    }
+
+    /// Does what an event asks for; false: it is over.
+    fn attend(&mut self, event: Event) -> bool {
+        let which = event.token & WHICH;
+        match event.token & !WHICH {
+            BELL => {
+                self.post.bell.silence();
+                while let Ok(news) = self.news.try_recv() {
+                    match news {
+                        News::Stop => return false,
+                        News::Met(met) => self.meet(met),
+                        News::Reached { key, result } => self.reached(Key::from_number(key), result),
+                        News::Complaint { peer, word, why } => self.name(&peer, word, &why),
+                    }
+                }
+            }
+            DOOR => self.accept(which as usize),
+            CARRIER => {
+                let key = Key::from_number(which);
+                if event.readable {
+                    self.read(key);
+                }
+                if event.writable {
+                    self.pump(key);
+                }
+            }
+            _ => {
+                let key = Key::from_number(which);
+                if event.writable {
+                    self.flush_connection(key);
+                }
+                if event.readable {
+                    if let Some(connection) = self.connections.get_mut(key) {
+                        connection.application_ended |= event.ended;
+                    }
+                    self.take_tickets(key);
+                }
+            }
+        }
+        true
+    }
+
+    /// Says something about a peer, once.
+    fn name(&mut self, peer: &str, word: &'static str, why: &str) {
+        if self.named.len() < 10_000 && self.named.insert((peer.to_owned(), word)) {
+            let whose = if peer.is_empty() { String::new() } else { format!("{peer}: ") };
+            self.diary.note(&format!("{whose}{why}"));
+        }
+    }
+
+    fn meet(&mut self, met: Met) {
+        let Met { socket, peer, dialled, about, rest } = met;
+        let fd = socket.as_raw_fd();
+        let carrier = Carrier::new(socket, peer.clone(), dialled, &about, &rest, &self.settings, now_ns());
+        let carrier = match carrier {
+            Ok(carrier) => carrier,
+            Err(error) => return self.name(&peer, "met", &error.to_string()),
+        };
+        let key = self.carriers.insert(carrier);
+        if let Err(error) = self.epoll.watch_both(fd, CARRIER | key.number()) {
+            return self.drop_carrier(key, Some(("met", error.to_string())));
+        }
+        if let Some(place) = dialled {
+            self.dialled[place] = Some(key);
+        }
+        self.count_peers();
+        if !rest.is_empty() {
+            self.read(key);
+        }
+    }
+
+    fn count_peers(&self) {
+        self.post.connected.store(self.carriers.len(), Ordering::Relaxed);
+        self.post.dialled.store(self.dialled.iter().flatten().count(), Ordering::Relaxed);
+    }
+
+    /// A peer is no more, or is not wanted any more; so are its connections.
+    fn drop_carrier(&mut self, key: Key, offence: Option<Offence>) {
+        let Some(carrier) = self.carriers.remove(key) else { return };
+        if let Some((word, why)) = offence {
+            self.counters.peers_dropped += 1;
+            self.name(&carrier.peer, word, &format!("dropped: it {why}"));
+        }
+        for (_, connection) in carrier.streams {
+            self.forget(connection);
+        }
+        for class in Class::BOTH {
+            let left = carrier.waiting.len(class) as u64;
+            let of = self.counters.of(class);
+            of.waiting_frames = of.waiting_frames.saturating_sub(left);
+        }
+        if let Some(place) = carrier.dialled {
+            self.dialled[place] = None;
+        }
+        self.count_peers();
+        if let Some(place) = carrier.dialled {
+            let (address, own, token, post) =
+                (self.settings.peers[place].clone(), self.own.clone(), self.token.clone(), self.post.clone());
+            // Without a thread nobody is dialled again; that stands in the log.
+            if let Err(error) = std::thread::Builder::new().spawn(move || dial(place, &address, &own, &token, &post)) {
+                self.name(&carrier.peer, "dialled", &error.to_string());
+            }
+        }
+    }
+
+    /// Closes an application's connection here.
+    fn forget(&mut self, key: Key) {
+        if let Some(connection) = self.connections.remove(key) {
+            self.counters.held_bytes = self.counters.held_bytes.saturating_sub(connection.held() as u64);
+            if let Some(carrier) = self.carriers.get_mut(connection.carrier) {
+                carrier.streams.remove(&connection.number);
+            }
+            // Frames of it that came and were not taken have left the receiver's queue too.
+            for _ in 0..connection.frames_left() {
+                self.dequeued(connection.carrier, connection.class);
+            }
+        }
+    }
+
+    /// Closes it here and tells the peer.
+    fn reset(&mut self, key: Key, why: &str) {
+        let Some(connection) = self.connections.get(key) else { return };
+        let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
+        self.forget(key);
+        self.say(carrier, Kind::Reset, class, number, clipped(why).as_bytes());
+    }
+
+    fn say(&mut self, carrier: Key, kind: Kind, class: Class, number: u32, payload: &[u8]) {
+        if let Some(found) = self.carriers.get_mut(carrier) {
+            found.say(kind, class, number, payload);
+            if let Err(error) = found.flush(now_ns()) {
+                self.lost(carrier, &error);
+            }
+        }
+    }
+
+    /// An error at a peer's socket: it has gone, or asks too much.
+    fn lost(&mut self, key: Key, error: &io::Error) {
+        let offence = (error.kind() == io::ErrorKind::Other).then(|| ("deaf", error.to_string()));
+        self.drop_carrier(key, offence);
+    }
+
+    /// Applications that connect to a port.
+    fn accept(&mut self, place: usize) {
+        loop {
+            let socket = match self.listeners[place].accept() {
+                Ok((socket, _)) => socket,
+                Err(error) if is_out_of_descriptors(&error) && self.spare.take().is_some() => {
+                    // Who waits unanswered would be told of again and again: it is let in and turned away.
+                    drop(self.listeners[place].accept());
+                    self.spare = spare();
+                    self.counters.refused += 1;
+                    self.name("applications", "many", "no descriptor is left (ulimit -n); a connection was refused");
+                    continue;
+                }
+                Err(_) => return,
+            };
+            let Forward { class, target, peer, .. } = self.settings.forwards[place].clone();
+            let carrier = self.dialled[peer];
+            if self.connections.len() >= self.settings.connections {
+                self.counters.refused += 1;
+                let most = self.settings.connections;
+                self.name("applications", "many", &format!("more than {most} connections at a time; one was refused"));
+                continue;
+            }
+            let Some((key, carrier)) = carrier.and_then(|key| Some((key, self.carriers.get_mut(key)?))) else {
+                self.counters.refused += 1;
+                let peer = self.settings.peers[peer].clone();
+                self.name(&peer, "absent", "is not connected; a connection to it was refused");
+                continue;
+            };
+            let number = carrier.next_number;
+            // A number comes again after four thousand million others; who still has it then keeps it.
+            carrier.next_number = carrier.next_number.checked_add(1).unwrap_or(1);
+            if carrier.streams.contains_key(&number) {
+                continue;
+            }
+            let may_send = carrier.window;
+            if self.add(Some(socket), key, number, class, may_send).is_some() {
+                self.say(key, Kind::Open, class, number, target.as_bytes());
+            }
+        }
+    }
+
+    /// A place for an application's connection; with a socket, it is watched.
+    fn add(
+        &mut self,
+        socket: Option<TcpStream>,
+        carrier: Key,
+        number: u32,
+        class: Class,
+        may_send: usize,
+    ) -> Option<Key> {
+        let connection = Connection::new(None, carrier, number, class, may_send, self.settings.window as usize);
+        let key = self.connections.insert(connection);
+        self.carriers.get_mut(carrier)?.streams.insert(number, key);
+        self.counters.connections_made += 1;
+        if let Some(socket) = socket {
+            if self.begin(key, socket).is_err() {
+                self.forget(key);
+                return None;
+            }
+        }
+        Some(key)
+    }
+
+    fn begin(&mut self, key: Key, socket: TcpStream) -> io::Result<()> {
+        socket.set_nonblocking(true)?;
+        socket.set_nodelay(true)?;
+        self.epoll.watch_both(socket.as_raw_fd(), CONNECTION | key.number())?;
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.socket = Some(socket);
+        }
+        Ok(())
+    }
+
+    fn reached(&mut self, key: Key, result: Result<TcpStream, String>) {
+        self.reaching = self.reaching.saturating_sub(1);
+        let Some(connection) = self.connections.get(key) else { return };
+        let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
+        match result.and_then(|socket| self.begin(key, socket).map_err(|error| error.to_string())) {
+            Ok(()) => {
+                self.say(carrier, Kind::Opened, class, number, &[]);
+                self.flush_connection(key);
+            }
+            Err(why) => {
+                self.counters.refused += 1;
+                self.reset(key, &why);
+            }
+        }
+    }
+
+    /// Makes tickets of what an application has sent.
+    fn take_tickets(&mut self, key: Key) {
+        let now = now_ns();
+        let frame_bytes = self.settings.queue.frame_bytes as usize;
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (class, number, at) = (connection.class, connection.number, connection.carrier);
+        let Some(carrier) = self.carriers.get_mut(at) else { return };
+        let mut any = false;
+        while let Some(bytes) = connection.ticket(frame_bytes) {
+            carrier.waiting.push(class, bytes as u32, Ticket { carrier: at, connection: key, made_ns: now, number });
+            carrier.parallel_left += usize::from(class == Class::Parallel);
+            self.counters.of(class).waiting_frames += 1;
+            any = true;
+        }
+        let ends = connection.is_to_end();
+        if any {
+            self.pump(at);
+        }
+        if ends {
+            self.tell_end(key);
+        }
+    }
+
+    fn tell_end(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.end_told = true;
+        let (carrier, number, class, over) =
+            (connection.carrier, connection.number, connection.class, connection.is_over());
+        self.say(carrier, Kind::End, class, number, &[]);
+        if over {
+            self.forget(key);
+        }
+    }
+
+    /// Sends to a peer, or puts on the outgoing link, what may go.
+    fn pump(&mut self, key: Key) {
+        let now = now_ns();
+        if let Some(carrier) = self.carriers.get_mut(key) {
+            if let Err(error) = carrier.flush(now) {
+                return self.lost(key, &error);
+            }
+        }
+        while let Some(carrier) = self.carriers.get_mut(key).filter(|carrier| carrier.has_room()) {
+            let Some((class, bytes, ticket)) = carrier.waiting.pop(carrier.may_send()) else { return };
+            if self.connections.get(ticket.connection).is_none() {
+                carrier.parallel_left -= usize::from(class == Class::Parallel);
+                let of = self.counters.of(class);
+                of.waiting_frames = of.waiting_frames.saturating_sub(1);
+                continue;
+            }
+            if let Some(credits) = &mut carrier.credits {
+                credits.on_sent(class);
+            }
+            match &mut self.outgoing {
+                Some(link) => link.push(class, bytes, ticket, now),
+                None => self.send(class, bytes, ticket, now),
+            }
+        }
+    }
+
+    /// Sends the frame of a ticket.
+    fn send(&mut self, class: Class, bytes: u32, ticket: Ticket, now: u64) {
+        let of = self.counters.of(class);
+        of.waiting_frames = of.waiting_frames.saturating_sub(1);
+        let Some(carrier) = self.carriers.get_mut(ticket.carrier) else { return };
+        carrier.parallel_left -= usize::from(class == Class::Parallel);
+        let waited_s = now.saturating_sub(ticket.made_ns) as f64 * 1e-9;
+        of.sent_frames += 1;
+        of.sent_bytes += u64::from(bytes);
+        of.waited_s += waited_s;
+        of.longest_wait_s = of.longest_wait_s.max(waited_s);
+        let last = class == Class::Parallel && carrier.parallel_left == 0;
+        let frame = &mut self.frame[..HEAD + bytes as usize];
+        let head = Head { kind: Kind::Data, class, last, stream: ticket.number, bytes };
+        frame[..HEAD].copy_from_slice(&head.encode());
+        // The peer's credits count on this frame: one whose connection is gone meanwhile goes empty.
+        let mut broken = false;
+        match self.connections.get_mut(ticket.connection) {
+            Some(connection) => broken = connection.redeem(&mut frame[HEAD..]).is_err(),
+            None => frame[HEAD..].fill(0),
+        }
+        if let Err(error) = carrier.send(frame, now) {
+            return self.lost(ticket.carrier, &error);
+        }
+        if broken {
+            return self.reset(ticket.connection, "the application broke off");
+        }
+        if self.connections.get(ticket.connection).is_some_and(Connection::is_to_end) {
+            self.tell_end(ticket.connection);
+        }
+    }
+
+    /// Reads what a peer has sent, a turn's share.
+    fn read(&mut self, key: Key) {
+        let mut left = TURN;
+        loop {
+            let now = now_ns();
+            let Some(carrier) = self.carriers.get_mut(key) else { return };
+            match carrier.next() {
+                Ok(Some((head, place))) => {
+                    if let Err(offence) = self.hear(key, head, place, now) {
+                        return self.drop_carrier(key, Some(offence));
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => return self.drop_carrier(key, Some(("lied", format!("sent {error}")))),
+            }
+            if left == 0 {
+                return self.again.push(key);
+            }
+            match carrier.fill(now) {
+                Ok(0) => return,
+                Ok(read) => left = left.saturating_sub(read),
+                Err(error) => return self.lost(key, &error),
+            }
+        }
+    }
+
+    /// What a peer says.
+    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Offence> {
+        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
+        let Head { kind, class, last, stream, bytes } = head;
+        let known = carrier.streams.get(&stream).copied();
+        let payload = carrier.payload(place.clone());
+        // What is said of a connection that is gone here was on its way then.
+        match kind {
+            Kind::Open => {
+                let target = std::str::from_utf8(payload).unwrap_or_default().to_owned();
+                if known.is_some() || carrier.dialled.is_some() || !is_target(&target) {
+                    return Err(("lied", "opened what cannot be opened".into()));
+                }
+                self.open(key, stream, class, target);
+            }
+            Kind::Opened => {}
+            Kind::Data => return self.hear_data(key, known, class, last, place, now),
+            Kind::Window => {
+                let more = wire::number(payload) as usize;
+                if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
+                    connection.may_send = connection.may_send.saturating_add(more);
+                }
+                known.into_iter().for_each(|known| self.take_tickets(known));
+            }
+            Kind::End => {
+                if let Some(known) = known {
+                    if let Some(connection) = self.connections.get_mut(known) {
+                        connection.peer_ended = true;
+                    }
+                    self.flush_connection(known);
+                }
+            }
+            Kind::Reset => known.into_iter().for_each(|known| {
+                if bytes > 0 {
+                    let why =
+                        String::from_utf8_lossy(self.carriers.get(key).map_or(&[], |from| from.payload(place.clone())))
+                            .into_owned();
+                    let peer = self.carriers.get(key).map(|from| from.peer.clone()).unwrap_or_default();
+                    self.name(&peer, "reset", &format!("a connection through it was ended: {}", printable(&why)));
+                }
+                self.forget(known);
+            }),
+            Kind::Credit => {
+                let (frames, taken) = wire::grant(payload);
+                if let Some(credits) = &mut carrier.credits {
+                    credits.on_grant(crosswind_policy::queue::Grant { class, frames, taken });
+                }
+                self.pump(key);
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_data(
+        &mut self,
+        key: Key,
+        known: Option<Key>,
+        class: Class,
+        last: bool,
+        place: std::ops::Range<usize>,
+        now: u64,
+    ) -> Result<(), Offence> {
+        let bytes = place.len();
+        if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
+            if connection.class != class {
+                return Err(("lied", "sent a frame of another class than its stream's".into()));
+            }
+            if connection.may_come < bytes {
+                return Err(("lied", "sent more than it was told to".into()));
+            }
+            connection.may_come -= bytes;
+            connection.on_link += usize::from(self.incoming.is_some());
+        }
+        let of = self.counters.of(class);
+        of.received_frames += 1;
+        of.received_bytes += bytes as u64;
+        self.count_arrival(key, class, last, now);
+        let Some(carrier) = self.carriers.get(key) else { return Ok(()) };
+        match &mut self.incoming {
+            Some(link) => {
+                let arrived = Arrived { carrier: key, connection: known, bytes: carrier.payload(place).to_vec() };
+                link.push(class, bytes as u32, arrived, now);
+            }
+            None => match known.and_then(|known| self.connections.get_mut(known)) {
+                Some(connection) => {
+                    let result = connection.deliver(carrier.payload(place));
+                    self.delivered(key, known, class, result);
+                }
+                None => self.dequeued(key, class),
+            },
+        }
+        Ok(())
+    }
+
+    /// Tells the limits of all connections to this receiver that a frame came over one of them.
+    fn count_arrival(&mut self, key: Key, class: Class, last: bool, now: u64) {
+        if self.settings.credits.is_none() {
+            return;
+        }
+        for other in self.carriers.keys() {
+            let Some(carrier) = self.carriers.get_mut(other) else { continue };
+            let Some(limits) = &mut carrier.limits else { continue };
+            let grant = match class {
+                _ if other == key => limits.on_frame(class, now, last),
+                Class::Parallel => limits.on_parallel_elsewhere(now, last),
+                Class::Local => None,
+            };
+            if let Some(grant) = grant {
+                self.grant(other, grant);
+            }
+        }
+    }
+
+    fn grant(&mut self, key: Key, grant: crosswind_policy::queue::Grant) {
+        self.counters.of(grant.class).credits_sent += 1;
+        if let Some(carrier) = self.carriers.get_mut(key) {
+            carrier.say_grant(grant);
+            if let Err(error) = carrier.flush(now_ns()) {
+                self.lost(key, &error);
+            }
+        }
+    }
+
+    /// A frame has left the receiver's queue.
+    fn dequeued(&mut self, key: Key, class: Class) {
+        let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
+        if let Some(grant) = limits.and_then(|limits| limits.on_dequeue(class, now_ns())) {
+            self.grant(key, grant);
+        }
+    }
+
+    /// What follows when a frame was handed to an application, or could not be.
+    fn delivered(&mut self, carrier: Key, known: Option<Key>, class: Class, result: io::Result<usize>) {
+        let Some(key) = known else { return };
+        match result {
+            Ok(wait) => {
+                self.counters.held_bytes += wait as u64;
+                if wait == 0 {
+                    self.dequeued(carrier, class);
+                }
+                self.make_good(key);
+            }
+            Err(_) => {
+                self.dequeued(carrier, class);
+                self.reset(key, "the application is gone");
+            }
+        }
+    }
+
+    fn flush_connection(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (carrier, class, before) = (connection.carrier, connection.class, connection.held());
+        match connection.flush() {
+            Ok(frames) => {
+                let gone = before - connection.held();
+                let over = connection.is_over();
+                self.counters.held_bytes = self.counters.held_bytes.saturating_sub(gone as u64);
+                (0..frames).for_each(|_| self.dequeued(carrier, class));
+                if over {
+                    return self.forget(key);
+                }
+                self.make_good(key);
+            }
+            Err(_) => self.reset(key, "the application is gone"),
+        }
+    }
+
+    /// Lets the peer send as much again as the application has taken, a quarter of the window at a time.
+    fn make_good(&mut self, key: Key) {
+        let quarter = self.settings.window as usize / 4;
+        let Some(connection) = self.connections.get_mut(key).filter(|connection| connection.owed >= quarter.max(1))
+        else {
+            return;
+        };
+        let owed = std::mem::take(&mut connection.owed);
+        connection.may_come += owed;
+        let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
+        self.say(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
+    }
+
+    /// A peer wants a target to be reached.
+    fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
+        let still = |key: &&Key| self.connections.get(**key).is_some_and(|connection| connection.socket.is_none());
+        let of_it = self.carriers.get(carrier).map_or(0, |carrier| carrier.streams.values().filter(still).count());
+        let refusal = if self.connections.len() >= self.settings.connections {
+            Some("there is no room for another connection")
+        } else if self.reaching >= REACHING.0 || of_it >= REACHING.1 {
+            Some("too many targets are being reached")
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            self.counters.refused += 1;
+            return self.say(carrier, Kind::Reset, class, number, why.as_bytes());
+        }
+        let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
+        let Some(key) = self.add(None, carrier, number, class, may_send) else { return };
+        self.reaching += 1;
+        let post = self.post.clone();
+        let work = move || {
+            let result = reach(&target).map_err(|error| format!("{target}: {error}"));
+            post.tell(News::Reached { key: key.number(), result });
+        };
+        if let Err(error) = std::thread::Builder::new().stack_size(256 << 10).spawn(work) {
+            self.reached(key, Err(error.to_string()));
+        }
+    }
+
+    /// What is due.
+    fn pass_time(&mut self, now: u64) {
+        while let Some((class, bytes, ticket, left_ns)) = self.outgoing.as_mut().and_then(|link| link.take(now)) {
+            self.left_a_link(left_ns, now);
+            self.send(class, bytes, ticket, now);
+        }
+        while let Some((class, _, arrived, left_ns)) = self.incoming.as_mut().and_then(|link| link.take(now)) {
+            self.left_a_link(left_ns, now);
+            let Arrived { carrier, connection: known, bytes } = arrived;
+            match known.and_then(|known| self.connections.get_mut(known)) {
+                Some(connection) => {
+                    connection.on_link -= 1;
+                    let ends = connection.peer_ended && connection.on_link == 0;
+                    let result = connection.deliver(&bytes);
+                    self.delivered(carrier, known, class, result);
+                    if ends {
+                        known.into_iter().for_each(|known| self.flush_connection(known));
+                    }
+                }
+                None => self.dequeued(carrier, class),
+            }
+        }
+        for key in self.carriers.keys() {
+            let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
+            if let Some(grant) = limits.and_then(|limits| limits.on_timer(now)) {
+                self.grant(key, grant);
+            }
+        }
+        if now >= self.looked_ns + LOOK_NS {
+            self.looked_ns = now;
+            self.look(now);
+        }
+    }
+
+    fn left_a_link(&mut self, left_ns: u64, now: u64) {
+        self.counters.paced_frames += 1;
+        self.counters.late_s += now.saturating_sub(left_ns) as f64 * 1e-9;
+    }
+
+    /// Names who does not move.
+    fn look(&mut self, now: u64) {
+        for key in self.carriers.keys() {
+            let Some(carrier) = self.carriers.get(key) else { continue };
+            let (still, peer) = (now.saturating_sub(carrier.moved_ns), carrier.peer.clone());
+            if carrier.has_begun() && still > BROKEN_NS {
+                self.drop_carrier(key, Some(("half", "began a frame and did not end it".into())));
+            } else if carrier.has_begun() && still > STILL_NS {
+                self.name(&peer, "half", "began a frame and does not end it");
+            } else if !carrier.has_room() && still > STILL_NS {
+                self.name(&peer, "still", "takes nothing any more; what goes to it waits");
+            }
+        }
+    }
+}
+
+fn spare() -> Option<OwnedFd> {
+    std::fs::File::open("/dev/null").ok().map(OwnedFd::from)
+}
+
+/// A reason, as short as a frame may be.
+fn clipped(text: &str) -> &str {
+    let mut end = text.len().min(LARGEST_TEXT);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// What somebody else said, without what a terminal might obey.
+fn printable(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+}

@@ -1,0 +1,42 @@
+//! Do the marks of packets reach the other end? A marked connection is made, and the other end says with what it came.
+
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use super::peers::NAME;
+use super::settings::About;
+use super::sockets::{arrived_mark, connect_marked};
+use crate::dial::enter_over;
+use crate::error::LiveError;
+use crate::token::Token;
+
+/// How long the other end may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The type of service's byte with which a connection's first packet arrives, sent with `tos`: on this machine's loopback
+/// where no peer is named, else at a `crosswind filter` that listens there. None: the other end cannot tell.
+///
+/// # Errors
+/// When the peer can't be reached, or does not let us in.
+pub fn arrives(tos: u8, peer: Option<(&str, &Token)>) -> Result<Option<u8>, LiveError> {
+    let making = || LiveError::system("making a marked connection");
+    let Some((address, token)) = peer else {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(making())?;
+        let _marked = connect_marked(listener.local_addr().map_err(making())?, tos).map_err(making())?;
+        let (accepted, _) = listener.accept().map_err(making())?;
+        return Ok(arrived_mark(&accepted));
+    };
+    let stream = marked(address, tos).map_err(|source| LiveError::Unreachable { peer: address.into(), source })?;
+    let own = About { version: About::VERSION, window: 1, limits: None, tos: None };
+    let about = serde_json::to_string(&own).unwrap_or_default();
+    let entered = enter_over(stream, address, NAME, &about, token, PATIENCE)?;
+    let refused = |why: String| LiveError::Refused { peer: address.into(), why };
+    About::heard(&entered.settings).map(|about| about.tos).map_err(refused)
+}
+
+fn marked(address: &str, tos: u8) -> std::io::Result<TcpStream> {
+    let places: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    // The kernel tells the mark of IPv4 connections only.
+    let place = places.iter().find(|place| place.is_ipv4()).or(places.first());
+    place.map_or_else(|| Err(std::io::ErrorKind::NotFound.into()), |place| connect_marked(*place, tos))
+}

@@ -1,0 +1,173 @@
+//! How filters meet: somebody knocks here, or is dialled from here; both show the token.
+//!
+//! Meeting may take time and stay unanswered, so each way has a thread of its own; who has met is handed to the exchange.
+//! Whoever is dialled is dialled again when the connection is lost.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use super::settings::{About, PEERS};
+use super::sockets::arrived_mark;
+use crate::dial::{Entered, enter_as};
+use crate::door::{Caller, Door, refuse};
+use crate::error::LiveError;
+use crate::frame::Frame;
+use crate::linux::{self, Bell, now_ns, watch};
+use crate::token::Token;
+
+/// The name under which a filter shows the token.
+pub(super) const NAME: &str = "filter";
+/// How long a peer is dialled before somebody looks whether it is still wanted, s.
+const PATIENCE_S: f64 = 2.0;
+/// The door looks so often whether it is still wanted, ns.
+const LOOK_NS: u64 = 200_000_000;
+/// Connecting to a target takes at most this.
+const REACH: Duration = Duration::from_secs(5);
+
+/// A filter that has shown the token.
+pub(super) struct Met {
+    pub socket: TcpStream,
+    /// Its address without the port.
+    pub peer: String,
+    /// Its place among those that are dialled; none: it knocked.
+    pub dialled: Option<usize>,
+    pub about: About,
+    /// What it sent beyond.
+    pub rest: Vec<u8>,
+}
+
+/// What other threads tell the exchange.
+pub(super) enum News {
+    /// Somebody has met us.
+    Met(Met),
+    /// A target was reached, or not.
+    Reached { key: u64, result: Result<TcpStream, String> },
+    /// Something that belongs in the log, once for each word and peer.
+    Complaint { peer: String, word: &'static str, why: String },
+    /// It is over.
+    Stop,
+}
+
+/// The way to the exchange, for other threads.
+#[derive(Clone)]
+pub(super) struct Post {
+    pub sender: Sender<News>,
+    pub bell: Arc<Bell>,
+    pub wanted: Arc<AtomicBool>,
+    /// Peers that are connected.
+    pub connected: Arc<AtomicUsize>,
+    /// Those of them that were dialled.
+    pub dialled: Arc<AtomicUsize>,
+}
+
+impl Post {
+    pub fn tell(&self, news: News) {
+        // An exchange that has ended wants no news.
+        let _ = self.sender.send(news);
+        self.bell.ring();
+    }
+
+    pub fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed)
+    }
+}
+
+/// Lets in who knocks, until it is no more wanted.
+pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
+    while post.is_wanted() {
+        let mut watched: Vec<_> = door.fds().map(|fd| watch(fd, true, false)).collect();
+        if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
+            return;
+        }
+        let mut complain = |line: &str| {
+            // Once for each address, whatever else it tries.
+            let peer = line.strip_prefix("refused somebody from ").and_then(|rest| rest.split(": ").next());
+            let peer = peer.unwrap_or_default().to_owned();
+            post.tell(News::Complaint { peer, word: "knocked", why: line.to_owned() });
+        };
+        for caller in door.attend(now_ns(), &mut complain) {
+            if let Err((peer, why)) = let_in(caller, own, post) {
+                post.tell(News::Complaint { peer, word: "met", why });
+            }
+        }
+    }
+}
+
+fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, String)> {
+    let Caller { stream, peer, name, about, rest, proof } = caller;
+    let turn_away = |why: String| {
+        refuse(&stream, &why);
+        Err((peer.clone(), why))
+    };
+    if name != NAME {
+        return turn_away(format!("is {name:?}, no filter"));
+    }
+    if post.connected.load(Ordering::Relaxed) >= PEERS {
+        return turn_away(format!("is one more than the {PEERS} peers that there may be"));
+    }
+    let about = match About::heard(about.as_bytes()) {
+        Ok(about) => about,
+        Err(why) => return turn_away(why),
+    };
+    let mut welcome = Vec::new();
+    let settings = serde_json::to_vec(&About { tos: arrived_mark(&stream), ..own.clone() }).unwrap_or_default();
+    Frame::Welcome { proof, settings }.encode(0, &mut welcome);
+    if let Err(error) = linux::send_both(&stream, &welcome, &[], false) {
+        return Err((peer, error.to_string()));
+    }
+    post.tell(News::Met(Met { socket: stream, peer, dialled: None, about, rest }));
+    Ok(())
+}
+
+/// Dials a peer until it lets us in.
+pub(super) fn dial(place: usize, address: &str, own: &About, token: &Token, post: &Post) {
+    let about = serde_json::to_string(own).unwrap_or_default();
+    let complain = |why: String| {
+        post.tell(News::Complaint { peer: address.to_owned(), word: "dialled", why });
+    };
+    while post.is_wanted() {
+        let patience = Duration::from_secs_f64(PATIENCE_S);
+        match enter_as(address, NAME, &about, token, patience, &|| post.is_wanted()) {
+            Ok(Entered { stream, settings, rest }) => match About::heard(&settings) {
+                Ok(about) => {
+                    let peer = address.to_owned();
+                    return post.tell(News::Met(Met { socket: stream, peer, dialled: Some(place), about, rest }));
+                }
+                Err(why) => complain(why),
+            },
+            Err(LiveError::Interrupted) => return,
+            Err(error) => complain(error.to_string()),
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Connects to a target.
+pub(super) fn reach(target: &str) -> Result<TcpStream, String> {
+    let places = target.to_socket_addrs().map_err(|error| error.to_string())?;
+    let mut last = "no such host".to_owned();
+    for place in places {
+        match TcpStream::connect_timeout(&place, REACH) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error.to_string(),
+        }
+    }
+    Err(last)
+}
+
+/// Whether an address is one that only this machine reaches.
+#[must_use]
+pub fn is_loopback(address: &str) -> bool {
+    let Some((host, _)) = address.rsplit_once(':') else { return false };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// An address that listens on loopback at a free port.
+#[must_use]
+pub fn free_loopback() -> String {
+    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).to_string()
+}

@@ -1,0 +1,222 @@
+//! Streams of messages for real: generators on hosts of this machine, each host behind its own message filter.
+//!
+//! Three times measured, as the simulator does: each stream by itself (T1), all through one queue (T2), all through the queues
+//! of the policy (T3). All three go through the same filters, so that what these cost is in all (communication-interactions,
+//! section 6.1). Links are emulated by the filters ([`crate::filter::Rate`]); latency is this machine's own.
+//!
+//! | question | module |
+//! |---|---|
+//! | which filters, which ports? | `hosts` |
+//! | when does a stream's next operation begin? | `source` |
+//! | when has a message arrived? | `sink` |
+
+mod hosts;
+mod sink;
+mod source;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crosswind_policy::queue::{CreditSettings, QueueSettings};
+use crosswind_schema::experiment::streams::{Links, Stream, Transport};
+use crosswind_schema::streams_run::{Latencies, Latency, StreamOutcome, StreamsRun};
+use crosswind_schema::units::Quantity;
+use crosswind_schema::{StreamsExperiment, Warning};
+
+use crate::error::LiveError;
+use crate::linux::now_ns;
+use hosts::{Hosts, Queues};
+use source::{Operations, Source};
+
+/// Most hosts that have filters on one machine.
+pub const MOST_HOSTS: usize = 16;
+/// Looks between which somebody may want it no more.
+const LOOK: Duration = Duration::from_millis(20);
+/// Nothing has arrived for so long, beyond the gaps between operations: nothing will, s.
+const SILENCE_S: f64 = 10.0;
+/// Frames that leave later than this part of their own time, in the mean: the machine does not keep up with the links.
+const LATE: f64 = 0.25;
+
+/// What all generators of one measurement share.
+struct Shared {
+    /// Streams whose timed operations are not done.
+    left: AtomicUsize,
+    /// All streams have theirs.
+    over: AtomicBool,
+    /// When the last operation was done, ns.
+    moved_ns: AtomicU64,
+}
+
+/// What one measurement came to.
+struct Measured {
+    operations: Vec<Operations>,
+    frames: u64,
+    late_part: f64,
+}
+
+/// Runs one point.
+///
+/// # Errors
+/// When it has jobs or too many hosts, when no message arrives any more (as with the printed credits), or when it is not
+/// wanted any more.
+pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Result<StreamsRun, LiveError> {
+    let links = point.network.links();
+    let streams = &point.workload.streams;
+    check(point, &links)?;
+    let frame_bytes = links.frame_bytes.get() as u32;
+    let fifo = Queues { queue: QueueSettings::fifo(frame_bytes), credits: None };
+    let queued = Queues {
+        queue: QueueSettings::from_policy(&point.policy, frame_bytes),
+        credits: CreditSettings::from_policy(&point.policy),
+    };
+    let all: Vec<usize> = (0..streams.len()).collect();
+    let mut alone = Vec::new();
+    for place in &all {
+        let measured = measure(point, &links, &[*place], &fifo, wanted)?;
+        alone.extend(measured.operations);
+    }
+    let together = measure(point, &links, &all, &fifo, wanted)?;
+    let separated = measure(point, &links, &all, &queued, wanted)?;
+    let mut warnings = warnings(&links);
+    let late = together.late_part.max(separated.late_part);
+    if late > LATE {
+        let frame_us = links.frame_ns(frame_bytes) as f64 * 1e-3;
+        let message =
+            format!("frames left the emulated links late by {:.0} % of the {frame_us:.0} us each takes", 100.0 * late);
+        let hint = "slower links, or longer frames: network.link_mb_per_s, network.frame_bytes";
+        warnings.push(Warning::new("links-late", message, hint));
+    }
+    let makespan_s = separated.operations.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    let outcomes = streams.iter().zip(alone).zip(together.operations).zip(separated.operations);
+    Ok(StreamsRun {
+        params: Default::default(),
+        seed: point.seed,
+        hosts: point.workload.hosts.get() as u32,
+        queue: point.policy.queue,
+        makespan_s,
+        streams: outcomes.map(|(((stream, alone), fifo), queued)| outcome(stream, alone, fifo, queued)).collect(),
+        jobs: Vec::new(),
+        bounds: Default::default(),
+        frames: separated.frames,
+        dropped: 0,
+        warnings,
+    })
+}
+
+fn outcome(stream: &Stream, mut alone: Operations, mut fifo: Operations, mut queued: Operations) -> StreamOutcome {
+    StreamOutcome {
+        name: stream.name.clone(),
+        class: stream.class,
+        messages: stream.messages.get(),
+        bytes: alone.bytes,
+        alone_s: alone.seconds,
+        fifo_s: fifo.seconds,
+        queued_s: queued.seconds,
+        slowdown_fifo: fifo.seconds / alone.seconds,
+        slowdown_queued: queued.seconds / alone.seconds,
+        latency_s: Latencies {
+            alone: Latency::of(&mut alone.latencies_s),
+            fifo: Latency::of(&mut fifo.latencies_s),
+            queued: Latency::of(&mut queued.latencies_s),
+        },
+    }
+}
+
+fn check(point: &StreamsExperiment, links: &Links) -> Result<(), LiveError> {
+    let refused = |field: &str, value: String, permitted: &str| {
+        Err(LiveError::Value { field: field.into(), value, permitted: permitted.into() })
+    };
+    if !point.workload.jobs.is_empty() {
+        let jobs = point.workload.jobs.len();
+        return refused("workload.job", format!("{jobs} jobs"), "absent on local: jobs run on sim");
+    }
+    let hosts = point.workload.hosts.get() as usize;
+    if hosts > MOST_HOSTS {
+        return refused("workload.hosts", hosts.to_string(), "at most 16 on local: each has a filter on this machine");
+    }
+    let frame = links.frame_bytes.get() as usize;
+    if frame > crate::filter::wire::LARGEST {
+        return refused("network.frame_bytes", format!("{frame} bytes"), "at most 262144 bytes on local");
+    }
+    Ok(())
+}
+
+fn warnings(links: &Links) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let hint = "compare with --on sim, which has it";
+    if links.transport == Transport::SlowStart {
+        let message = "transport = \"slow-start\" is the simulator's; here frames wait for room";
+        warnings.push(Warning::new("transport-not-emulated", message, hint));
+    }
+    if links.host_s_per_frame.get() > 0.0 {
+        let message = "host_s_per_frame is the simulator's; here a frame costs what it costs";
+        warnings.push(Warning::new("host-not-emulated", message, hint));
+    }
+    warnings
+}
+
+/// Measures some of the streams together.
+fn measure(
+    point: &StreamsExperiment,
+    links: &Links,
+    places: &[usize],
+    queues: &Queues,
+    wanted: &dyn Fn() -> bool,
+) -> Result<Measured, LiveError> {
+    let streams: Vec<&Stream> = places.iter().map(|&place| &point.workload.streams[place]).collect();
+    let hosts = Hosts::open(links, &streams, queues)?;
+    let shared = Arc::new(Shared {
+        left: AtomicUsize::new(streams.len()),
+        over: AtomicBool::new(false),
+        moved_ns: AtomicU64::new(now_ns()),
+    });
+    let mut connected = Vec::new();
+    for (at, stream) in streams.iter().enumerate() {
+        connected.push(Source::connect(stream, places[at], point.seed, &hosts, at)?);
+    }
+    let mut sources = Vec::new();
+    let mut starts = Vec::new();
+    for source in connected {
+        let (start, begin) = channel();
+        let shared = shared.clone();
+        let work = move || source.run(&shared, &begin);
+        let thread = std::thread::Builder::new().name("source".into()).spawn(work);
+        sources.push(thread.map_err(LiveError::system("starting a generator"))?);
+        starts.push(start);
+    }
+    for start in &starts {
+        // A source that is gone already says so when it is joined.
+        let _ = start.send(());
+    }
+    shared.moved_ns.store(now_ns(), Ordering::Relaxed);
+    let longest_gap_s = streams.iter().map(|stream| stream.mean_gap_s()).fold(0.0, f64::max);
+    let silence_ns = ((SILENCE_S + 20.0 * longest_gap_s) * 1e9) as u64;
+    let verdict = loop {
+        if shared.left.load(Ordering::Acquire) == 0 {
+            break Ok(());
+        }
+        if !wanted() {
+            break Err(LiveError::Interrupted);
+        }
+        if now_ns().saturating_sub(shared.moved_ns.load(Ordering::Relaxed)) > silence_ns {
+            let left = shared.left.load(Ordering::Relaxed);
+            break Err(LiveError::Deadlock(format!(
+                "no message has arrived for {:.0} s; {left} of {} streams have not got theirs",
+                silence_ns as f64 * 1e-9,
+                streams.len()
+            )));
+        }
+        std::thread::sleep(LOOK);
+    };
+    shared.over.store(true, Ordering::Release);
+    let (frames, late_part) = hosts.close(links);
+    let mut operations = Vec::new();
+    for thread in sources {
+        let lost = |_| LiveError::Lost("a generator's thread panicked".into());
+        operations.push(thread.join().map_err(lost)?);
+    }
+    verdict?;
+    Ok(Measured { operations: operations.into_iter().collect::<Result<_, _>>()?, frames, late_part })
+}

@@ -1,0 +1,217 @@
+//! What makes a stream's messages: a thread that begins operations when they are due and hears when they are done.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crosswind_schema::experiment::streams::{MessageDraws, Stream};
+
+use super::Shared;
+use super::hosts::Hosts;
+use super::sink::{Arrived, Expected, receive, write};
+use crate::error::LiveError;
+use crate::linux::{exact_timers, now_ns, readable, wait, watch};
+
+/// What the timed operations of a stream came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Operations {
+    /// From the start until the last was done.
+    pub seconds: f64,
+    /// Of each.
+    pub latencies_s: Vec<f64>,
+    /// Of all of them, answers among them.
+    pub bytes: u64,
+}
+
+/// The way to one receiver.
+struct Way {
+    stream: TcpStream,
+    to_sink: Sender<Expected>,
+    to_reader: Option<Sender<Expected>>,
+}
+
+/// The thread's things.
+pub(super) struct Source {
+    ways: Vec<Way>,
+    threads: Vec<JoinHandle<()>>,
+    arrived: Receiver<Arrived>,
+    draws: MessageDraws,
+    at_once: Option<u64>,
+    timed: u64,
+    name: String,
+}
+
+/// An operation under way.
+struct UnderWay {
+    begun_ns: u64,
+    left: usize,
+    gap_ns: u64,
+}
+
+/// How often somebody looks whether all is over.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a connection may take through two filters, ns.
+const ARRIVAL_NS: u64 = 10_000_000_000;
+/// Zeros that messages are made of.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+
+/// Who arrives, if somebody does within the time that a filter takes to reach a target.
+fn accept(sink: &TcpListener) -> std::io::Result<TcpStream> {
+    let mut watched = [watch(sink.as_raw_fd(), true, false)];
+    wait(&mut watched, Some(ARRIVAL_NS))?;
+    if !readable(&watched[0]) {
+        return Err(std::io::ErrorKind::TimedOut.into());
+    }
+    sink.accept().map(|(stream, _)| stream)
+}
+
+impl Source {
+    /// Connects a stream through the hosts' filters; `place` is its place in the experiment, `at` in the measurement.
+    pub fn connect(stream: &Stream, place: usize, seed: u64, hosts: &Hosts, at: usize) -> Result<Self, LiveError> {
+        let (to_us, arrived) = channel();
+        let mut threads = Vec::new();
+        let mut ways = Vec::new();
+        let failed = |what: &str| LiveError::system(format!("{what} of stream {:?}", stream.name));
+        for (port, sink) in hosts.ways(at) {
+            let out = TcpStream::connect(port).map_err(failed("connecting the source"))?;
+            let into = accept(sink).map_err(failed("connecting the sink"))?;
+            for socket in [&out, &into] {
+                socket.set_nodelay(true).map_err(failed("connecting"))?;
+            }
+            let mut spawn = |stream: TcpStream| {
+                let (sender, expected) = channel();
+                let to_us = to_us.clone();
+                let work = move || {
+                    receive(stream, &expected, &to_us);
+                };
+                let thread = std::thread::Builder::new().name("sink".into()).spawn(work);
+                threads.push(thread.map_err(failed("starting a thread"))?);
+                Ok::<_, LiveError>(sender)
+            };
+            let to_sink = spawn(into)?;
+            let to_reader = match stream.answer_bytes {
+                Some(_) => Some(spawn(out.try_clone().map_err(failed("connecting"))?)?),
+                None => None,
+            };
+            ways.push(Way { stream: out, to_sink, to_reader });
+        }
+        let draws = MessageDraws::new(stream, place, seed);
+        let (at_once, timed, name) = (stream.at_once(), stream.messages.get(), stream.name.clone());
+        Ok(Self { ways, threads, arrived, draws, at_once, timed, name })
+    }
+
+    /// Makes messages until all streams have theirs.
+    pub fn run(mut self, shared: &Shared, begin: &Receiver<()>) -> Result<Operations, LiveError> {
+        exact_timers();
+        if begin.recv().is_err() {
+            return Err(LiveError::Interrupted);
+        }
+        let start = now_ns();
+        let mut found = Operations::default();
+        let mut due: BinaryHeap<Reverse<u64>> = (0..self.at_once.unwrap_or(1)).map(|_| Reverse(start)).collect();
+        let mut under_way: HashMap<u64, UnderWay> = HashMap::new();
+        let (mut begun, mut timed_left) = (0u64, self.timed);
+        let mut broken = false;
+        while !shared.over.load(Ordering::Acquire) && !broken {
+            let now = now_ns();
+            if let Some(&Reverse(at)) = due.peek().filter(|at| at.0 <= now) {
+                due.pop();
+                let timed = begun < self.timed;
+                let (bytes, gap_ns) = self.begin(begun).unwrap_or_else(|| {
+                    broken = true;
+                    (0, 0)
+                });
+                found.bytes += if timed { bytes } else { 0 };
+                // Open: the gap counts from when it was due, closed: from now.
+                let begun_ns = if self.at_once.is_none() { at } else { now };
+                if self.at_once.is_none() {
+                    due.push(Reverse(at + gap_ns));
+                }
+                under_way.insert(begun, UnderWay { begun_ns, left: self.ways.len(), gap_ns });
+                begun += 1;
+                // What has arrived meanwhile is heard before the next one begins.
+                while let Ok(arrived) = self.arrived.try_recv() {
+                    self.hear(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left);
+                }
+                continue;
+            }
+            let patience = due.peek().map_or(LOOK, |at| Duration::from_nanos(at.0.saturating_sub(now)).min(LOOK));
+            match self.arrived.recv_timeout(patience) {
+                Ok(arrived) => self.hear(arrived, start, shared, &mut found, &mut due, &mut under_way, &mut timed_left),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => broken = true,
+            }
+        }
+        let Self { ways, threads, name, .. } = self;
+        for way in &ways {
+            // Whoever waits for bytes on it waits no longer.
+            let _ = way.stream.shutdown(std::net::Shutdown::Both);
+        }
+        drop(ways);
+        for thread in threads {
+            // It has no result; what it did not say has not arrived.
+            let _ = thread.join();
+        }
+        if timed_left > 0 && !shared.over.load(Ordering::Acquire) {
+            return Err(LiveError::Lost(format!("stream {name:?} was cut off with {timed_left} messages left")));
+        }
+        Ok(found)
+    }
+
+    /// Begins an operation: its bytes, answers among them, and its gap; none where a connection is broken.
+    fn begin(&mut self, operation: u64) -> Option<(u64, u64)> {
+        let mut total = 0;
+        let messages: Vec<u64> = self.ways.iter().map(|_| self.draws.bytes()).collect();
+        let answers: Vec<Option<u64>> = self.ways.iter().map(|_| self.draws.answer_bytes()).collect();
+        let gap_ns = self.draws.gap_ns();
+        for ((way, &bytes), &answer) in self.ways.iter_mut().zip(&messages).zip(&answers) {
+            total += bytes + answer.unwrap_or(0);
+            if let (Some(reader), Some(answer)) = (&way.to_reader, answer) {
+                reader.send(Expected { operation, bytes: answer, answer: None }).ok()?;
+            }
+            way.to_sink.send(Expected { operation, bytes, answer }).ok()?;
+            if !write(&mut way.stream, bytes, &ZEROS) {
+                return None;
+            }
+        }
+        Some((total, gap_ns))
+    }
+
+    #[allow(clippy::too_many_arguments)] // the loop's state, told apart
+    fn hear(
+        &self,
+        arrived: Arrived,
+        start: u64,
+        shared: &Shared,
+        found: &mut Operations,
+        due: &mut BinaryHeap<Reverse<u64>>,
+        under_way: &mut HashMap<u64, UnderWay>,
+        timed_left: &mut u64,
+    ) {
+        let Arrived { operation, at_ns } = arrived;
+        let Some(one) = under_way.get_mut(&operation) else { return };
+        one.left -= 1;
+        if one.left > 0 {
+            return;
+        }
+        let (begun_ns, gap_ns) = (one.begun_ns, one.gap_ns);
+        under_way.remove(&operation);
+        shared.moved_ns.store(at_ns, Ordering::Relaxed);
+        if self.at_once.is_some() {
+            due.push(Reverse(at_ns + gap_ns));
+        }
+        if operation < self.timed {
+            found.latencies_s.push(at_ns.saturating_sub(begun_ns) as f64 * 1e-9);
+            found.seconds = found.seconds.max(at_ns.saturating_sub(start) as f64 * 1e-9);
+            *timed_left -= 1;
+            if *timed_left == 0 {
+                shared.left.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+}

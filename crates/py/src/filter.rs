@@ -1,0 +1,182 @@
+//! The live message filter, and streams of messages through it, for Python.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crosswind_live::LiveError;
+use crosswind_live::filter::{Filter, FilterSettings, Forward, LOOPBACK_TOKEN, Rate, mark};
+use crosswind_live::streams::run_streams as run;
+use crosswind_live::token::Token;
+use crosswind_policy::queue::{CreditSettings, QueueSettings};
+use crosswind_schema::experiment::streams::QueuePolicy;
+use crosswind_schema::{Class, StreamsExperiment};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use crate::errors;
+use crate::farm::{diary, exception};
+use crate::schema::json;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Forwarded {
+    class: Class,
+    listen: String,
+    target: String,
+    peer: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    listen: Option<String>,
+    peers: Vec<String>,
+    forwards: Vec<Forwarded>,
+    policy: QueuePolicy,
+    frame_bytes: u32,
+    pad: bool,
+    rate_mb_per_s: Option<f64>,
+    rate_in_mb_per_s: Option<f64>,
+    window_bytes: u32,
+    connections: usize,
+    log: Option<PathBuf>,
+}
+
+impl Config {
+    fn settings(self) -> FilterSettings {
+        let at_least_bytes = if self.pad { self.frame_bytes } else { 0 };
+        let rate = |mb_per_s| Rate { mb_per_s, at_least_bytes };
+        let forward = |Forwarded { class, listen, target, peer }: Forwarded| Forward { class, listen, target, peer };
+        FilterSettings {
+            listen: self.listen,
+            peers: self.peers,
+            forwards: self.forwards.into_iter().map(forward).collect(),
+            queue: QueueSettings::from_policy(&self.policy, self.frame_bytes),
+            credits: CreditSettings::from_policy(&self.policy),
+            rate_out: self.rate_mb_per_s.map(rate),
+            rate_in: self.rate_in_mb_per_s.map(rate),
+            window: self.window_bytes,
+            connections: self.connections,
+        }
+    }
+}
+
+fn token(text: Option<&str>) -> Result<Token, LiveError> {
+    Token::new(text.unwrap_or(LOOPBACK_TOKEN)).map_err(|why| LiveError::Setup(format!("the token {why}")))
+}
+
+fn open(config: &str, secret: Option<&str>) -> Result<Filter, LiveError> {
+    let config: Config =
+        serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
+    let diary = diary("filter", config.log.as_ref())?;
+    Filter::open(config.settings(), &token(secret)?, diary)
+}
+
+/// A filter at work on threads of its own.
+#[pyclass(frozen, name = "Filter", module = "crosswind._core")]
+struct PyFilter {
+    filter: Mutex<Option<Filter>>,
+    address: Option<String>,
+    ports: Vec<String>,
+}
+
+impl PyFilter {
+    fn lock(&self) -> MutexGuard<'_, Option<Filter>> {
+        self.filter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl PyFilter {
+    #[new]
+    #[pyo3(signature = (config, token = None))]
+    fn new(py: Python<'_>, config: &str, token: Option<&str>) -> PyResult<Self> {
+        let filter = py.detach(|| open(config, token)).map_err(|error| exception(py, &error))?;
+        let (address, ports) = (filter.address().map(str::to_owned), filter.ports().to_vec());
+        Ok(Self { filter: Mutex::new(Some(filter)), address, ports })
+    }
+
+    /// HOST:PORT where peers knock; None: nobody may.
+    #[getter]
+    fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// HOST:PORT of each forward.
+    #[getter]
+    fn ports(&self) -> Vec<String> {
+        self.ports.clone()
+    }
+
+    /// Waits for all dialled peers, at most so long, s; whether they are there.
+    fn wait_for_peers(&self, py: Python<'_>, patience_s: f64) -> bool {
+        let patience = Duration::from_secs_f64(patience_s.clamp(0.0, 1e6));
+        py.detach(|| self.lock().as_ref().is_some_and(|filter| filter.wait_for_peers(patience)))
+    }
+
+    /// Whether it still works.
+    fn is_at_work(&self) -> bool {
+        self.lock().as_ref().is_some_and(Filter::is_at_work)
+    }
+
+    /// What was done so far, as JSON.
+    fn counters(&self, py: Python<'_>) -> PyResult<String> {
+        let counters = self.lock().as_ref().map(Filter::counters);
+        counters.map_or_else(|| Err(closed(py)), |counters| json(&counters))
+    }
+
+    /// Ends it; what was done, as JSON.
+    fn stop(&self, py: Python<'_>) -> PyResult<String> {
+        let filter = self.lock().take();
+        let Some(filter) = filter else { return Err(closed(py)) };
+        let counters = py.detach(|| filter.stop()).map_err(|error| exception(py, &error))?;
+        json(&counters)
+    }
+}
+
+fn closed(py: Python<'_>) -> PyErr {
+    errors::raise(py, "CrosswindError", "the filter has ended", "ended", None)
+}
+
+/// The type of service's byte with which a connection marked with `tos` arrives; None: the other end cannot tell.
+#[pyfunction]
+#[pyo3(signature = (tos, peer = None, secret = None))]
+fn arriving_mark(py: Python<'_>, tos: u8, peer: Option<&str>, secret: Option<&str>) -> PyResult<Option<u8>> {
+    let ask = || {
+        let token = token(secret)?;
+        mark::arrives(tos, peer.map(|peer| (peer, &token)))
+    };
+    py.detach(ask).map_err(|error| exception(py, &error))
+}
+
+/// Runs one point of an experiment of kind streams on this machine; its entry in `runs.json`, `params` left empty.
+#[pyfunction]
+fn run_streams(py: Python<'_>, point: &str) -> PyResult<String> {
+    let point = StreamsExperiment::from_json(point.as_bytes(), "experiment");
+    let point = point.map_err(|error| errors::description(py, &error))?;
+    let mut signal = None;
+    let result = py.detach(|| {
+        let told = Mutex::new(&mut signal);
+        let wanted = || {
+            let raised = Python::attach(|py| py.check_signals()).err();
+            let wanted = raised.is_none();
+            if !wanted {
+                **told.lock().unwrap_or_else(PoisonError::into_inner) = raised;
+            }
+            wanted
+        };
+        run(&point, &wanted)
+    });
+    // What the signal's handler raised says more than that there was one.
+    if let Some(signal) = signal {
+        return Err(signal);
+    }
+    json(&result.map_err(|error| exception(py, &error))?)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyFilter>()?;
+    module.add_function(wrap_pyfunction!(arriving_mark, module)?)?;
+    module.add_function(wrap_pyfunction!(run_streams, module)?)
+}

@@ -1,0 +1,267 @@
+"""`crosswind filter`: traffic of two classes through two queues; or the settings that do it elsewhere."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell
+from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_FRAME_BYTES, Credits, Discipline
+from crosswind.filter.export import Target
+from crosswind.signals import heard
+
+if TYPE_CHECKING:
+    from crosswind.filter import Filter
+
+UNTRUSTED = 3
+_LOOK_S = 0.05
+_SHOW_S = 1.0
+
+EXAMPLES = """
+Forward connections to another host through two queues, so that small urgent messages of parallel programs need not
+wait behind large ones of local users. A filter runs on each host; forwarding works as with `ssh -L`, and the port says
+the class.
+
+Examples:
+
+    crosswind filter --listen 0.0.0.0:7200 --token-file token
+
+    crosswind filter --peer there:7200 --token-file token --parallel 8001=localhost:9001 --local 8002=localhost:9002
+
+    crosswind filter --peer there:7200 --token-file token --local 8002=db:5432 --rate 110 --policy drr --threshold 4
+
+Or say how the kernel, Cilium or a card does the same, and whether its marks reach the other end:
+
+    crosswind filter --export tc --dev eth0 --threshold 4 --check --peer there:7200 --token-file token
+
+Frames wait here only where this is the bottleneck: on a fast network give --rate, a little below the link's.
+Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
+"""
+
+
+def filter_(
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Where other filters knock; port 0 takes a free one.")
+    ] = None,
+    peer: Annotated[
+        list[str] | None, typer.Option(metavar="HOST:PORT", help="A filter to dial; again for more.")
+    ] = None,
+    parallel: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PORT=HOST:PORT", help="Forward as class parallel; @PEER behind it where there are several."
+        ),
+    ] = None,
+    local: Annotated[
+        list[str] | None, typer.Option(metavar="PORT=HOST:PORT", help="Forward as class local; again for more.")
+    ] = None,
+    policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = "drr",
+    threshold: Annotated[
+        int, typer.Option(help="Parallel frames (threshold) or bytes (drr) to one of local.", min=1)
+    ] = 4,
+    credits_: Annotated[
+        Credits, typer.Option("--credits", help="receiver: hold local senders back while parallel frames come here.")
+    ] = "none",
+    receive_frames: Annotated[int, typer.Option(help="--credits: frames of each class under way to here.", min=1)] = 16,
+    receive_threshold: Annotated[
+        int, typer.Option(help="--credits: local frames under way to here meanwhile.", min=1)
+    ] = 1,
+    idle_s: Annotated[
+        float, typer.Option("--idle-s", help="--credits: without a parallel frame for so long, it is over, s.")
+    ] = 0.01,
+    frame_bytes: Annotated[int, typer.Option(help="Longest frame.", min=1, max=262144)] = DEFAULT_FRAME_BYTES,
+    rate: Annotated[
+        float | None, typer.Option(help="MB/s at which frames leave here: emulates a link, or shapes one.")
+    ] = None,
+    rate_in: Annotated[float | None, typer.Option(help="MB/s at which frames come in.")] = None,
+    pad: Annotated[bool, typer.Option("--pad", help="--rate: each frame takes a whole frame's time.")] = False,
+    connections: Annotated[
+        int, typer.Option(help="Most connections at a time; each may hold 512 KiB.", min=1, max=100000)
+    ] = DEFAULT_CONNECTIONS,
+    token_file: Annotated[
+        Path | None, typer.Option(help="File with what both filters share, 16 bytes or more; needed off loopback.")
+    ] = None,
+    for_s: Annotated[float | None, typer.Option("--for-s", help="End after so many seconds.", min=0.001)] = None,
+    export: Annotated[
+        Target | None, typer.Option(help="Print the settings that do the same elsewhere, and end.")
+    ] = None,
+    dev: Annotated[str, typer.Option(help="--export: the network interface.")] = "eth0",
+    check: Annotated[
+        bool, typer.Option("--check", help="--export: send marked packets (to --peer, else over loopback).")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
+) -> None:
+    """Queue traffic of two classes between hosts."""
+    token = _token(token_file)
+    if export is not None:
+        for option, value in {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}.items():
+            if value:
+                raise DescriptionError(f"{option} does not go with --export", "argument")
+        _export(export, policy, threshold, dev, rate, check, peer or [], token, json)
+        return
+    if check:
+        raise DescriptionError("--check goes with --export", "argument", "--export tc --check")
+    _serve(
+        listen,
+        peer or [],
+        (parallel or [], local or []),
+        {
+            "queue": policy,
+            "threshold": threshold,
+            "credits": credits_,
+            "receive_frames": receive_frames,
+            "receive_threshold": receive_threshold,
+            "idle_s": idle_s,
+        },
+        {
+            "frame_bytes": frame_bytes,
+            "rate_mb_per_s": rate,
+            "rate_in_mb_per_s": rate_in,
+            "pad": pad,
+            "connections": connections,
+            "window_bytes": max(512 * 1024, frame_bytes),
+        },
+        token,
+        for_s,
+        json,
+    )
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return None
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DescriptionError(f"--token-file is {str(file)!r}: {error}", "no-file") from None
+
+
+def _export(
+    target: Target,
+    policy: Discipline,
+    threshold: int,
+    dev: str,
+    rate: float | None,
+    check: bool,
+    peers: list[str],
+    token: str | None,
+    json: bool,
+) -> None:
+    from crosswind.filter.export import check_marks
+    from crosswind.filter.export import export as describe
+
+    described = describe(target, policy, threshold, device=dev, rate_mb_per_s=rate)
+    checks: list[dict[str, Any]] = []
+    for peer in peers if check and peers else [None] * check:
+        where = peer or "loopback"
+        checks += [{"peer": where, **one} for one in check_marks(target, peer, token)]
+    if json:
+        print_json({**described.to_dict(), "checks": checks})
+    else:
+        typer.echo(described.text, nl=False)
+        typer.echo(f"# Take it back: {described.undo}", nl=False)
+    for one in checks:
+        seen = "the other end cannot tell" if one["arrived_dscp"] is None else f"arrived with {one['arrived_dscp']}"
+        tell(f"{one['peer']}: class {one['class']}, sent with DSCP {one['sent_dscp']}: {seen}")
+    if not all(one["ok"] for one in checks):
+        raise typer.Exit(UNTRUSTED)
+
+
+def _serve(
+    listen: str | None,
+    peers: list[str],
+    forwarded: tuple[list[str], list[str]],
+    queues: dict[str, Any],
+    options: dict[str, Any],
+    token: str | None,
+    for_s: float | None,
+    json: bool,
+) -> None:
+    from crosswind.filter import Filter, Forward, Queues
+
+    if listen is None and not peers:
+        hint = "--listen HOST:PORT here, --peer HOST:PORT on the other host"
+        raise DescriptionError("neither --listen nor --peer is given", "argument", hint)
+    parallel, local = forwarded
+    forwards = [Forward.parse(text, "parallel", peers) for text in parallel]
+    forwards += [Forward.parse(text, "local", peers) for text in local]
+    with heard([signal.SIGINT, signal.SIGTERM]) as asked:
+        filter_here = Filter(forwards, peers, listen, Queues(**queues), token=token, **options)
+        with filter_here:
+            if filter_here.address:
+                tell(f"filters knock at {filter_here.address}")
+            for forward, port in zip(forwards, filter_here.ports, strict=True):
+                tell(f"{forward.message_class}: {port} -> {forward.target} through {peers[forward.peer]}")
+            _watch(filter_here, asked, for_s, json)
+    done = filter_here.counters()
+    if json:
+        print_json(done)
+    else:
+        _print(done)
+
+
+def _watch(filter_here: Filter, asked: list[int], for_s: float | None, json: bool) -> None:
+    """Look on until somebody asks for the end; on a terminal, say every second what goes through."""
+    from rich.live import Live
+
+    start = shown = time.monotonic()
+    met = not filter_here.peers
+    with Live(transient=True, auto_refresh=False, redirect_stdout=False) as live:
+        while not asked:
+            time.sleep(_LOOK_S)
+            if not filter_here.at_work:
+                filter_here.stop()
+                raise CrosswindError("the filter has ended by itself", "ended")
+            if not met and filter_here.wait_for_peers(0.0):
+                met = True
+                tell("all peers are there; ctrl-C ends")
+            now = time.monotonic()
+            if for_s is not None and now >= start + for_s:
+                return
+            if sys.stdout.isatty() and not json and now >= shown + _SHOW_S:
+                shown = now
+                live.update(_line(filter_here.counters(), now - start), refresh=True)
+
+
+def _line(counters: dict[str, Any], elapsed_s: float) -> str:
+    parts = [f"{elapsed_s:.0f} s, {counters['peers']} peers, {counters['connections']} connections"]
+    for name in ("parallel", "local"):
+        one = counters[name]
+        frames = max(one["sent_frames"], 1)
+        sent = f"{one['sent_bytes'] / 1e6:.1f} MB out, {one['received_bytes'] / 1e6:.1f} MB in"
+        waits = f"{one['waiting_frames']} frames wait, {1e3 * one['waited_s'] / frames:.2f} ms each"
+        parts.append(f"{name}: {sent}, {waits}")
+    return "; ".join(parts)
+
+
+def _print(counters: dict[str, Any]) -> None:
+    rows = []
+    for name in ("parallel", "local"):
+        one = counters[name]
+        mean_s = one["waited_s"] / max(one["sent_frames"], 1)
+        rows.append(
+            [
+                name,
+                str(one["sent_frames"]),
+                f"{one['sent_bytes'] / 1e6:.3f}",
+                str(one["received_frames"]),
+                f"{one['received_bytes'] / 1e6:.3f}",
+                f"{1e3 * mean_s:.3f}",
+                f"{1e3 * one['longest_wait_s']:.3f}",
+            ]
+        )
+    heads = ["frames sent", "MB sent", "frames received", "MB received", "mean wait ms", "longest wait ms"]
+    made = f"{counters['connections_made']} connections"
+    title = f"{made}, {counters['refused']} refused, {counters['peers_dropped']} peers dropped"
+    print_table([("class", "left"), *((head, "right") for head in heads)], rows, title=title)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("filter", help=EXAMPLES)(filter_)

@@ -1,0 +1,51 @@
+"""One point of an experiment of kind streams for real: hosts of this machine, each behind a message filter.
+
+The filters emulate the links (rate, frames, padding); latency is this machine's own. T1, T2 and T3 go through the same
+filters, so that what they cost is in all three (`crates/live/src/streams`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from crosswind import _core
+
+
+def run_streams_here(point: str) -> dict[str, Any]:
+    """Run one point on this machine; ctrl-C ends it.
+
+    Parameters
+    ----------
+    point : str
+        An experiment of kind streams as JSON, without a sweep.
+
+    Returns
+    -------
+    dict
+        Its entry in `runs.json`; `params` is left empty, and so are the closed forms.
+
+    Raises
+    ------
+    DescriptionError
+        When the description is wrong, has jobs (they run on sim), or more than 16 hosts.
+    InfeasibleError
+        When no message arrives any more, as with the credits that the paper prints.
+
+    Examples
+    --------
+    >>> point = {
+    ...     "schema_version": 1,
+    ...     "name": "alone",
+    ...     "workload": {
+    ...         "kind": "streams",
+    ...         "hosts": 2,
+    ...         "stream": [
+    ...             {"name": "A", "class": "parallel", "from": 0, "to": 1, "message_bytes": 64, "messages": 5}
+    ...         ],
+    ...     },
+    ... }
+    >>> run_streams_here(json.dumps(point))["streams"][0]["bytes"]
+    320
+    """
+    return dict(json.loads(_core.run_streams(point)))
