@@ -1,0 +1,239 @@
+"""What the text leaves open, and what stands in its place: named, shown in every study, never tuned to a figure.
+
+Rates of the streams of section 6, how the generator PP of section 4 behaves when the link is full, whose time "the time
+of a parallel job" is: none of it stands in the text. Where a claim hangs on such a choice it is graded under each
+*reading*, and is not decidable from the text where readings disagree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+Form = Literal["quick", "full"]
+
+KIB = 1024
+LINK_MB_PER_S = 19.375
+LATENCY_S = 10e-6
+FRAME_BYTES = KIB
+FRAME_S = FRAME_BYTES / (LINK_MB_PER_S * 1e6)
+
+TESTED = {"A": 64, "B": 2 * KIB}
+"""Bytes of a message of the streams that section 6 tests."""
+FLOWS = {"A": 8 * KIB, "B": 512}
+"""Bytes of a message of the flows of section 4.2, which have the same names."""
+PROGRAMS = ("mg", "ft", "ep", "is")
+LOCAL_BYTES = 8 * KIB
+"""Bytes of a message of PP beside the programs."""
+
+
+def message_s(message_bytes: int) -> float:
+    """Return what a message takes on an idle network, s: its frames on one link, the last one on the other as well.
+
+    Examples
+    --------
+    >>> round(1e6 * message_s(8192))
+    486
+    """
+    return (-(-message_bytes // FRAME_BYTES) + 1) * FRAME_S + LATENCY_S
+
+
+@dataclass(frozen=True)
+class StreamReading:
+    """One way to read what section 6 leaves open: how often streams A, B and the local one send.
+
+    Attributes
+    ----------
+    gaps : str
+        none: the next message follows the former at once; exponential: after a gap with the mean of a message's time.
+    local_outstanding : int
+        Messages of the local stream that are under way at once.
+    """
+
+    gaps: str
+    local_outstanding: int
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        gaps = "back to back" if self.gaps == "none" else "exponential gaps"
+        return f"{gaps}, {self.local_outstanding} local under way"
+
+
+@dataclass(frozen=True)
+class FlowReading:
+    """One way to read section 4.2: what a flow of 2000 messages/s does while a message is under way.
+
+    Attributes
+    ----------
+    arrivals : str
+        closed: it waits for the message to arrive; open: it does not.
+    """
+
+    arrivals: str
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return "waits for its message" if self.arrivals == "closed" else "waits for nothing"
+
+
+@dataclass(frozen=True)
+class ProgramReading:
+    """One way to read section 4.3.
+
+    Attributes
+    ----------
+    transport : str
+        What full buffers do: reliable (senders wait) or slow-start (frames are lost, section 2).
+    time : str
+        Whose time is t of (2.1): that of communication, or that of the whole run.
+    """
+
+    transport: str
+    time: str
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return f"{self.transport}, time of {self.time}"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Every constant of a study that the text does not give, and how much of the paper's grid is run.
+
+    Attributes
+    ----------
+    form : str
+        quick or full.
+    seed, repetitions : int
+        Runs of each point ("more than 5 times", section 4.1).
+    flows : tuple of int
+        How many flows meet, figure 2.
+    alphas : tuple of float
+        Messages/s of PP at each host, figures 3 and 4.
+    local_outstanding : int
+        Messages of PP under way at once before it waits: a socket's buffer of 64 KB.
+    programs : dict
+        Parameters of each program, where they are not its defaults.
+    local_kib : tuple of int
+        KiB of a local message, figures 8 to 10.
+    messages : int
+        How many are timed (section 6.2).
+    hosts : int
+        Of section 6.
+    threshold : int
+        THRESHOLD_send (section 5.2).
+    streams, flow_arrivals, transports, times
+        The readings.
+    """
+
+    form: Form
+    seed: int = 1
+    repetitions: int = 5
+    flows: tuple[int, ...] = (1, 2, 3, 4, 5, 6)
+    rate_per_s: float = 2000.0
+    alphas: tuple[float, ...] = (25, 50, 100, 250, 500, 1000, 2000)
+    program_hosts: tuple[int, ...] = (4, 8)
+    local_outstanding: int = 8
+    programs: tuple[tuple[str, dict[str, Any]], ...] = tuple((name, {}) for name in PROGRAMS)
+    local_kib: tuple[int, ...] = (2, 4, 6, 8, 10, 12, 14, 16)
+    messages: int = 100
+    hosts: int = 4
+    threshold: int = 4
+    streams: tuple[StreamReading, ...] = (
+        StreamReading("none", 1),
+        StreamReading("none", 2),
+        StreamReading("exponential", 1),
+    )
+    flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
+    transports: tuple[str, ...] = ("reliable", "slow-start")
+    times: tuple[str, ...] = ("communication", "the run")
+
+    @property
+    def of_programs(self) -> tuple[ProgramReading, ...]:
+        """Readings of section 4.3."""
+        return tuple(ProgramReading(transport, time) for transport in self.transports for time in self.times)
+
+    def parameters(self, program: str) -> dict[str, Any]:
+        """Return what a program does not have by default."""
+        return dict(self.programs)[program]
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as JSON could hold it."""
+        return asdict(self)
+
+    def table(self) -> list[tuple[str, str, str]]:
+        """Return name, value and whence, for people."""
+        sizes = ", ".join(f"{name}: {fields}" for name, fields in self.programs if fields)
+        return [
+            (
+                "link",
+                f"{LINK_MB_PER_S:g} MB/s each way (155 Mb/s), 10 µs through the switch",
+                "section 4.1; 10 µs ours",
+            ),
+            ("frame", "1 KiB, padded: 53 µs on a link, whatever it carries", "section 6.1; one cell size for all"),
+            (
+                "runs of each point",
+                f"{self.repetitions}, each with its own seed",
+                "more than 5 in the paper (section 4.1)",
+            ),
+            ("network without loss", "senders wait while 64 frames are queued", "ours"),
+            (
+                "network with slow start",
+                "a queue that is full loses frames; each flow doubles its window and begins again at one frame",
+                "section 2",
+            ),
+            (
+                "time of a program",
+                "that of communication, (2.1): the run less what a host computes; or of the whole run",
+                "(2.1) says the one; figures 3 and 4 say neither",
+            ),
+            (
+                "PP at each host",
+                f"to the next host, exponential gaps; it waits while {self.local_outstanding} messages are under way",
+                "random messages (section 4.1); a socket's buffer of 64 KB, ours",
+            ),
+            (
+                "messages of MG, FT",
+                "the counts and bytes of section 4.3, taken apart into exchanges; the paper's MB is 2^20 bytes",
+                "docs/concepts/programs.md",
+            ),
+            ("messages of IS", "all to all twice a ranking, 1024 counters of 4 bytes", "no count in the text"),
+            (
+                "computing",
+                "NAS's operation counts at 33 Mflop/s (an UltraSparc of 1996); IS: 0.3 µs a key",
+                "no run time in the text",
+            ),
+            ("sizes of programs", sizes or "those of section 4.3; EP: 2^24 pairs", "EP's size is not in the text"),
+            ("streams of section 6", "; ".join(one.name for one in self.streams), "no rates in the text"),
+            (
+                "flows of section 4.2",
+                "; ".join(one.name for one in self.flow_arrivals) + "; exponential gaps, 2000 messages/s alone",
+                "only the rate is in the text",
+            ),
+            (
+                "two queues",
+                f"THRESHOLD_send {self.threshold}, counted in frames; at receivers credits as repaired (E4-15)",
+                "sections 5.2, 5.3",
+            ),
+        ]
+
+
+FULL = Calibration("full")
+
+QUICK = Calibration(
+    "quick",
+    repetitions=1,
+    flows=(1, 2, 3, 4),
+    alphas=(100, 250, 500, 1000, 2000),
+    local_kib=(2, 4, 8, 16),
+    programs=(("mg", {}), ("ft", {"points_log2": 18}), ("ep", {"pairs_log2": 20}), ("is", {})),
+)
+"""One seed, fewer points, an FT and an EP that are shorter: the shape in a minute or two."""
+
+
+def of(form: Form) -> Calibration:
+    """Return the calibration of a form."""
+    return FULL if form == "full" else QUICK

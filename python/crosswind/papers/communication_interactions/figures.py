@@ -1,0 +1,221 @@
+"""The runs that the paper's figures and table 2 need: experiments of kind streams."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from crosswind import _core
+from crosswind.experiment import Experiment, Point
+from crosswind.papers.communication_interactions.calibration import (
+    FLOWS,
+    FRAME_BYTES,
+    LATENCY_S,
+    LINK_MB_PER_S,
+    LOCAL_BYTES,
+    PROGRAMS,
+    TESTED,
+    Calibration,
+    StreamReading,
+    message_s,
+)
+
+Setting = tuple[dict[str, Any], dict[str, Any]]
+"""What a point of a figure sets, and the experiment that it is."""
+
+SIDES = {"sending": "figure-8", "receiving": "figure-9", "one-to-all": "figure-10"}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper.
+
+    Attributes
+    ----------
+    id, title : str
+        Such as figure-2.
+    settings : list of Setting
+        Its points.
+    """
+
+    id: str
+    title: str
+    settings: list[Setting]
+
+
+class FigureGrid:
+    """A figure's points as a grid (`crosswind.run.grid.Grid`), each for the calibration's seeds."""
+
+    kind = "streams"
+
+    def __init__(self, figure: Figure, calibration: Calibration) -> None:
+        self.name = f"{figure.id}: {figure.title}"
+        self._figure, self._calibration = figure, calibration
+
+    def __len__(self) -> int:
+        """How many runs."""
+        return len(self._figure.settings) * self._calibration.repetitions
+
+    def points(self) -> Iterator[Point]:
+        """Yield every run."""
+        number = 0
+        for params, description in self._figure.settings:
+            whole = {"seed": self._calibration.seed, "repetitions": self._calibration.repetitions, **description}
+            for point in Experiment.from_dict(whole).points():
+                yield replace(point, number=number, params=dict(params))
+                number += 1
+
+    def digest(self, on: str) -> str:
+        """Return what tells these runs from any others, those of another build among them."""
+        parts = {"on": on, "settings": self._figure.settings, "seed": self._calibration.seed, "build": _build()}
+        parts["repetitions"] = self._calibration.repetitions
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _build() -> str:
+    return hashlib.sha256(Path(str(_core.__file__)).read_bytes()).hexdigest()
+
+
+def all_figures(calibration: Calibration) -> list[Figure]:
+    """Return every figure, in the order in which they are run."""
+    return [alike(calibration), mixed(calibration), programs(calibration), *(side(calibration, name) for name in SIDES)]
+
+
+def alike(calibration: Calibration) -> Figure:
+    """Figure 2: flows of one type from different hosts to one."""
+    settings = [
+        (
+            {"type": name, "flows": count, "arrivals": reading.arrivals},
+            _meeting([name] * count, calibration, reading.arrivals),
+        )
+        for reading in calibration.flow_arrivals
+        for name in FLOWS
+        for count in calibration.flows
+    ]
+    return Figure("figure-2", "flows of one type to one host", settings)
+
+
+def mixed(calibration: Calibration) -> Figure:
+    """Table 2: flows of types A and B to one host."""
+    settings = [
+        (
+            {"flows_a": flows_a, "flows_b": flows_b, "arrivals": reading.arrivals},
+            _meeting(["A"] * flows_a + ["B"] * flows_b, calibration, reading.arrivals),
+        )
+        for reading in calibration.flow_arrivals
+        for flows_a in (1, 2)
+        for flows_b in (1, 2)
+    ]
+    return Figure("table-2", "flows of both types to one host", settings)
+
+
+def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> dict[str, Any]:
+    """Return an experiment of flows that meet at the receiver's input link."""
+    streams = []
+    for host, name in enumerate(types, 1):
+        size = FLOWS[name]
+        # Closed: with the time of the message the gap makes the rate; a message that takes longer leaves no gap.
+        gap = 1.0 / calibration.rate_per_s - (message_s(size) if arrivals == "closed" else 0.0)
+        stream = {"name": f"{name} of host {host}", "class": "parallel", "from": host, "to": 0, "message_bytes": size}
+        streams.append({**stream, "arrivals": arrivals, "gap_s": _exponential(gap), "messages": calibration.messages})
+    return _experiment(f"{'+'.join(types)}, {arrivals}", len(types) + 1, streams)
+
+
+def programs(calibration: Calibration) -> Figure:
+    """Figures 3 and 4: MG, FT, EP and IS on 4 and 8 hosts, PP at every host."""
+    settings: list[Setting] = []
+    for program in PROGRAMS:
+        for hosts in calibration.program_hosts:
+            for transport in calibration.transports:
+                for alpha in calibration.alphas:
+                    params = {"program": program, "hosts": hosts, "transport": transport, "alpha": alpha}
+                    settings.append((params, _beside_pp(program, hosts, transport, alpha, calibration)))
+    return Figure("figures-3-4", "NAS programs beside local flows", settings)
+
+
+def _beside_pp(program: str, hosts: int, transport: str, alpha: float, calibration: Calibration) -> dict[str, Any]:
+    many = calibration.local_outstanding
+    gap = many / alpha - message_s(LOCAL_BYTES)
+    local = {"class": "local", "message_bytes": LOCAL_BYTES, "arrivals": "closed", "outstanding": many, "messages": 1}
+    streams = [
+        {"name": f"PP of host {host}", "from": host, "to": (host + 1) % hosts, **local, "gap_s": _exponential(gap)}
+        for host in range(hosts)
+    ]
+    job = {"program": program, "hosts": list(range(hosts)), "parameters": calibration.parameters(program)}
+    return _experiment(f"{program} on {hosts}, {alpha:g}/s", hosts, streams, jobs=[job], transport=transport)
+
+
+def side(calibration: Calibration, name: str) -> Figure:
+    """Figures 8, 9 and 10: a stream beside a local one that meets it at the sender, the receiver, or both."""
+    settings = [
+        (
+            {"stream": tested, "local_kib": kib, "gaps": reading.gaps, "local_outstanding": reading.local_outstanding},
+            _tested(name, tested, kib, reading, calibration),
+        )
+        for reading in calibration.streams
+        for tested in TESTED
+        for kib in calibration.local_kib
+    ]
+    titles = {
+        "sending": "a stream and a local one from one host",
+        "receiving": "a stream and a local one to one host",
+        "one-to-all": "one-to-all and all-to-one beside a local stream",
+    }
+    return Figure(SIDES[name], titles[name], settings)
+
+
+def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibration: Calibration) -> dict[str, Any]:
+    size, local_size = TESTED[tested], 1024 * kib
+    others = list(range(1, calibration.hosts))
+    ways: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "sending": ({"from": 0, "to": 1}, {"from": 0, "to": 2}),
+        "receiving": ({"from": 0, "to": 2}, {"from": 1, "to": 2}),
+        "one-to-all": ({"from": 0, "to": others, "answer_bytes": size}, {"from": 0, "to": 1}),
+    }
+    way, local_way = ways[side_]
+    streams = [
+        {"name": tested, "class": "parallel", "message_bytes": size, **way, **_pace(reading, size, 1)},
+        {
+            "name": "local",
+            "class": "local",
+            "message_bytes": local_size,
+            **local_way,
+            **_pace(reading, local_size, reading.local_outstanding),
+        },
+    ]
+    timed = [{**stream, "messages": calibration.messages} for stream in streams]
+    policy = {"queue": "threshold", "threshold": calibration.threshold}
+    if side_ != "sending":
+        policy["credits"] = "receiver"
+    return _experiment(f"{side_}: {tested} beside {kib} KiB", calibration.hosts, timed, policy=policy)
+
+
+def _pace(reading: StreamReading, size: int, outstanding: int) -> dict[str, Any]:
+    if reading.gaps == "none":
+        return {"arrivals": "backlogged", "outstanding": outstanding}
+    return {"arrivals": "closed", "outstanding": outstanding, "gap_s": _exponential(message_s(size))}
+
+
+def _exponential(mean: float) -> dict[str, Any]:
+    return {"distribution": "exponential", "mean": mean}
+
+
+def _experiment(
+    name: str,
+    hosts: int,
+    streams: list[dict[str, Any]],
+    *,
+    jobs: list[dict[str, Any]] | None = None,
+    policy: Mapping[str, Any] | None = None,
+    transport: str = "reliable",
+) -> dict[str, Any]:
+    network = {"link_mb_per_s": LINK_MB_PER_S, "latency_s": LATENCY_S, "frame_bytes": FRAME_BYTES, "pad": True}
+    workload = {"kind": "streams", "hosts": hosts, "stream": streams, **({"job": jobs} if jobs else {})}
+    whole = {"schema_version": 1, "name": name, "network": {**network, "transport": transport}, "workload": workload}
+    return {**whole, "policy": dict(policy)} if policy else whole
