@@ -12,7 +12,21 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
-from crosswind.cli import blame, doctor, fit, inject, measure, plan, record, report, reproduce, run, schema, serve
+from crosswind.cli import (
+    blame,
+    doctor,
+    fit,
+    inject,
+    measure,
+    overlap,
+    plan,
+    record,
+    report,
+    reproduce,
+    run,
+    schema,
+    serve,
+)
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
 
@@ -41,7 +55,7 @@ def _crosswind(
     pass
 
 
-for verb in (doctor, serve, measure, fit, plan, run, record, inject, blame, report, reproduce, schema):
+for verb in (doctor, serve, measure, fit, plan, run, record, inject, blame, overlap, report, reproduce, schema):
     verb.add_to(app)
 
 
