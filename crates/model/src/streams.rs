@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use crosswind_schema::StreamsExperiment;
-use crosswind_schema::experiment::Amount;
 use crosswind_schema::experiment::streams::{Arrivals, Links, Stream, Transport};
+use crosswind_schema::experiment::Amount;
 use crosswind_schema::units::{Bytes, Quantity};
 
 use crate::ModelError;

@@ -59,8 +59,7 @@ fn plan(
 /// The closed forms that apply to one point of an experiment of kind streams, by name, as JSON.
 #[pyfunction]
 fn streams_bounds(py: Python<'_>, point: &str) -> PyResult<String> {
-    let point =
-        StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
+    let point = StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
     json(&crosswind_model::streams::closed_forms(&point).map_err(|e| raise(py, &e))?)
 }
 

@@ -320,9 +320,7 @@ def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[B
     measure = _MEASURES[measured[0]]
     found = []
     for kind, values in by_kind.items():
-        base = np.array(
-            [math.log(link_mb_per_s)] * 2 if link_mb_per_s and measure == "throughput" else values.get(1, [])
-        )
+        base = np.array([math.log(link_mb_per_s)] * 2 if link_mb_per_s and measure == "throughput" else values.get(1, []))
         if not base.size:
             whose = f" of kind {kind!r}" if kind else ""
             message = f"{name}: nothing was measured with 1 flow{whose}"
@@ -350,7 +348,7 @@ def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> 
     runs = json.loads(_core.read_runs(content, name))
     if runs.get("kind") != "streams":
         message = f"{name}: holds runs of another kind"
-        raise DescriptionError(message, "no-flows", 'runs of experiments with workload.kind = "streams" tell of flows')
+        raise DescriptionError(message, "no-flows", "runs of experiments with workload.kind = \"streams\" tell of flows")
     logs: dict[tuple[int, str], list[float]] = {}
     for run in runs["runs"]:
         streams = run["streams"]
