@@ -14,7 +14,10 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import Injected
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
-from crosswind.papers.scheduling_and_communication.study import Study, is_study
+from crosswind.papers import studies
+from crosswind.papers.scheduling_and_communication.study import Study
+from crosswind.papers.studies import AnyStudy
+from crosswind.papers.tabled_study import TabledStudy
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.run.results import ProgramRun, Run, Runs
@@ -22,7 +25,7 @@ from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
 Item: TypeAlias = (
-    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | Injected | str | Path
+    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | str | Path
 )
 HINT = (
     "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, reproduce, "
@@ -50,7 +53,7 @@ class Contents:
     programs: list[Runs[ProgramRun]] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
     blames: list[Blame] = field(default_factory=list)
-    studies: list[Study] = field(default_factory=list)
+    studies: list[AnyStudy] = field(default_factory=list)
     injected: list[Injected] = field(default_factory=list)
 
     def __bool__(self) -> bool:
@@ -75,7 +78,9 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | Injected:
+def _loaded(
+    path: str | Path,
+) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -93,7 +98,7 @@ def _loaded(path: str | Path) -> Measurement | Plan | Platform | Sweep | Runs[An
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
 
 
-def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study | Injected:
+def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected:
     """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
         content = json.loads(read_bytes(path))
@@ -101,8 +106,8 @@ def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study | Injected:
         return Plan.load(path)
     if is_blame(content):
         return Blame.load(path)
-    if is_study(content):
-        return Study.load(path)
+    if studies.is_study(content):
+        return studies.load(path)
     if isinstance(content, dict) and {"elapsed_s", "command", "ranks", "disturbance"} <= set(content):
         return Injected(content, "")
     return Runs.load(path) if isinstance(content, dict) and "runs" in content else Plan.load(path)
@@ -129,6 +134,7 @@ def _add(contents: Contents, item: object) -> None:
                 (Trace, contents.traces),
                 (Blame, contents.blames),
                 (Study, contents.studies),
+                (TabledStudy, contents.studies),
                 (Injected, contents.injected),
             ]
             place = next((place for kind, place in places if isinstance(item, kind)), None)
