@@ -8,8 +8,10 @@
 //! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
 //! | who comes first, of many whose keys change? | [`heap`] |
 //! | may a rank of a parallel program send another packet? | [`window`] |
+//! | which messages move in the next slice, where all nodes agree on slices? | [`coscheduling`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod coscheduling;
 pub mod farm;
 pub mod heap;
 pub mod window;

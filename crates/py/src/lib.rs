@@ -11,6 +11,7 @@ mod inject;
 mod measure;
 mod model;
 mod noise;
+mod overlap;
 mod program;
 mod ranks;
 mod schema;
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     sim::register(module)?;
     program::register(module)?;
+    overlap::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

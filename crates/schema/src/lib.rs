@@ -13,6 +13,7 @@
 //! | Runs | `runs.json` | [`run`], [`program_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
+//! | Simulated overlap | (between Python and the simulator) | [`simulated_overlap`] |
 
 pub mod disturbance;
 pub mod error;
@@ -27,6 +28,7 @@ pub mod platform;
 pub mod program_run;
 mod read;
 pub mod run;
+pub mod simulated_overlap;
 pub mod tasks_file;
 pub mod trace;
 pub mod units;
@@ -40,6 +42,7 @@ pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
+pub use simulated_overlap::{OverlapMatrix, SimulatedOverlap};
 pub use trace::Trace;
 
 /// The version of every file that this build reads and writes.

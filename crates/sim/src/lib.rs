@@ -10,6 +10,7 @@
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
 //! | who does what when? | `farm`, `transfers`, `results`, `faults` |
 //! | the same for the ranks of a parallel program | [`program`] |
+//! | do a ping and burners overlap on shared processors? | [`overlap`] |
 //! | what came of it? | `outcome`, `trace` |
 //!
 //! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
@@ -21,6 +22,7 @@ mod error;
 mod farm;
 mod faults;
 mod outcome;
+pub mod overlap;
 mod port;
 mod processor;
 pub mod program;
