@@ -139,7 +139,7 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
             Drawing("Tables 2 to 4: the ping", "Slowdown of the ping, printed and simulated.", ping, log=True),
             Drawing("Tables 2 to 4: the burners", "Slowdown of the burners, printed and simulated.", burn),
         ],
-        f"{close} of {2 * len(rows)} simulated times lie within 10 % of the printed ones, five of them calibrated on.",
+        f"{close} of {2 * len(rows)} simulated times lie within 10 % of the printed ones, four of them calibrated on.",
     )
 
 
