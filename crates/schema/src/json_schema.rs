@@ -3,11 +3,11 @@
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::{AnyExperiment, Disturbance, Measurement, Plan, Platform, ProgramRuns, Runs, Trace};
+use crate::{AnyExperiment, Disturbance, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, Trace};
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 8] =
-    ["platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "trace"];
+pub const KINDS: [&str; 9] =
+    ["platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "trace", "overlap"];
 
 /// The JSON Schema of a file kind, or `None` for a kind that does not exist.
 #[must_use]
@@ -21,6 +21,7 @@ pub fn of(kind: &str) -> Option<Value> {
         "runs" => schema_for!(Runs).to_value(),
         "program-runs" => schema_for!(ProgramRuns).to_value(),
         "trace" => schema_for!(Trace).to_value(),
+        "overlap" => schema_for!(Overlap).to_value(),
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@
 //! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
+//! | Overlap | `overlap.json` | [`overlap`] |
 //! | Runs | `runs.json` | [`run`], [`program_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
@@ -21,6 +22,7 @@ pub mod experiment;
 mod explain;
 pub mod json_schema;
 pub mod measurement;
+pub mod overlap;
 mod pieces;
 mod place;
 pub mod plan;
@@ -37,6 +39,7 @@ pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::{AnyExperiment, Experiment, ProgramExperiment};
 pub use measurement::Measurement;
+pub use overlap::Overlap;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
