@@ -45,7 +45,7 @@ pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
-pub use simulated_overlap::{OverlapMatrix, SimulatedOverlap};
+pub use simulated_overlap::SimulatedOverlap;
 pub use trace::Trace;
 
 /// The version of every file that this build reads and writes.

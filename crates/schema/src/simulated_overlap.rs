@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::disturbance::Random;
 use crate::error::{DescriptionError, Problem};
+use crate::overlap::Scheduler;
 use crate::read;
 use crate::units::{MegabytesPerSecond, PositiveSeconds, Quantity, Seconds};
 
-/// How a ping waits for a message.
+/// How a simulated ping waits for a message: as a real one ([`crate::overlap::Waiting`]), or buffered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
@@ -25,21 +26,10 @@ pub enum Wait {
     Buffered,
 }
 
-/// Who runs next on a node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SchedulerKind {
-    /// Priority falls with the processor time used, which is halved each epoch; the nice level outweighs it (Linux 2.4).
-    Decay,
-    /// Whoever has had least, weighted by the nice level (Linux since 2.6.23).
-    #[default]
-    Fair,
-}
-
-/// One cell of the matrix.
+/// One cell that is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OverlapCell {
+pub struct AskedCell {
     /// How the ping waits.
     pub wait: Wait,
     /// Nice level of the burners, -20 to 19. The ping has 0.
@@ -141,8 +131,8 @@ impl OverlapCosts {
 #[serde(deny_unknown_fields)]
 pub struct SimulatedOverlap {
     /// Who runs next.
-    #[serde(default)]
-    pub scheduler: SchedulerKind,
+    #[serde(default = "fair")]
+    pub scheduler: Scheduler,
     /// Processors of each node.
     pub cpus: u32,
     /// Burners on each node.
@@ -153,7 +143,7 @@ pub struct SimulatedOverlap {
     #[serde(default = "two")]
     pub nodes: u32,
     /// The cells.
-    pub cells: Vec<OverlapCell>,
+    pub cells: Vec<AskedCell>,
     /// Between the ends.
     #[serde(default)]
     pub network: PingNetwork,
@@ -169,6 +159,10 @@ pub struct SimulatedOverlap {
     /// Runs of each cell, whose mean is told.
     #[serde(default = "one")]
     pub repetitions: u32,
+}
+
+const fn fair() -> Scheduler {
+    Scheduler::Fair
 }
 
 const fn one() -> u32 {
@@ -271,8 +265,10 @@ pub struct OverlapTimes {
     pub ping_s: f64,
     /// The burners beside the ping, s; mean of the runs.
     pub burn_s: f64,
-    /// Processor time that the ping took beside burners, polling included, both ends, s.
+    /// Processor time of both ends of the ping alone, polling included, s.
     pub ping_cpu_s: f64,
+    /// The same beside burners; mean of the runs, s.
+    pub ping_cpu_beside_s: f64,
 }
 
 /// The matrix.
@@ -282,7 +278,7 @@ pub struct OverlapMatrix {
     /// Where: sim.
     pub on: String,
     /// Who ran next.
-    pub scheduler: SchedulerKind,
+    pub scheduler: Scheduler,
     /// Processors of each node.
     pub cpus: u32,
     /// Burners on each node.
@@ -291,6 +287,8 @@ pub struct OverlapMatrix {
     pub nodes: u32,
     /// How long a spin-block polled.
     pub spin_s: f64,
+    /// Between the ends.
+    pub network: PingNetwork,
     /// The cells, as they were asked.
     pub cells: Vec<OverlapTimes>,
 }
@@ -309,7 +307,7 @@ mod tests {
     #[test]
     fn what_is_left_out_has_a_default_and_is_the_same_when_written() {
         let found = read("", CELL).expect("complete");
-        assert_eq!((found.scheduler, found.nodes, found.repetitions), (SchedulerKind::Fair, 2, 1));
+        assert_eq!((found.scheduler, found.nodes, found.repetitions), (Scheduler::Fair, 2, 1));
         let again = serde_json::to_vec(&found).expect("serialises");
         assert_eq!(SimulatedOverlap::from_json(&again, "overlap").expect("reads"), found);
         assert!((found.costs.spin_s() - 9e-6).abs() < 1e-12);

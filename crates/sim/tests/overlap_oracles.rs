@@ -188,7 +188,7 @@ proptest! {
             prop_assert!(cell.burn_s >= 0.5);
             // A burner that is ready while another runs is served before a processor idles: list scheduling's bound, with the
             // ping's own processor time, starts, switches and exchanges in it.
-            let work = f64::from(asked.burners) * 0.5 + cell.ping_cpu_s;
+            let work = f64::from(asked.burners) * 0.5 + cell.ping_cpu_beside_s;
             let most = (work / f64::from(asked.cpus) + 0.5 + 0.1) * 1.06;
             prop_assert!(cell.burn_s <= most, "{} > {most}: {cell:?}", cell.burn_s);
         }

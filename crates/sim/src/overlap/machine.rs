@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crosswind_policy::coscheduling::BufferedCoscheduling;
-use crosswind_schema::simulated_overlap::{OverlapCell, SimulatedOverlap, Wait};
+use crosswind_schema::simulated_overlap::{AskedCell, SimulatedOverlap, Wait};
 use crosswind_schema::units::Quantity;
 
 use super::node::{Effect, Node};
@@ -44,7 +44,7 @@ pub(super) struct Times {
 
 pub(super) struct Machine<'a> {
     asked: &'a SimulatedOverlap,
-    cell: &'a OverlapCell,
+    cell: &'a AskedCell,
     nodes: Vec<Node>,
     /// Node and process of the ping's ends: the one that sends first, then the other.
     ends: Vec<(usize, usize)>,
@@ -59,7 +59,7 @@ pub(super) struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(asked: &'a SimulatedOverlap, cell: &'a OverlapCell, who: Who, turn: u32) -> Self {
+    pub fn new(asked: &'a SimulatedOverlap, cell: &'a AskedCell, who: Who, turn: u32) -> Self {
         let (costs, network) = (&asked.costs, &asked.network);
         let cpus = asked.cpus as usize;
         let (switch, wake) = (nanos(costs.switch_s.get()), nanos(costs.wake_s.get()));

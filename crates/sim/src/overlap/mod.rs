@@ -22,7 +22,7 @@ mod scheduler;
 
 use std::collections::BTreeMap;
 
-use crosswind_schema::simulated_overlap::{OverlapCell, OverlapMatrix, OverlapTimes, SimulatedOverlap};
+use crosswind_schema::simulated_overlap::{AskedCell, OverlapMatrix, OverlapTimes, SimulatedOverlap};
 
 use crate::error::SimError;
 use crate::time::{Nanos, seconds};
@@ -66,11 +66,12 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
             burn_nice: cell.burn_nice,
             messages: cell.messages,
             message_bytes: cell.message_bytes,
-            ping_alone_s: seconds(ping),
+            ping_alone_s: seconds(ping.ping),
             burn_alone_s: seconds(burn),
             ping_s: mean(sums.ping),
             burn_s: mean(sums.burn),
-            ping_cpu_s: mean(sums.ping_cpu),
+            ping_cpu_s: seconds(ping.ping_cpu),
+            ping_cpu_beside_s: mean(sums.ping_cpu),
         })
     });
     Ok(OverlapMatrix {
@@ -80,6 +81,7 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
         burners: asked.burners,
         nodes: asked.nodes,
         spin_s: asked.costs.spin_s(),
+        network: asked.network,
         cells: cells.collect::<Result<_, SimError>>()?,
     })
 }
@@ -87,7 +89,7 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
 /// What each takes alone: known once for all cells that share it.
 #[derive(Default)]
 struct Alone {
-    pings: BTreeMap<(String, u64, u64), Nanos>,
+    pings: BTreeMap<(String, u64, u64), Times>,
     burns: BTreeMap<i8, Nanos>,
 }
 
@@ -95,13 +97,13 @@ impl Alone {
     fn of(
         &mut self,
         asked: &SimulatedOverlap,
-        cell: &OverlapCell,
+        cell: &AskedCell,
         watch: &mut dyn FnMut(u64) -> bool,
-    ) -> Result<(Nanos, Nanos), SimError> {
+    ) -> Result<(Times, Nanos), SimError> {
         let key = (format!("{:?}", cell.wait), cell.messages, cell.message_bytes);
         let ping = match self.pings.get(&key) {
             Some(&known) => known,
-            None => Machine::new(asked, cell, Who::Ping, 0).run(watch)?.ping,
+            None => Machine::new(asked, cell, Who::Ping, 0).run(watch)?,
         };
         let burn = match self.burns.get(&cell.burn_nice) {
             Some(&known) => known,

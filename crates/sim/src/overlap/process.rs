@@ -1,6 +1,6 @@
 //! What a process does, step by step: a burner, and the two ends of a ping.
 
-use crosswind_schema::simulated_overlap::{OverlapCell, SimulatedOverlap, Wait};
+use crosswind_schema::simulated_overlap::{AskedCell, SimulatedOverlap, Wait};
 use crosswind_schema::units::Quantity;
 
 use crate::time::{Nanos, nanos};
@@ -76,7 +76,7 @@ const SECOND: [Step; 4] = [Step::Receive, Step::Compute(0), Step::Compute(0), St
 
 impl Ping {
     /// The end that sends first, or the other.
-    pub fn new(asked: &SimulatedOverlap, cell: &OverlapCell, first: bool) -> Self {
+    pub fn new(asked: &SimulatedOverlap, cell: &AskedCell, first: bool) -> Self {
         let (costs, network) = (&asked.costs, &asked.network);
         let mb = cell.message_bytes as f64 / 1e6;
         let start = Repeated::of(costs.start_steps.into(), costs.start_cpu_s.get(), costs.start_wait_s.get());

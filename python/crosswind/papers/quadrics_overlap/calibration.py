@@ -118,8 +118,8 @@ class Calibration:
             (
                 "lingering",
                 f"{1000 * self.linger_s:g} ms, or 0",
-                "table 3: burners at +20 end at 82.7 s, as if the ping held a processor for all its round trips of 6.1 ms; "
-                "two readings",
+                "table 3: burners at +20 end at 82.7 s, as if the ping held a processor in all its round trips of "
+                "6.1 ms; two readings",
             ),
             (
                 "slices of buffered coscheduling",

@@ -23,7 +23,7 @@ class Times:
     burn_alone_s: float
     ping_s: float
     burn_s: float
-    ping_cpu_s: float
+    ping_cpu_beside_s: float
 
     @property
     def ping_slowdown(self) -> float:

@@ -170,7 +170,9 @@ def _waits(decay: Matrix, fair: Matrix) -> Part:
         for wait in WAITS:
             for cell in CELLS:
                 one = matrix[wait, cell]
-                rows.append([name, wait, in_words(cell), one.ping_alone_s, one.ping_s, one.burn_s, one.ping_cpu_s])
+                rows.append(
+                    [name, wait, in_words(cell), one.ping_alone_s, one.ping_s, one.burn_s, one.ping_cpu_beside_s]
+                )
                 if cell[0] > 1:
                     points.append(_point(f"{name}, {in_words(cell)}", wait, one.burn_slowdown))
     drawing = Drawing("The burners beside each wait", "Slowdown of the burners, all at nice 0.", points)

@@ -6,7 +6,7 @@
 mod decay;
 mod fair;
 
-use crosswind_schema::simulated_overlap::SchedulerKind;
+use crosswind_schema::overlap::Scheduler as Kind;
 
 use crate::time::Nanos;
 
@@ -21,10 +21,10 @@ pub(super) enum Scheduler {
 }
 
 impl Scheduler {
-    pub fn new(kind: SchedulerKind, cpus: usize) -> Self {
+    pub fn new(kind: Kind, cpus: usize) -> Self {
         match kind {
-            SchedulerKind::Decay => Self::Decay(Decay::default()),
-            SchedulerKind::Fair => Self::Fair(Fair::new(cpus)),
+            Kind::Decay => Self::Decay(Decay::default()),
+            Kind::Fair => Self::Fair(Fair::new(cpus)),
         }
     }
 
