@@ -160,6 +160,7 @@ def simulate_program(
     dedicated_s: float | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> str: ...
+def simulate_overlap(asked: str, *, progress: Callable[[int], object] | None = None) -> str: ...
 
 # crates/live
 

@@ -12,6 +12,7 @@ mod inject;
 mod measure;
 mod model;
 mod noise;
+mod overlap;
 mod program;
 mod ranks;
 mod schema;
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contention::register(module)?;
     sim::register(module)?;
     program::register(module)?;
+    overlap::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

@@ -14,6 +14,7 @@
 //! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
+//! | Simulated overlap | (between Python and the simulator) | [`simulated_overlap`] |
 
 pub mod disturbance;
 pub mod error;
@@ -29,6 +30,7 @@ pub mod platform;
 pub mod program_run;
 mod read;
 pub mod run;
+pub mod simulated_overlap;
 pub mod streams_run;
 pub mod tasks_file;
 pub mod trace;
@@ -44,6 +46,7 @@ pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
+pub use simulated_overlap::SimulatedOverlap;
 pub use streams_run::{StreamsRun, StreamsRuns};
 pub use trace::Trace;
 

@@ -11,21 +11,27 @@ from crosswind.cli.console import print_json, print_table, tell, writable
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
-    from crosswind.papers.scheduling_and_communication.study import Study
+    from crosswind.papers.studies import AnyStudy
 
-Paper = Literal["scheduling-and-communication"]
+Paper = Literal["scheduling-and-communication", "quadrics-overlap"]
 Form = Literal["quick", "full"]
 
 EXAMPLES = """
 Run the figures of a paper again, grade its claims, and write tables, figures and runs into one directory.
 
 scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
-(5), table 1; what the text leaves open is calibrated, and the calibration is shown. The same command goes on where it
-was stopped.
+(5), table 1. The same command goes on where it was stopped.
+
+quadrics-overlap: tables 1 to 4 (a ping beside burners: waiting for events or polling, three priorities) on simulated
+processors, and what buffered coscheduling and a fair-share scheduler would have given. Takes seconds.
+
+What a text leaves open is calibrated, and the calibration is shown.
 
 Examples:
 
     crosswind reproduce scheduling-and-communication
+
+    crosswind reproduce quadrics-overlap
 
     crosswind reproduce scheduling-and-communication --form full --out study --figures study/figures
 """
@@ -41,7 +47,8 @@ def reproduce(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the figures of a paper again, and grade its claims."""
-    from crosswind.papers.scheduling_and_communication.study import reproduce as run
+    from crosswind.papers.studies import reproduce as run
+    from crosswind.papers.studies import title
     from crosswind.report import report as write
 
     directory = out or Path(paper)
@@ -49,7 +56,7 @@ def reproduce(
         writable(report, "--report", "report.html")
     try:
         with progress_bar() as advance:
-            found = run(directory, form, workers=workers, progress=advance)
+            found = run(paper, directory, form, workers=workers, progress=advance)
     except KeyboardInterrupt:
         tell(f"{directory} holds the runs that were finished; the same command goes on with them")
         raise
@@ -58,14 +65,14 @@ def reproduce(
     if json:
         print_json(found.summary())
     else:
-        _print(found)
+        _print(found, title(paper))
 
 
-def _print(found: Study) -> None:
+def _print(found: AnyStudy, title: str) -> None:
     print_table(
         [("claim", "left"), ("verdict", "left"), ("", "left"), ("", "left")],
         [[claim.id, claim.verdict, claim.parts.removesuffix(" parts hold"), claim.text] for claim in found.claims],
-        title=f"Re-examining Scheduling and Communication in Parallel Programs, {found.form} form",
+        title=f"{title}, {found.form} form",
     )
     for claim in found.claims:
         for check in claim.checks:

@@ -15,7 +15,10 @@ from crosswind.inject import Injected
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
 from crosswind.overlap.result import Overlap, is_overlap
-from crosswind.papers.scheduling_and_communication.study import Study, is_study
+from crosswind.papers import studies
+from crosswind.papers.scheduling_and_communication.study import Study
+from crosswind.papers.studies import AnyStudy
+from crosswind.papers.tabled_study import TabledStudy
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -23,7 +26,7 @@ from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
 Item: TypeAlias = (
-    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | Study | Injected | Overlap | str | Path
+    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | Overlap | str | Path
 )
 HINT = (
     "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, overlap, "
@@ -52,7 +55,7 @@ class Contents:
     streams: list[Runs[StreamsRun]] = field(default_factory=list)
     traces: list[Trace] = field(default_factory=list)
     blames: list[Blame] = field(default_factory=list)
-    studies: list[Study] = field(default_factory=list)
+    studies: list[AnyStudy] = field(default_factory=list)
     injected: list[Injected] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
 
@@ -96,7 +99,7 @@ def _loaded(path: str | Path) -> Item:
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
 
 
-def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study | Injected | Overlap:
+def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected | Overlap:
     """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
         content = json.loads(read_bytes(path))
@@ -106,8 +109,8 @@ def _of_json(path: Path) -> Plan | Runs[Any] | Blame | Study | Injected | Overla
         return Blame.load(path)
     if is_overlap(content):
         return Overlap.load(path)
-    if is_study(content):
-        return Study.load(path)
+    if studies.is_study(content):
+        return studies.load(path)
     if isinstance(content, dict) and {"elapsed_s", "command", "ranks", "disturbance"} <= set(content):
         return Injected(content, "")
     return Runs.load(path) if isinstance(content, dict) and "runs" in content else Plan.load(path)
@@ -136,6 +139,7 @@ def _add(contents: Contents, item: object) -> None:
                 (Trace, contents.traces),
                 (Blame, contents.blames),
                 (Study, contents.studies),
+                (TabledStudy, contents.studies),
                 (Injected, contents.injected),
                 (Overlap, contents.overlaps),
             ]

@@ -9,7 +9,9 @@ from typing import Any
 
 from crosswind.papers.scheduling_and_communication import variants
 from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
-from crosswind.papers.scheduling_and_communication.study import Study
+from crosswind.papers.scheduling_and_communication.study import TITLE, Study
+from crosswind.papers.studies import AnyStudy
+from crosswind.papers.tabled_study import Cell, Part, TabledStudy
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.measured import Card
@@ -32,7 +34,7 @@ class StudiedSection:
     claims: list[Table]
     parts: list[tuple[str, list[Figure], Table]]
     calibration: Table
-    daemons: Table
+    daemons: Table | None
     warnings: list[dict[str, str]]
 
     @property
@@ -41,17 +43,66 @@ class StudiedSection:
         return [figure for _, figures, _ in self.parts for figure in figures]
 
 
-def studied_section(study: Study, place: int) -> StudiedSection:
+def studied_section(study: AnyStudy, place: int) -> StudiedSection:
     """Prepare the section of a study at `place` (from 1)."""
+    return _tabled(study, place) if isinstance(study, TabledStudy) else _scheduling(study, place)
+
+
+def _tabled(study: TabledStudy, place: int) -> StudiedSection:
     id_ = f"study-{place}"
+    return StudiedSection(
+        id=id_,
+        title=study.title,
+        where=f"{study.form} form; {sum(len(part.rows) for part in study.parts):,} rows",
+        headline=_headline(study),
+        cards=[],
+        claims=[_claims(study), _checks(study)],
+        parts=[(part.title, _drawings(part, id_), _numbers(part)) for part in study.parts],
+        calibration=_calibration(study),
+        daemons=None,
+        warnings=[],
+    )
+
+
+def _drawings(part: Part, prefix: str) -> list[Figure]:
+    return [
+        Figure(
+            identifier(prefix, part.id, str(number_)),
+            drawing.title,
+            drawing.words,
+            slowdown_curves(drawing.points, drawing.x, log=drawing.log)
+            if drawing.x
+            else slowdown_dots(drawing.points, log=drawing.log),
+        )
+        for number_, drawing in enumerate(part.drawings, 1)
+    ]
+
+
+def _numbers(part: Part) -> Table:
+    def is_numeric(at: int) -> bool:
+        return all(row[at] is None or isinstance(row[at], (int, float)) for row in part.rows)
+
+    def cell(value: Cell) -> str:
+        return number(value, 4) if isinstance(value, float) else "-" if value is None else str(value)
+
+    columns = [Column(label, unit, numeric=is_numeric(at)) for at, (label, unit) in enumerate(part.columns)]
+    return Table(f"{part.title}, in numbers", columns, [[cell(value) for value in row] for row in part.rows], part.note)
+
+
+def _headline(study: AnyStudy) -> str:
     by_verdict = {word: [c.id for c in study.claims if c.verdict == word] for word in _VERDICTS}
     said = [f"{len(ids)} {_VERDICTS[word]} ({', '.join(ids)})" for word, ids in by_verdict.items() if ids]
+    return f"Of {len(study.claims)} claims {'; '.join(said)}."
+
+
+def _scheduling(study: Study, place: int) -> StudiedSection:
+    id_ = f"study-{place}"
     count = sum(len(figure["rows"]) for figure in study.figures.values())
     return StudiedSection(
         id=id_,
-        title="Re-examining Scheduling and Communication in Parallel Programs",
+        title=TITLE,
         where=f"{study.form} form; {count:,} points",
-        headline=f"Of {len(study.claims)} claims {'; '.join(said)}.",
+        headline=_headline(study),
         cards=[
             Card(f"best window of {program.upper()}", str(window), "packets", "window")
             for program, window in study.best_windows.items()
@@ -61,13 +112,17 @@ def studied_section(study: Study, place: int) -> StudiedSection:
             (_heading(name), draw(name, figure["rows"], id_), _rows(name, figure["rows"]))
             for name, figure, draw in _drawn(study)
         ],
-        calibration=Table(
-            "What the text leaves open, and what stands in its place",
-            [Column("what", numeric=False), Column("value", numeric=False), Column("whence", numeric=False)],
-            [list(row) for row in study.calibration],
-        ),
+        calibration=_calibration(study),
         daemons=_daemons(study),
         warnings=[],
+    )
+
+
+def _calibration(study: AnyStudy) -> Table:
+    return Table(
+        "What the text leaves open, and what stands in its place",
+        [Column("what", numeric=False), Column("value", numeric=False), Column("whence", numeric=False)],
+        [list(row) for row in study.calibration],
     )
 
 
@@ -225,7 +280,7 @@ def _said(key: str, value: Any) -> str:
     return f"{key} {value}"
 
 
-def _claims(study: Study) -> Table:
+def _claims(study: AnyStudy) -> Table:
     columns = [
         Column("claim", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
@@ -237,7 +292,7 @@ def _claims(study: Study) -> Table:
     return Table("The claims", columns, rows)
 
 
-def _checks(study: Study) -> Table:
+def _checks(study: AnyStudy) -> Table:
     columns = [
         Column("claim", numeric=False),
         Column("verdict", numeric=False, term="verdict"),

@@ -5,7 +5,7 @@
 | table 1 | `daemons` |
 | what the text leaves open, and what stands in its place | `calibration` |
 | which runs a figure needs, what came of them | `figures` |
-| does a claim hold? | `claims`, `grading` |
+| does a claim hold? | `claims`; `crosswind.papers.grading` |
 | all of it, resumable, one directory | `study` |
 
 docs/papers/scheduling-and-communication.md: equation to function, where we differ and why.

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from crosswind.papers.grading import Check, Claim, check, check_readings
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.figures import Rows, local_setting
-from crosswind.papers.scheduling_and_communication.grading import Check, Claim, check, check_readings
 
 SIGNIFICANT = 0.25
 """A window that improves a slowdown by no more than this part does not do so "significantly"."""

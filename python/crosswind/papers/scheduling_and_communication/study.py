@@ -11,12 +11,12 @@ from typing import Any
 
 from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
+from crosswind.papers.grading import Claim
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
 from crosswind.papers.scheduling_and_communication import daemons, figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
-from crosswind.papers.scheduling_and_communication.grading import Claim
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
@@ -24,6 +24,7 @@ from crosswind.run.results import ProgramRun, Runs
 SCHEMA_VERSION = 1
 PAPER = "scheduling-and-communication"
 """Name of the paper on the command line and in files."""
+TITLE = "Re-examining Scheduling and Communication in Parallel Programs"
 
 
 @dataclass(frozen=True)
