@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
     from crosswind.noise import Noise, record
+    from crosswind.overlap import overlap
+    from crosswind.overlap.result import Overlap
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
@@ -57,6 +59,7 @@ __all__ = [
     "Measurement",
     "MeasurementError",
     "Noise",
+    "Overlap",
     "Plan",
     "Platform",
     "ProgramRun",
@@ -73,6 +76,7 @@ __all__ = [
     "inject",
     "map",
     "measure",
+    "overlap",
     "plan",
     "record",
     "report",
@@ -96,6 +100,8 @@ _HOMES = {
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
     "noise": ["Noise", "record"],
+    "overlap": ["overlap"],
+    "overlap.result": ["Overlap"],
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],

@@ -5,6 +5,7 @@
 //!
 //! - [`kernel`]: what computes. [`flow`]: what moves bytes. [`pacer`]: who keeps the rate.
 //! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.
+//! - [`overlap`]: burners and pings as programs of their own, for `crosswind overlap`.
 //! - [`sampler`]: reads all counters at one instant. [`probe`]: puts the parts together.
 
 pub mod config;
@@ -14,6 +15,7 @@ pub mod kernel;
 pub mod link;
 pub mod linux;
 pub mod loader;
+pub mod overlap;
 pub mod pacer;
 pub mod peer;
 pub mod placement;

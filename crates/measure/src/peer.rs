@@ -15,6 +15,8 @@ use crate::error::MeasureError;
 use crate::flow::{Flow, FlowTally};
 use crate::linux;
 use crate::loader::Loader;
+use crate::overlap::echo;
+use crate::overlap::spec::PingSpec;
 use crate::pacer::{Gate, Pacer};
 use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, be_greeted, read_frame, write_frame};
 use crate::socket;
@@ -50,6 +52,8 @@ struct Claim {
 struct Desk {
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     connections: AtomicUsize,
+    /// The one ping that is answered now: two would disturb each other, and a caller could have a host burn without end.
+    pinged: Mutex<Option<TcpStream>>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -83,6 +87,9 @@ pub fn serve(listener: &TcpListener, mut should_stop: impl FnMut() -> bool) -> R
     for (_, session) in locked(&desk.sessions).drain() {
         session.end();
     }
+    if let Some(stream) = locked(&desk.pinged).as_ref() {
+        let _ = stream.shutdown(Shutdown::Both); // gone already is as good
+    }
     Ok(())
 }
 
@@ -115,6 +122,7 @@ impl Desk {
         match be_greeted(&mut stream)? {
             Role::Control => self.control(&mut stream),
             Role::Data => self.data(stream),
+            Role::Ping => self.pinged(stream),
             Role::Load => {
                 socket::for_data(&stream, None, None)?;
                 let tally = FlowTally::default();
@@ -158,6 +166,21 @@ impl Desk {
             locked(&self.sessions).remove(&secret);
             session.end();
         }
+        result
+    }
+
+    fn pinged(&self, mut stream: TcpStream) -> io::Result<()> {
+        let spec: PingSpec = read_frame(&mut stream)?;
+        {
+            let mut pinged = locked(&self.pinged);
+            if pinged.is_some() {
+                let why = "it answers another ping at the moment".into();
+                return write_frame(&mut stream, &Reply::Refused { why });
+            }
+            *pinged = Some(stream.try_clone()?);
+        }
+        let result = echo::answer(&mut stream, &spec);
+        *locked(&self.pinged) = None;
         result
     }
 

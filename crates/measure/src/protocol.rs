@@ -2,7 +2,8 @@
 //!
 //! Every connection starts with eight bytes each way: magic, version, role (or, in the answer, status). A control
 //! connection then carries frames: a length (32 bits, big-endian, at most 64 KiB) and that many bytes of JSON, one reply to each
-//! request. A data connection carries one frame that says whose it is, one reply, and then bytes without meaning.
+//! request. A data connection carries one frame that says whose it is, one reply, and then bytes without meaning; a connection
+//! that is pinged on one frame that says how, one reply, a byte that begins, the messages, and a last frame.
 
 use std::io::{self, Read, Write};
 
@@ -27,6 +28,8 @@ pub enum Role {
     Data,
     /// Bytes that only keep the receiver busy.
     Load,
+    /// Messages that are sent back, beside burners (`overlap`).
+    Ping,
 }
 
 impl Role {
@@ -35,11 +38,12 @@ impl Role {
             Self::Control => 0,
             Self::Data => 1,
             Self::Load => 2,
+            Self::Ping => 3,
         }
     }
 
     fn from_code(code: u16) -> Option<Self> {
-        [Self::Control, Self::Data, Self::Load].into_iter().find(|role| role.code() == code)
+        [Self::Control, Self::Data, Self::Load, Self::Ping].into_iter().find(|role| role.code() == code)
     }
 }
 

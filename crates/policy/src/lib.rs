@@ -9,8 +9,10 @@
 //! | who comes first, of many whose keys change? | [`heap`] |
 //! | which class's frame leaves a network interface next, and may it? | [`queue`] |
 //! | may a rank of a parallel program send another packet? | [`window`] |
+//! | which messages move in the next slice, where all nodes agree on slices? | [`coscheduling`] |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod coscheduling;
 pub mod farm;
 pub mod heap;
 pub mod queue;

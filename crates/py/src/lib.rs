@@ -13,6 +13,7 @@ mod inject;
 mod measure;
 mod model;
 mod noise;
+mod overlap;
 mod program;
 mod ranks;
 mod schema;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     sim::register(module)?;
     program::register(module)?;
     skeleton::register(module)?;
+    overlap::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

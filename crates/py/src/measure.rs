@@ -4,12 +4,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
+use crosswind_measure::overlap::burn::{self, Burner};
+use crosswind_measure::overlap::ping::{Ping, PingConfig};
 use crosswind_measure::probe::{AMOUNTS, Block, Row};
 use crosswind_measure::{Config, MeasureError, Probe, linux, peer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::errors;
+use crate::schema::json;
 
 /// One exception for each kind of error: wrong value, lost peer, the rest.
 fn exception(py: Python<'_>, error: &MeasureError) -> PyErr {
@@ -192,6 +195,59 @@ fn greet<'py>(py: Python<'py>, address: &str) -> PyResult<Bound<'py, PyDict>> {
     described(py, &link)
 }
 
+/// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
+#[pyclass(frozen, name = "Burner", module = "crosswind._core")]
+pub struct PyBurner(Burner);
+
+#[pymethods]
+impl PyBurner {
+    #[new]
+    fn new(py: Python<'_>, config: &str) -> PyResult<Self> {
+        let burner: Burner = settings(py, config)?;
+        py.detach(|| burner.place()).map_err(|error| exception(py, &error))?;
+        Ok(Self(burner))
+    }
+
+    /// Computes from the common start (ns of the monotonic clock) to the end; when, as JSON.
+    fn run(&self, py: Python<'_>, start_ns: u64) -> PyResult<String> {
+        let burned = py.detach(|| self.0.run(start_ns)).map_err(|error| exception(py, &error))?;
+        json(&burned)
+    }
+}
+
+/// A ping: connected and ready when it is made, of use once.
+#[pyclass(frozen, name = "Ping", module = "crosswind._core")]
+pub struct PyPing(Mutex<Option<Ping>>);
+
+#[pymethods]
+impl PyPing {
+    #[new]
+    fn new(py: Python<'_>, config: &str) -> PyResult<Self> {
+        let config: PingConfig = settings(py, config)?;
+        let ping = py.detach(|| Ping::open(&config)).map_err(|error| exception(py, &error))?;
+        Ok(Self(Mutex::new(Some(ping))))
+    }
+
+    /// Exchanges all messages from the common start (ns of the monotonic clock) on; when, as JSON.
+    fn run(&self, py: Python<'_>, start_ns: u64) -> PyResult<String> {
+        let ping = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let used = || MeasureError::Task("a ping runs once".into());
+        let pinged = py.detach(|| ping.ok_or_else(used)?.run(start_ns)).map_err(|error| exception(py, &error))?;
+        json(&pinged)
+    }
+}
+
+fn settings<T: serde::de::DeserializeOwned>(py: Python<'_>, config: &str) -> PyResult<T> {
+    let wrong = |error| exception(py, &MeasureError::value("config", error, "the settings of a burner or a ping"));
+    serde_json::from_str(config).map_err(wrong)
+}
+
+/// Iterations of the burner that one thread does per second, from so many seconds' trial.
+#[pyfunction]
+fn burn_iterations_per_s(py: Python<'_>, seconds: f64) -> f64 {
+    py.detach(|| burn::iterations_per_s(seconds))
+}
+
 /// Ends this process when the thread that started it ends.
 #[pyfunction]
 fn end_with_parent() -> PyResult<()> {
@@ -200,6 +256,9 @@ fn end_with_parent() -> PyResult<()> {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProbe>()?;
+    module.add_class::<PyBurner>()?;
+    module.add_class::<PyPing>()?;
+    module.add_function(wrap_pyfunction!(burn_iterations_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(serve, module)?)?;
     module.add_function(wrap_pyfunction!(greet, module)?)?;
     module.add_function(wrap_pyfunction!(end_with_parent, module)?)

@@ -3,8 +3,8 @@
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Tasks;
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace,
-    json_schema,
+    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns,
+    Trace, json_schema,
 };
 use pyo3::prelude::*;
 
@@ -225,6 +225,13 @@ fn read_plan(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
     json(&plan)
 }
 
+/// Checks an overlap matrix; its canonical form as JSON.
+#[pyfunction]
+fn read_overlap(py: Python<'_>, text: &[u8], file: &str) -> PyResult<String> {
+    let overlap = Overlap::from_json(text, file).map_err(|e| errors::description(py, &e))?;
+    json(&overlap)
+}
+
 /// The JSON Schema of a file kind, as JSON text.
 #[pyfunction]
 fn schema_of(kind: &str) -> PyResult<String> {
@@ -243,6 +250,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(read_trace_header, module)?,
         wrap_pyfunction!(read_measurement_header, module)?,
         wrap_pyfunction!(read_plan, module)?,
+        wrap_pyfunction!(read_overlap, module)?,
         wrap_pyfunction!(schema_of, module)?,
     ] {
         module.add_function(function)?;

@@ -3,11 +3,21 @@
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::{AnyExperiment, Disturbance, Measurement, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace};
+use crate::{AnyExperiment, Disturbance, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace};
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 9] =
-    ["platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "streams-runs", "trace"];
+pub const KINDS: [&str; 10] = [
+    "platform",
+    "experiment",
+    "disturbance",
+    "measurement",
+    "plan",
+    "runs",
+    "program-runs",
+    "streams-runs",
+    "trace",
+    "overlap",
+];
 
 /// The JSON Schema of a file kind, or `None` for a kind that does not exist.
 #[must_use]
@@ -22,6 +32,7 @@ pub fn of(kind: &str) -> Option<Value> {
         "program-runs" => schema_for!(ProgramRuns).to_value(),
         "streams-runs" => schema_for!(StreamsRuns).to_value(),
         "trace" => schema_for!(Trace).to_value(),
+        "overlap" => schema_for!(Overlap).to_value(),
         _ => return None,
     })
 }

@@ -10,9 +10,11 @@
 //! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
 //! | Plan | `plan.json` | [`plan`] |
+//! | Overlap | `overlap.json` | [`overlap`] |
 //! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
+//! | Simulated overlap | (between Python and the simulator) | [`simulated_overlap`] |
 
 pub mod disturbance;
 pub mod error;
@@ -20,6 +22,7 @@ pub mod experiment;
 mod explain;
 pub mod json_schema;
 pub mod measurement;
+pub mod overlap;
 mod pieces;
 mod place;
 pub mod plan;
@@ -27,6 +30,7 @@ pub mod platform;
 pub mod program_run;
 mod read;
 pub mod run;
+pub mod simulated_overlap;
 pub mod streams_run;
 pub mod tasks_file;
 pub mod trace;
@@ -36,11 +40,13 @@ pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::{AnyExperiment, Class, Experiment, ProgramExperiment, StreamsExperiment};
 pub use measurement::Measurement;
+pub use overlap::Overlap;
 pub use plan::Plan;
 pub use platform::{Node, Platform, Tree};
 pub use program_run::{ProgramRun, ProgramRuns, Spread};
 pub use read::LARGEST_BYTES;
 pub use run::{Run, Runs};
+pub use simulated_overlap::SimulatedOverlap;
 pub use streams_run::{StreamsRun, StreamsRuns};
 pub use trace::Trace;
 

@@ -11,6 +11,7 @@
 //! | who does what when? | `farm`, `transfers`, `results`, `faults` |
 //! | the same for the ranks of a parallel program | [`program`] |
 //! | the same for messages of two classes through network interfaces | [`interface`] |
+//! | do a ping and burners overlap on shared processors? | [`overlap`] |
 //! | what came of it? | `outcome`, `trace` |
 //!
 //! The law: a node that receives TR MB/s and sends TR_i to its children computes at `C max(0, 1 - IR_r TR - sum IR_i TR_i)`
@@ -23,6 +24,7 @@ mod farm;
 mod faults;
 pub mod interface;
 mod outcome;
+pub mod overlap;
 mod port;
 mod processor;
 pub mod program;

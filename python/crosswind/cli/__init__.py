@@ -19,6 +19,7 @@ from crosswind.cli import (
     fit,
     inject,
     measure,
+    overlap,
     plan,
     record,
     report,
@@ -55,7 +56,7 @@ def _crosswind(
     pass
 
 
-for verb in (doctor, serve, measure, fit, plan, run, filter, record, inject, blame, report, reproduce, schema):
+for verb in (doctor, serve, measure, fit, plan, run, filter, overlap, record, inject, blame, report, reproduce, schema):
     verb.add_to(app)
 
 

@@ -10,7 +10,9 @@ import typer
 from crosswind import _core
 from crosswind.cli.console import print_json
 
-Kind = Literal["platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "trace"]
+Kind = Literal[
+    "platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "trace", "overlap"
+]
 
 EXAMPLES = """
 Print the JSON Schema of a file kind: editors complete and check with it.

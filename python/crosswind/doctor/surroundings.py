@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from crosswind.doctor.finding import Finding
+from crosswind.host import priority
 from crosswind.host.tree import ROOT, text
 
 # The triad kernel's stream and the largest matrix (4096 x 4096 int32, twice) take less than half of this.
 ENOUGH_MB = 512
 PRESSURE_PERCENT = 1.0
 ENOUGH_FILES = 1024
-_CAP_SYS_NICE = 23
 _PROGRAMS = {
     "ethtool": ("to change offloads", "ethtool"),
     "iperf3": ("for the benchmark of the traffic generator", "iperf3"),
@@ -49,19 +49,11 @@ def _pressure(root: Path) -> float | None:
     return None
 
 
-def _may_raise_priority(root: Path) -> bool:
-    for line in (text(root, "proc/self/status") or "").splitlines():
-        if line.startswith("CapEff:"):
-            return bool(int(line.split()[1], 16) >> _CAP_SYS_NICE & 1)
-    return False
-
-
 def permissions(root: Path = ROOT, limit: Callable[[int], tuple[int, int]] = resource.getrlimit) -> list[Finding]:
     """Whether negative nice levels and real-time scheduling are permitted."""
-    capable = _may_raise_priority(root)
-    nice, _ = limit(resource.RLIMIT_NICE)
+    capable = priority.may_be_raised(root)
     rtprio, _ = limit(resource.RLIMIT_RTPRIO)
-    lowest = -20 if capable or nice in (resource.RLIM_INFINITY, 40) else min(19, 20 - nice)
+    lowest = priority.lowest_nice(root, limit)
     found = []
     if lowest < 0:
         found.append(Finding("nice", "ok", f"nice levels down to {lowest} are permitted"))

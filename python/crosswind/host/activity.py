@@ -86,8 +86,8 @@ class Snapshot:
     processes: dict[tuple[int, int], Process]
 
     @classmethod
-    def take(cls, root: Path = ROOT) -> Snapshot:
-        """Read the counters of every CPU and process that can be seen."""
+    def take(cls, root: Path = ROOT, *, processes: bool = True) -> Snapshot:
+        """Read the counters of every CPU, and of every process that can be seen."""
         ticks = {}
         for line in (text(root, "proc/stat") or "").splitlines():
             name, *counts = line.split()
@@ -95,16 +95,16 @@ class Snapshot:
                 padded = [int(count) for count in counts[: len(_KINDS)]]
                 ticks[int(name[3:])] = tuple(padded + [0] * (len(_KINDS) - len(padded)))
         per_s = os.sysconf("SC_CLK_TCK")
-        processes = {}
-        for pid in (int(name) for name in names(root, "proc") if name.isdigit()):
+        found = {}
+        for pid in (int(name) for name in names(root, "proc") if processes and name.isdigit()):
             stat = text(root, f"proc/{pid}/stat")
             if stat is None or ")" not in stat:
                 continue  # it has ended meanwhile
             before, _, after = stat.rpartition(")")  # a name may hold spaces and parentheses
             rest = after.split()
             used = (int(rest[11]) + int(rest[12])) / per_s
-            processes[pid, int(rest[19])] = Process(pid, before.partition("(")[2], used, int(rest[36]))
-        return cls(time.monotonic(), ticks, processes)
+            found[pid, int(rest[19])] = Process(pid, before.partition("(")[2], used, int(rest[36]))
+        return cls(time.monotonic(), ticks, found)
 
     def since(self, earlier: Snapshot) -> Activity:
         """Return what happened from `earlier` to this snapshot; processes that ended in between are not seen."""

@@ -14,6 +14,7 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import Injected
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit, fit
+from crosswind.overlap.result import Overlap, is_overlap
 from crosswind.papers import studies
 from crosswind.papers.scheduling_and_communication.study import Study
 from crosswind.papers.studies import AnyStudy
@@ -25,11 +26,11 @@ from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
 
 Item: TypeAlias = (
-    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | str | Path
+    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | Overlap | str | Path
 )
 HINT = (
-    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, reproduce, "
-    "inject --json), *.toml (platform), or a sweep's directory"
+    "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, overlap, "
+    "reproduce, inject --json), *.toml (platform), or a sweep's directory"
 )
 
 
@@ -56,6 +57,7 @@ class Contents:
     blames: list[Blame] = field(default_factory=list)
     studies: list[AnyStudy] = field(default_factory=list)
     injected: list[Injected] = field(default_factory=list)
+    overlaps: list[Overlap] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return any(getattr(self, kind.name) for kind in fields(self))
@@ -79,9 +81,7 @@ def gather(items: Item | Sequence[Item]) -> Contents:
     return contents
 
 
-def _loaded(
-    path: str | Path,
-) -> Measurement | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected:
+def _loaded(path: str | Path) -> Item:
     path = Path(path)
     if path.is_dir():
         if not (path / "sweep.json").is_file():
@@ -99,7 +99,7 @@ def _loaded(
     raise DescriptionError(f"{path}: what it holds cannot be told from its name", "unknown-kind", HINT)
 
 
-def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected:
+def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected | Overlap:
     """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
         content = json.loads(read_bytes(path))
@@ -107,6 +107,8 @@ def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected:
         return Plan.load(path)
     if is_blame(content):
         return Blame.load(path)
+    if is_overlap(content):
+        return Overlap.load(path)
     if studies.is_study(content):
         return studies.load(path)
     if isinstance(content, dict) and {"elapsed_s", "command", "ranks", "disturbance"} <= set(content):
@@ -139,6 +141,7 @@ def _add(contents: Contents, item: object) -> None:
                 (Study, contents.studies),
                 (TabledStudy, contents.studies),
                 (Injected, contents.injected),
+                (Overlap, contents.overlaps),
             ]
             place = next((place for kind, place in places if isinstance(item, kind)), None)
             if place is not None:

@@ -25,6 +25,7 @@ from crosswind.report.figures.look import configuration
 from crosswind.report.injected import by_command, injected_section
 from crosswind.report.inputs import Contents, Item, gather
 from crosswind.report.measured import MeasuredSection, measured_section
+from crosswind.report.overlapped import overlapped_section
 from crosswind.report.planned import plan_section, platform_section
 from crosswind.report.ran import runs_section, trace_section
 from crosswind.report.streamed import by_experiment as streams_by_experiment
@@ -65,8 +66,8 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
 
     Parameters
     ----------
-    items : Measurement, Fit, Plan, Platform, Sweep, Runs, Trace, Blame, Study, or paths of their files; one or several
-        `*.parquet` is a measurement and is fitted, or a trace; `*.json` a plan, runs, blame or a study, `*.toml` a
+    items : Measurement, Fit, Plan, Platform, Sweep, Runs, Trace, Blame, Study, Overlap, or their files; one or several
+        `*.parquet` is a measurement and is fitted, or a trace; `*.json` a plan, runs, blame, overlap, study, `*.toml` a
         platform, a directory with `sweep.json` a sweep. Runs of one experiment, predicted and real, stand beside each
         other.
     out : path
@@ -125,9 +126,11 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     injected = [
         injected_section(several, contents.programs, k) for k, several in enumerate(by_command(contents.injected), 1)
     ]
+    overlaps = [overlapped_section(item, k) for k, item in enumerate(contents.overlaps, 1)]
     studies = [studied_section(item, k) for k, item in enumerate(contents.studies, 1)]
     sections: list[Section] = [
-        *measured, *sweeps, *runs, *traces, *studies, *programs, *streams, *injected, *blames, *plans, *platforms
+        *measured, *sweeps, *runs, *traces, *studies, *programs, *streams, *injected, *blames, *overlaps, *plans,
+        *platforms,
     ]  # fmt: skip
     figures = [figure for section in sections for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
@@ -146,10 +149,12 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         streams=streams,
         blames=blames,
         injected=injected,
+        overlaps=overlaps,
         studies=studies,
         terms=[
             *_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames, injected),
             *(terms("streamed") if streams else ()),
+            *(terms("overlapped") if overlaps else ()),
         ],
         figures=figures,
         sources=_sources(contents),
@@ -228,6 +233,7 @@ def _sources(contents: Contents) -> str:
         (contents.streams, "file of runs of streams"),
         (contents.injected, "injection"),
         (contents.blames, "blame"),
+        (contents.overlaps, "overlap"),
         (contents.studies, "study"),
         (contents.plans, "plan"),
         (contents.platforms, "platform"),

@@ -8,7 +8,17 @@ from importlib.resources import files
 from typing import Literal, NamedTuple
 
 Group = Literal[
-    "measured", "together", "swept", "planned", "ran", "disturbed", "blamed", "studied", "injected", "streamed"
+    "measured",
+    "together",
+    "swept",
+    "planned",
+    "ran",
+    "disturbed",
+    "blamed",
+    "studied",
+    "injected",
+    "streamed",
+    "overlapped",
 ]
 
 

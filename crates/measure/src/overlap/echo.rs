@@ -1,0 +1,129 @@
+//! The other end of a ping: sends every message back, waits as it is told, and burns meanwhile where that is asked.
+//!
+//! A caller that goes away, or says nothing for [`PATIENCE`](super::line::PATIENCE), ends it; its burners stop then.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crosswind_schema::overlap::Waiting;
+
+use super::burn::{self, Burner};
+use super::line::Line;
+use super::spec::{BurnThere, EchoDone, PingSpec};
+use crate::error::MeasureError;
+use crate::linux;
+use crate::protocol::{Reply, write_frame};
+
+/// How often a caller is looked for while burners still compute.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The burners of one ping: placed, and held until it begins. They stop when this is dropped.
+struct Burners {
+    begin: Vec<Sender<()>>,
+    threads: Vec<JoinHandle<u64>>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Burners {
+    fn place(wanted: Option<BurnThere>) -> Result<Self, MeasureError> {
+        let mut burners = Self { begin: Vec::new(), threads: Vec::new(), stop: Arc::default() };
+        let Some(wanted) = wanted else { return Ok(burners) };
+        let cpus = linux::affinity(0).map_err(MeasureError::system("reading the affinity"))?;
+        for _ in cpus {
+            burners.start(&Burner { iterations: wanted.iterations, nice: wanted.nice, cpus: Vec::new() })?;
+        }
+        Ok(burners)
+    }
+
+    fn start(&mut self, burner: &Burner) -> Result<(), MeasureError> {
+        let (begin, told) = mpsc::channel();
+        let (placed, ready) = mpsc::channel();
+        let (own, stop) = (burner.clone(), Arc::clone(&self.stop));
+        let run = move || {
+            // The one who waits may have gone: then nobody needs the answer, and nothing is begun.
+            if placed.send(own.place()).is_ok() { compute(own.iterations, &told, &stop) } else { 0 }
+        };
+        let thread = std::thread::Builder::new()
+            .name("cw-burn".into())
+            .spawn(run)
+            .map_err(MeasureError::system("starting a burner"))?;
+        self.begin.push(begin);
+        self.threads.push(thread);
+        ready.recv().unwrap_or_else(|_| Err(MeasureError::Task("a burner ended".into())))
+    }
+
+    fn begin(&self) {
+        for begin in &self.begin {
+            let _ = begin.send(()); // a burner that is gone is seen when it is joined
+        }
+    }
+
+    /// Waits for all, as long as the caller is there; how long each took, ns.
+    fn finished(mut self, stream: &TcpStream) -> io::Result<Vec<u64>> {
+        while !self.threads.iter().all(JoinHandle::is_finished) {
+            if has_left(stream) {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(std::mem::take(&mut self.threads).into_iter().filter_map(|thread| thread.join().ok()).collect())
+    }
+}
+
+impl Drop for Burners {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.begin.clear();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn compute(iterations: u64, told: &Receiver<()>, stop: &AtomicBool) -> u64 {
+    if told.recv().is_err() {
+        return 0; // the ping was given up before it began
+    }
+    let began_ns = linux::now_ns();
+    burn::burn(iterations, stop);
+    linux::now_ns() - began_ns
+}
+
+/// Waits a little, and less when the caller hangs up; it has nothing more to say.
+fn has_left(stream: &TcpStream) -> bool {
+    use std::os::fd::AsRawFd;
+    let mut watched = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLRDHUP | libc::POLLIN, revents: 0 };
+    // SAFETY: one live structure, and its count is passed along.
+    unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) > 0 }
+}
+
+/// Answers one ping on a connection whose first frame was read.
+///
+/// # Errors
+/// When the caller goes away, or is silent for too long.
+pub fn answer(stream: &mut TcpStream, spec: &PingSpec) -> io::Result<()> {
+    let ready = spec.check().and_then(|()| Burners::place(spec.burn));
+    let burners = match ready {
+        Ok(burners) => burners,
+        Err(error) => return write_frame(stream, &Reply::Refused { why: error.to_string() }),
+    };
+    // Not zeros: those would be pages that are not there yet, and the first message would pay for them.
+    let mut message = vec![1u8; spec.message_bytes as usize];
+    write_frame(stream, &Reply::Done {})?;
+    let line = Line::new(stream, Waiting::Event, 0)?;
+    line.receive(&mut [0u8; 1])?;
+    burners.begin();
+    let before = burn::own_cpu_ns().map_err(io::Error::other)?;
+    let line = Line::new(stream, spec.wait, spec.spin_ns)?;
+    for _ in 0..spec.messages {
+        line.receive(&mut message)?;
+        line.send(&message)?;
+    }
+    let cpu_ns = burn::own_cpu_ns().map_err(io::Error::other)? - before;
+    let burn_ns = burners.finished(stream)?;
+    write_frame(stream, &EchoDone { cpu_ns, burn_ns })
+}

@@ -1,0 +1,256 @@
+//! A program that only communicates: sends a message, waits until it has come back, and does so again.
+
+use std::io;
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::burn::own_cpu_ns;
+use super::line::Line;
+use super::spec::{EchoDone, PingSpec};
+use crate::error::MeasureError;
+use crate::protocol::{Reply, Role, greet, read_frame, write_frame};
+use crate::{linux, placement, socket};
+
+/// Bytes of a message that tell which it is, where it is that long.
+const NUMBER: usize = 8;
+/// How long the other end may take to place its burners.
+const READY_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a ping needs to know.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingConfig {
+    /// HOST:PORT of a `crosswind serve`.
+    pub peer: String,
+    /// What is asked of it.
+    pub spec: PingSpec,
+    /// CPUs that this end may use; empty: any.
+    #[serde(default)]
+    pub cpus: Vec<u32>,
+}
+
+/// What a ping tells at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Pinged {
+    /// When it got its processor, ns of the monotonic clock.
+    pub began_ns: u64,
+    /// When the last message had come back, ns of the monotonic clock.
+    pub ended_ns: u64,
+    /// CPU time at this end, ns.
+    pub cpu_ns: u64,
+    /// What the other end told.
+    pub there: EchoDone,
+}
+
+/// A connection that is ready to be pinged on.
+pub struct Ping {
+    peer: String,
+    spec: PingSpec,
+    stream: TcpStream,
+    message: Vec<u8>,
+}
+
+impl Ping {
+    /// Connects, and has the other end make itself ready.
+    ///
+    /// # Errors
+    /// When a setting is out of its range, nobody is there, or the other end refuses.
+    pub fn open(config: &PingConfig) -> Result<Self, MeasureError> {
+        config.spec.check()?;
+        placement::place_this_thread("the ping", &config.cpus, 0)?;
+        let peer = config.peer.clone();
+        let mut stream =
+            socket::connect(&peer).map_err(|source| MeasureError::Unreachable { peer: peer.clone(), source })?;
+        let refused = |why: String| MeasureError::Refused { peer: peer.clone(), why };
+        let asked = greet(&mut stream, Role::Ping)
+            .and_then(|()| stream.set_read_timeout(Some(READY_PATIENCE)))
+            .and_then(|()| write_frame(&mut stream, &config.spec))
+            .and_then(|()| read_frame(&mut stream));
+        let unheard = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it hangs up when it is pinged".into(),
+            _ => error.to_string(),
+        };
+        match asked.map_err(|error| refused(unheard(error)))? {
+            Reply::Done {} => {}
+            Reply::Refused { why } => return Err(refused(why)),
+            _ => return Err(refused("it answers something else than was asked".into())),
+        }
+        let message = vec![1u8; config.spec.message_bytes as usize];
+        Ok(Self { peer, spec: config.spec, stream, message })
+    }
+
+    /// Waits for the common start, has the other end begin, and exchanges all messages.
+    ///
+    /// # Errors
+    /// When the peer goes away, is silent for too long, or sends back something else.
+    pub fn run(mut self, start_ns: u64) -> Result<Pinged, MeasureError> {
+        linux::exact_timers();
+        while linux::now_ns() < start_ns {
+            linux::sleep_until(start_ns);
+        }
+        let began_ns = linux::now_ns();
+        let before = own_cpu_ns()?;
+        let exchanged = self.exchange();
+        let (ended_ns, after) = (linux::now_ns(), own_cpu_ns()?);
+        let there = exchanged.and_then(|()| read_frame(&mut self.stream));
+        let there = there.map_err(|error| self.lost(&error))?;
+        Ok(Pinged { began_ns, ended_ns, cpu_ns: after - before, there })
+    }
+
+    fn exchange(&mut self) -> io::Result<()> {
+        let line = Line::new(&self.stream, self.spec.wait, self.spec.spin_ns)?;
+        line.send(&[0])?;
+        let told = self.message.len().min(NUMBER);
+        for number in 0..self.spec.messages {
+            let mark = number.to_le_bytes();
+            self.message[..told].copy_from_slice(&mark[..told]);
+            line.send(&self.message)?;
+            line.receive(&mut self.message)?;
+            if self.message[..told] != mark[..told] {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "it sent back another message than it was sent",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn lost(&self, error: &io::Error) -> MeasureError {
+        let why = match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it closed the connection".into(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it was silent for 300 s".into(),
+            _ => error.to_string(),
+        };
+        MeasureError::Lost { peer: self.peer.clone(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use crosswind_schema::overlap::Waiting;
+
+    use super::super::spec::BurnThere;
+    use super::*;
+    use crate::peer;
+
+    struct Peer {
+        address: String,
+        stop: Arc<AtomicBool>,
+        thread: Option<std::thread::JoinHandle<()>>,
+    }
+
+    impl Peer {
+        fn start() -> Self {
+            let listener = peer::listen("127.0.0.1:0").expect("a free port");
+            let (address, stop) = (listener.local_addr().expect("bound").to_string(), Arc::new(AtomicBool::new(false)));
+            let asked = Arc::clone(&stop);
+            let run = move || peer::serve(&listener, || asked.load(Ordering::Relaxed)).expect("serves");
+            Self { address, stop, thread: Some(std::thread::spawn(run)) }
+        }
+
+        fn ping(&self, spec: PingSpec) -> Result<Ping, MeasureError> {
+            Ping::open(&PingConfig { peer: self.address.clone(), spec, cpus: Vec::new() })
+        }
+    }
+
+    impl Drop for Peer {
+        fn drop(&mut self) {
+            self.stop.store(true, Ordering::Relaxed);
+            let _ = self.thread.take().expect("joined once").join();
+        }
+    }
+
+    const SPEC: PingSpec =
+        PingSpec { messages: 20, message_bytes: 70_000, wait: Waiting::Event, spin_ns: 20_000, burn: None };
+
+    #[test]
+    fn every_message_comes_back_however_it_is_waited_for() {
+        let peer = Peer::start();
+        for wait in [Waiting::Event, Waiting::Poll, Waiting::SpinBlock] {
+            for message_bytes in [1, 8, 70_000, 3_000_000] {
+                let ping = peer.ping(PingSpec { wait, message_bytes, ..SPEC }).expect("the peer is ready");
+                let start = linux::now_ns() + 1_000_000;
+                let pinged = ping.run(start).expect("it answers");
+                assert!(pinged.began_ns >= start && pinged.ended_ns > pinged.began_ns);
+                assert!(pinged.cpu_ns > 0 && pinged.there.cpu_ns > 0 && pinged.there.burn_ns.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_peer_burns_on_each_of_its_processors_and_tells_for_how_long() {
+        let peer = Peer::start();
+        let burn = Some(BurnThere { iterations: 2_000_000, nice: 0 });
+        let ping = peer.ping(PingSpec { messages: 0, burn, ..SPEC }).expect("the peer is ready");
+        let there = ping.run(linux::now_ns()).expect("it burns").there;
+        assert_eq!(there.burn_ns.len(), linux::affinity(0).expect("own").len());
+        assert!(there.burn_ns.iter().all(|took| *took > 0));
+    }
+
+    #[test]
+    fn a_second_ping_is_refused_while_one_is_answered_and_served_after_it() {
+        let peer = Peer::start();
+        let first = peer.ping(SPEC).expect("the peer is ready");
+        let refused = peer.ping(SPEC).err().expect("one at a time").to_string();
+        assert!(refused.ends_with("it answers another ping at the moment"), "{refused}");
+        drop(first);
+        while peer.ping(SPEC).is_err() {
+            std::thread::yield_now(); // until the peer has noticed that the first has left
+        }
+    }
+
+    #[test]
+    fn a_caller_that_leaves_ends_the_burners_that_it_asked_for() {
+        let peer = Peer::start();
+        let burn = Some(BurnThere { iterations: 1_000_000_000_000, nice: 19 });
+        let mut ping = peer.ping(PingSpec { messages: 0, burn, ..SPEC }).expect("the peer is ready");
+        ping.exchange().expect("begun");
+        drop(ping);
+        while peer.ping(SPEC).is_err() {
+            std::thread::yield_now(); // hours, if the burners went on
+        }
+    }
+
+    #[test]
+    fn what_a_peer_cannot_do_is_refused_with_its_range() {
+        for spec in [
+            PingSpec { message_bytes: 0, ..SPEC },
+            PingSpec { message_bytes: u64::MAX, ..SPEC },
+            PingSpec { messages: u64::MAX, ..SPEC },
+            PingSpec { burn: Some(BurnThere { iterations: 0, nice: 0 }), ..SPEC },
+            PingSpec { burn: Some(BurnThere { iterations: 1, nice: 20 }), ..SPEC },
+        ] {
+            let error = spec.check().expect_err("out of range").to_string();
+            assert!(error.contains("; it must be "), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_peer_that_sends_back_something_else_is_named() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        let liar = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a caller");
+            crate::protocol::be_greeted(&mut stream).expect("greets");
+            let spec: PingSpec = read_frame(&mut stream).expect("asks");
+            write_frame(&mut stream, &Reply::Done {}).expect("hears");
+            let line = Line::new(&stream, Waiting::Event, 0).expect("a connection");
+            let mut message = vec![0u8; spec.message_bytes as usize];
+            line.receive(&mut message[..1]).expect("begins");
+            line.receive(&mut message).expect("sends");
+            message[0] ^= 1;
+            line.send(&message).expect("hears");
+        });
+        let ping = Ping::open(&PingConfig { peer: address.clone(), spec: SPEC, cpus: Vec::new() }).expect("ready");
+        let error = ping.run(0).expect_err("a lie").to_string();
+        assert!(error.starts_with(&address) && error.ends_with("another message than it was sent"), "{error}");
+        liar.join().expect("it lied");
+    }
+}

@@ -1,0 +1,71 @@
+//! What a ping asks of its other end, and what that tells at the end.
+
+use crosswind_schema::overlap::Waiting;
+use serde::{Deserialize, Serialize};
+
+use crate::config::within;
+use crate::error::MeasureError;
+
+/// Least and most bytes of a message: the most is the paper's 64 MB, in powers of two.
+pub const MESSAGE_BYTES: (u64, u64) = (1, 64 << 20);
+/// Least and most round trips; none: only burners run.
+pub const MESSAGES: (u64, u64) = (0, 100_000_000);
+/// Most iterations of a burner: hours.
+pub const ITERATIONS: (u64, u64) = (1, 1_000_000_000_000);
+/// Longest spinning, ns.
+pub const SPIN_NS: (u64, u64) = (0, 1_000_000_000);
+
+/// What runs beside the messages at the other end: one burner for each CPU that it may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BurnThere {
+    /// How much each computes.
+    pub iterations: u64,
+    /// Nice level, -20 to 19.
+    pub nice: i32,
+}
+
+/// First frame of a connection that is pinged on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PingSpec {
+    /// Round trips.
+    pub messages: u64,
+    /// Bytes of each message, each way.
+    pub message_bytes: u64,
+    /// How both ends wait.
+    pub wait: Waiting,
+    /// For how long spin-block asks before it blocks, ns.
+    pub spin_ns: u64,
+    /// Burners at the other end; none: it only answers.
+    pub burn: Option<BurnThere>,
+}
+
+impl PingSpec {
+    /// Refuses what cannot be done.
+    ///
+    /// # Errors
+    /// The first setting that is out of its range.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        within("messages", self.messages, MESSAGES, "messages")?;
+        within("message_bytes", self.message_bytes, MESSAGE_BYTES, "bytes")?;
+        within("spin_ns", self.spin_ns, SPIN_NS, "ns")?;
+        if let Some(burn) = self.burn {
+            within("iterations", burn.iterations, ITERATIONS, "iterations")?;
+            if !(-20..=19).contains(&burn.nice) {
+                return Err(MeasureError::value("burn_nice", burn.nice, "-20 to 19"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the other end tells when all is done there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EchoDone {
+    /// CPU time of the thread that answered, ns.
+    pub cpu_ns: u64,
+    /// Time from the start to the end of each burner, ns.
+    pub burn_ns: Vec<u64>,
+}

@@ -1,0 +1,144 @@
+//! Buffered coscheduling: when which message moves, decided by all nodes together once a slice.
+//!
+//! An application's call only enqueues ([`BufferedCoscheduling::post`]). At the end of each slice the nodes exchange what was
+//! posted during it, and transfers are scheduled for the next one ([`BufferedCoscheduling::next_slice`]); so a message posted in
+//! slice k moves in slice k + 1 at the earliest, and its receiver hears of it when that one ends (quadrics-overlap, preamble;
+//! F3-5). Meanwhile the processors are free to compute for that job or another.
+//!
+//! In a slice a node sends and receives at most what a link carries, each way. Oldest requirements come first, whoever's they are:
+//! none starves, messages of a pair keep their order, and no transfer that both ends had room for is left out.
+//!
+//! Not here: time, the cost of the exchange, who computes meanwhile.
+
+use std::collections::VecDeque;
+
+/// A message that was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Requirement {
+    id: u64,
+    from: u32,
+    to: u32,
+    left: u64,
+}
+
+/// Bytes that move in a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transfer {
+    /// Of which message.
+    pub id: u64,
+    /// Who sends.
+    pub from: u32,
+    /// Who receives.
+    pub to: u32,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// What begins and what has ended where one slice follows another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Messages whose last byte moved in the slice that ends, oldest first.
+    pub arrived: Vec<u64>,
+    /// What moves in the slice that begins.
+    pub transfers: Vec<Transfer>,
+}
+
+/// Why a message cannot be posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpostable {
+    /// There is no such node.
+    NoSuchNode,
+    /// It is from a node to itself, and needs no network.
+    ToItself,
+}
+
+/// The communication of all nodes.
+///
+/// # Examples
+///
+/// ```
+/// use crosswind_policy::coscheduling::BufferedCoscheduling;
+///
+/// let mut slices = BufferedCoscheduling::new(2, 1000);
+/// let id = slices.post(0, 1, 1500).unwrap();
+/// let first = slices.next_slice();
+/// assert_eq!((first.arrived.len(), first.transfers[0].bytes), (0, 1000));
+/// assert_eq!(slices.next_slice().transfers[0].bytes, 500);
+/// assert_eq!(slices.next_slice().arrived, [id]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct BufferedCoscheduling {
+    nodes: u32,
+    slice_bytes: u64,
+    posted: Vec<Requirement>,
+    exchanged: VecDeque<Requirement>,
+    moving: Vec<Transfer>,
+    ids: u64,
+    /// What is left of the slice at each node: to send, to receive.
+    room: Vec<[u64; 2]>,
+}
+
+impl BufferedCoscheduling {
+    /// So many nodes, whose links carry so many bytes in a slice, each way; at least 1.
+    #[must_use]
+    pub fn new(nodes: u32, slice_bytes: u64) -> Self {
+        Self {
+            nodes,
+            slice_bytes: slice_bytes.max(1),
+            posted: Vec::new(),
+            exchanged: VecDeque::new(),
+            moving: Vec::new(),
+            ids: 0,
+            room: vec![[0; 2]; nodes as usize],
+        }
+    }
+
+    /// Enqueues a message of so many bytes, at least 1; its number, from 0 on.
+    ///
+    /// # Errors
+    /// When an end is no node, or both are the same.
+    pub fn post(&mut self, from: u32, to: u32, bytes: u64) -> Result<u64, Unpostable> {
+        if from >= self.nodes || to >= self.nodes {
+            return Err(Unpostable::NoSuchNode);
+        }
+        if from == to {
+            return Err(Unpostable::ToItself);
+        }
+        let id = self.ids;
+        self.ids += 1;
+        self.posted.push(Requirement { id, from, to, left: bytes.max(1) });
+        Ok(id)
+    }
+
+    /// Ends a slice and schedules the next: of what was posted before, this slice's posts included.
+    pub fn next_slice(&mut self) -> Slice {
+        let mut arrived = Vec::new();
+        for transfer in std::mem::take(&mut self.moving) {
+            let Some(at) = self.exchanged.iter().position(|one| one.id == transfer.id) else { continue };
+            self.exchanged[at].left -= transfer.bytes;
+            if self.exchanged[at].left == 0 {
+                self.exchanged.remove(at);
+                arrived.push(transfer.id);
+            }
+        }
+        self.exchanged.extend(self.posted.drain(..));
+        self.room.fill([self.slice_bytes; 2]);
+        let mut transfers = Vec::new();
+        for one in &self.exchanged {
+            let bytes = one.left.min(self.room[one.from as usize][0]).min(self.room[one.to as usize][1]);
+            if bytes > 0 {
+                self.room[one.from as usize][0] -= bytes;
+                self.room[one.to as usize][1] -= bytes;
+                transfers.push(Transfer { id: one.id, from: one.from, to: one.to, bytes });
+            }
+        }
+        self.moving.clone_from(&transfers);
+        Slice { arrived, transfers }
+    }
+
+    /// Messages posted and not yet arrived.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.posted.len() + self.exchanged.len()
+    }
+}

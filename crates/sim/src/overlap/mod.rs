@@ -1,0 +1,116 @@
+//! Whether communication and computation overlap: burners and a ping on processors that a scheduler shares among them.
+//!
+//! Burners keep the processors busy; the two ends of a ping, on two nodes or on one, send a message back and forth. What it
+//! costs either hangs on how the ping waits (an event wakes it, or it polls), on the nice levels and on the scheduler
+//! (quadrics-overlap; F3-1 to F3-5). Transfers need no processor: the network card does them.
+//!
+//! | question | file |
+//! |---|---|
+//! | what is asked, what comes of it? | `crosswind_schema::simulated_overlap` |
+//! | what does a burner do, what an end of the ping? | `process` |
+//! | who runs next? | `scheduler` (`decay`, `fair`) |
+//! | who is on which processor, and until when? | `node` |
+//! | what happens next, what is under way? | `machine` |
+//! | when do buffered messages move? | `crosswind_policy::coscheduling` |
+//!
+//! Not modelled: caches, memory that both want, interrupts of others, a queue for each processor.
+
+mod machine;
+mod node;
+mod process;
+mod scheduler;
+
+use std::collections::BTreeMap;
+
+use crosswind_schema::simulated_overlap::{AskedCell, OverlapMatrix, OverlapTimes, SimulatedOverlap};
+
+use crate::error::SimError;
+use crate::time::{Nanos, seconds};
+use machine::{Machine, Times, Who};
+
+/// Simulates each cell: the ping and the burners alone and together.
+///
+/// Together, each is the mean of `repetitions` runs, whose processes start at other times; alone it is one run. `watch` is told
+/// the events of a run so far now and then; `false` ends it.
+///
+/// # Errors
+/// [`SimError::Interrupted`], and [`SimError::Endless`] for rates too low for the messages' sizes.
+///
+/// # Examples
+///
+/// ```
+/// use crosswind_schema::SimulatedOverlap;
+/// use crosswind_sim::overlap::simulate;
+///
+/// let asked = br#"{"cpus": 1, "burners": 1, "burn_s": 1.0, "cells": [
+///     {"wait": "event", "burn_nice": 0, "messages": 1000, "message_bytes": 1000},
+///     {"wait": "poll", "burn_nice": 0, "messages": 1000, "message_bytes": 1000}]}"#;
+/// let asked = SimulatedOverlap::from_json(asked, "asked").unwrap();
+/// let matrix = simulate(&asked, &mut |_| true).unwrap();
+/// assert!(matrix.cells[1].ping_s > 2.0 * matrix.cells[0].ping_s, "who polls is taken off the processor");
+/// ```
+pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) -> Result<OverlapMatrix, SimError> {
+    let mut alone = Alone::default();
+    let cells = asked.cells.iter().map(|cell| {
+        let (ping, burn) = alone.of(asked, cell, watch)?;
+        let mut sums = Times::default();
+        for turn in 0..asked.repetitions {
+            let times = Machine::new(asked, cell, Who::Both, turn).run(watch)?;
+            sums.ping += times.ping;
+            sums.burn += times.burn;
+            sums.ping_cpu += times.ping_cpu;
+        }
+        let mean = |sum: Nanos| seconds(sum) / f64::from(asked.repetitions);
+        Ok(OverlapTimes {
+            wait: cell.wait,
+            burn_nice: cell.burn_nice,
+            messages: cell.messages,
+            message_bytes: cell.message_bytes,
+            ping_alone_s: seconds(ping.ping),
+            burn_alone_s: seconds(burn),
+            ping_s: mean(sums.ping),
+            burn_s: mean(sums.burn),
+            ping_cpu_s: seconds(ping.ping_cpu),
+            ping_cpu_beside_s: mean(sums.ping_cpu),
+        })
+    });
+    Ok(OverlapMatrix {
+        on: "sim".into(),
+        scheduler: asked.scheduler,
+        cpus: asked.cpus,
+        burners: asked.burners,
+        nodes: asked.nodes,
+        spin_s: asked.costs.spin_s(),
+        network: asked.network,
+        cells: cells.collect::<Result<_, SimError>>()?,
+    })
+}
+
+/// What each takes alone: known once for all cells that share it.
+#[derive(Default)]
+struct Alone {
+    pings: BTreeMap<(String, u64, u64), Times>,
+    burns: BTreeMap<i8, Nanos>,
+}
+
+impl Alone {
+    fn of(
+        &mut self,
+        asked: &SimulatedOverlap,
+        cell: &AskedCell,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(Times, Nanos), SimError> {
+        let key = (format!("{:?}", cell.wait), cell.messages, cell.message_bytes);
+        let ping = match self.pings.get(&key) {
+            Some(&known) => known,
+            None => Machine::new(asked, cell, Who::Ping, 0).run(watch)?,
+        };
+        let burn = match self.burns.get(&cell.burn_nice) {
+            Some(&known) => known,
+            None => Machine::new(asked, cell, Who::Burners, 0).run(watch)?.burn,
+        };
+        self.pings.insert(key, ping);
+        self.burns.insert(cell.burn_nice, burn);
+        Ok((ping, burn))
+    }
+}

@@ -1,0 +1,176 @@
+"""`crosswind overlap`: what messages and computation cost each other on the same processors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.measure import parse_cpus
+from crosswind.errors import DescriptionError
+from crosswind.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.overlap.result import Overlap
+
+UNTRUSTED = 3
+
+EXAMPLES = """
+Whether this machine communicates while it computes: a program that only exchanges messages runs beside programs that
+only compute, for each way to wait (event, poll, spin-block), nice level of the computation and kind of messages.
+Absolute times of each, alone and together, and a verdict with what to change.
+
+Examples:
+
+    crosswind overlap
+
+    crosswind overlap --dry-run
+
+    crosswind overlap --peer host:7117 --ping 6400x1MB --ping 100x64MB --burn-s 60 -o overlap.json --resume
+
+    crosswind overlap --wait event,poll --nice 0,19 --json
+
+    crosswind overlap --on sim --scheduler decay --cpus 0,1
+
+Exit codes: 0 done, 1 it failed, 2 bad input, 3 done but the machine was not quiet, 130 interrupted (--resume goes on).
+"""
+
+
+def overlap(
+    on: Annotated[Literal["live", "sim"], typer.Option(help="By real processes, or simulated.")] = "live",
+    peer: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
+    ] = None,
+    wait: Annotated[
+        str, typer.Option(help="How both ends wait.", metavar="event,poll,spin-block")
+    ] = "event,poll,spin-block",
+    nice: Annotated[
+        str | None,
+        typer.Option(
+            help="Nice levels of the computation; else those of these that are permitted.", metavar="-20,0,19"
+        ),
+    ] = None,
+    ping: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Round trips x bytes each way, such as 6400x1MB; again for more. Else four kinds.",
+            metavar="COUNTxSIZE",
+        ),
+    ] = None,
+    burn_s: Annotated[float, typer.Option("--burn-s", help="How long the computation takes alone, about, s.")] = 2.0,
+    burners: Annotated[int | None, typer.Option(help="Programs that compute; else one for each CPU.")] = None,
+    repetitions: Annotated[int, typer.Option(help="Runs of each kind; medians count.")] = 3,
+    seed: Annotated[int, typer.Option(help="Seed of the order of the runs.")] = 1,
+    cpus: Annotated[str | None, typer.Option(help="CPUs of everything here, such as 0,2-5; sim: how many.")] = None,
+    limit_s: Annotated[float, typer.Option("--limit-s", help="A run that takes longer is ended, s.")] = 600.0,
+    scheduler: Annotated[Literal["fair", "decay"], typer.Option(help="sim: of the processors.")] = "fair",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="overlap.json, written as runs come in; for `crosswind report`.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say whether this machine overlaps communication with computation."""
+    from crosswind.overlap import overlap as perform
+    from crosswind.overlap import preview
+    from crosswind.overlap.asked import parse_exchange
+
+    if resume and out is None:
+        raise DescriptionError(
+            "--resume is given without --out", "argument", "name the file that is to be gone on with"
+        )
+    if out:
+        writable(out, "--out", "overlap.json")
+    design: dict[str, Any] = {
+        "waits": [word.strip() for word in wait.split(",")],
+        "nices": _levels(nice),
+        "pings": [parse_exchange(text) for text in ping] if ping else None,
+        "burn_s": burn_s,
+        "burners": burners,
+        "repetitions": repetitions,
+        "seed": seed,
+        "peer": peer,
+        "cpus": parse_cpus(cpus, "--cpus"),
+        "limit_s": limit_s,
+    }
+    if dry_run:
+        if on == "sim":
+            raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
+        _print_preview(preview(**design), json)
+        return
+    try:
+        with progress_bar() as advance:
+            found = perform(on, **design, scheduler=scheduler, out=out, resume=resume, progress=advance)
+    except KeyboardInterrupt:
+        if out:
+            tell(f"{out} holds the runs that were made; --resume goes on with them")
+        raise
+    if out:
+        tell(f"wrote {out} ({len(found)} cells)")
+    tell_warnings(found.warnings)
+    if json:
+        print_json(found.summary)
+    else:
+        _print(found)
+    if any(warning["code"] == "overlap-not-quiet" for warning in found.warnings):
+        raise typer.Exit(UNTRUSTED)
+
+
+def _levels(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    try:
+        return [int(word) for word in text.split(",")]
+    except ValueError:
+        raise DescriptionError(
+            f"--nice is {text!r}; it must be a list of levels", "argument", "such as 0 or -20,0,19"
+        ) from None
+
+
+def _print_preview(found: dict[str, Any], json: bool) -> None:
+    if json:
+        print_json(found)
+        return
+    title = f"{found['runs']} runs for {found['cells']} cells, at least {found['seconds']:.0f} s; nothing was done"
+    print_table([("what would be done", "left")], [[change] for change in found["changes"]], title=title)
+
+
+def _print(found: Overlap) -> None:
+    from crosswind.overlap.verdict import WORDS, seconds
+
+    about = found.summary
+    where = f"{about['scheduler']} scheduler, simulated" if found.on == "sim" else about["host"]["name"]
+    title = f"{where}: messages beside {about['burners']} programs that compute, on {about['cpus']} processors"
+    columns = [("messages", "right"), ("of", "right"), ("wait", "left"), ("nice", "right")]
+    columns += [(name, "right") for name in ("ping alone", "together", "burn alone", "together")] + [
+        ("verdict", "left")
+    ]
+    rows = [
+        [
+            str(cell["messages"]),
+            f"{cell['message_bytes']:,} B",
+            cell["wait"],
+            str(cell["burn_nice"]),
+            *(seconds(cell[name]) for name in ("ping_alone_s", "ping_s", "burn_alone_s", "burn_s")),
+            WORDS[cell["verdict"]],
+        ]
+        for cell in found
+    ]
+    print_table(columns, rows, title=title)
+    for finding in found.findings:
+        print_table([("", "left")], [[finding]])
+    changes = [[_cell(cell), cell["change"].partition(": ping ")[0]] for cell in found if cell.get("change")]
+    if changes:
+        print_table([("where", "left"), ("what to change", "left")], changes)
+
+
+def _cell(cell: dict[str, Any]) -> str:
+    return f"{cell['messages']} x {cell['message_bytes']:,} B, {cell['wait']}, nice {cell['burn_nice']}"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("overlap", help=EXAMPLES)(overlap)

@@ -1,0 +1,144 @@
+"""An overlap matrix: its runs, the cells that follow from them, and what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+
+from crosswind import _core
+from crosswind.description import read_bytes
+from crosswind.overlap import verdict
+from crosswind.overlap.asked import Key
+from crosswind.platform import as_html_table
+from crosswind.stored import is_of_kind, write_json
+from crosswind.tabular import Tabular
+
+SCHEMA_VERSION = 1
+TIMES = ("ping_alone_s", "burn_alone_s", "ping_s", "burn_s")
+_KEYS = ("wait", "burn_nice", "messages", "message_bytes")
+
+
+@dataclass(frozen=True)
+class Overlap(Tabular):
+    """What messages and computation cost each other on the same processors, absolute times alone and together.
+
+    Attributes
+    ----------
+    summary : dict
+        The content of an `overlap.json` (docs/reference/files.md).
+    """
+
+    summary: dict[str, Any]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Overlap:
+        """Read an `overlap.json`.
+
+        Raises
+        ------
+        DescriptionError
+            With file, field, value and permitted range of the first thing that is wrong.
+        """
+        return cls(json.loads(_core.read_overlap(read_bytes(path), str(path))))
+
+    @classmethod
+    def judged(cls, document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Overlap:
+        """Make it of everything but the cells, and the cells without verdicts."""
+        cpus, burners = int(document["cpus"]), int(document["burners"])
+        judged = []
+        for cell in cells:
+            found = verdict.judge(cell, cells, cpus, burners)
+            told = {"verdict": found.word, "says": found.says, "change": found.change}
+            judged.append({**cell, **{name: value for name, value in told.items() if value is not None}})
+        summary = {**document, "cells": judged, "findings": verdict.findings(judged) if judged else []}
+        return cls(json.loads(_core.read_overlap(json.dumps(summary).encode(), "overlap.json")))
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        """The cells: what each is of, its four times in s, `verdict`, `says`, and `change` where there is one."""
+        return list(self.summary["cells"])
+
+    @property
+    def on(self) -> str:
+        """Return "live" or "sim"."""
+        return str(self.summary["on"])
+
+    @property
+    def findings(self) -> list[str]:
+        """What the matrix says as a whole, in sentences."""
+        return list(self.summary["findings"])
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind when trusting the figures."""
+        return list(self.summary["warnings"])
+
+    @cached_property
+    def by_key(self) -> dict[Key, dict[str, Any]]:
+        """The cells, by wait, nice level, messages and bytes."""
+        return {Key(*(cell[name] for name in _KEYS)): cell for cell in self.cells}
+
+    def __len__(self) -> int:
+        return len(self.summary["cells"])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.cells)
+
+    def save(self, path: str | Path) -> None:
+        """Write an `overlap.json`; an existing file is replaced only once the new one is complete."""
+        write_json(self.summary, path)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per cell, times in s."""
+        optional = ("ping_cpu_s", "burn_there_s", "verdict", "says", "change")
+        names = (*_KEYS, *TIMES, *optional)
+        return pa.Table.from_pylist([{name: cell.get(name) for name in names} for cell in self.cells])
+
+    def __repr__(self) -> str:
+        return f"Overlap({self.on!r}, {len(self)} cells, {self.summary['burners']} burners)"
+
+    def _repr_html_(self) -> str:
+        return as_html_table(f"overlap, {self.on}", self.to_arrow().to_pylist())
+
+
+def is_overlap(document: object) -> bool:
+    """Whether the content of a JSON file is that of an `overlap.json`."""
+    return is_of_kind(document, "overlap")
+
+
+def cells_of(runs: Sequence[Mapping[str, Any]], keys: Sequence[Key]) -> list[dict[str, Any]]:
+    """Return the cells that have runs of all three kinds, medians over repetitions."""
+    burn_alone = [run["burn_s"] for run in runs if run["what"] == "burn-alone"]
+    found = []
+    for key in keys:
+        alone = [
+            run
+            for run in runs
+            if run["what"] == "ping-alone"
+            and (run["wait"], run["messages"], run["message_bytes"]) == (key[0], *key[2:])
+        ]
+        together = [
+            run for run in runs if run["what"] == "together" and tuple(run[name] for name in _KEYS) == tuple(key)
+        ]
+        if not (burn_alone and alone and together):
+            continue
+        cell: dict[str, Any] = {
+            **key._asdict(),
+            "ping_alone_s": median(run["ping_s"] for run in alone),
+            "burn_alone_s": median(burn_alone),
+            "ping_s": median(run["ping_s"] for run in together),
+            "burn_s": median(run["burn_s"] for run in together),
+            "ping_cpu_s": median(run["ping_cpu_s"] for run in alone),
+        }
+        there = [run["burn_there_s"] for run in together if run.get("burn_there_s") is not None]
+        if there:
+            cell["burn_there_s"] = median(there)
+        found.append(cell)
+    return found
