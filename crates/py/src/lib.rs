@@ -10,6 +10,7 @@ mod errors;
 mod farm;
 mod filter;
 mod inject;
+mod interface;
 mod measure;
 mod model;
 mod noise;
@@ -30,6 +31,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     program::register(module)?;
     skeleton::register(module)?;
     overlap::register(module)?;
+    interface::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

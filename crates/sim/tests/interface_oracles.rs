@@ -56,11 +56,9 @@ fn through_two_queues_it_does_not_depend_on_the_local_messages_length() {
                 let (alone, found) = (test_frames * FRAME_S + LATENCY_S, run.streams[0].slowdown_queued);
                 // At most what is left of one local frame keeps it waiting.
                 assert!(found <= (alone + FRAME_S) / alone + 1e-3, "{queue}: {found} at {local_bytes} bytes");
-                assert!(
-                    run.streams[1].slowdown_queued < 2.0 + 1e-3,
-                    "{queue}: local {}",
-                    run.streams[1].slowdown_queued
-                );
+                // And before each local frame at most one message of the test stream goes.
+                let local = run.streams[1].slowdown_queued;
+                assert!(local <= 1.0 + test_frames, "{queue}: local {local} at {local_bytes} bytes");
             }
         }
     }
