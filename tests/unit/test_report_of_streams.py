@@ -26,11 +26,10 @@ def rows_of(page, figure):
 
 def test_the_finding_says_what_one_queue_costs_and_two_save(tmp_path):
     text = visible(page_of(tmp_path, streamed.streams_runs()))
-    one_queue = "A takes 17.1 times as long as alone when it shares one queue (message 16.38 kB)"
+    one_queue = "A takes 17.1 times as long as alone when it shares one queue (message length 16.38 kB)"
     assert f"{one_queue}, 2.00 times with two: 8.54 times less." in text
     assert (
-        "local takes 1.10 times as long as alone when it shares one queue (message 2.048 kB), 1.20 times with two"
-        in text
+        "local takes 1.10 times as long as alone when it shares one queue (message length 2.048 kB), 1.20 times" in text
     )
 
 
@@ -70,8 +69,8 @@ def test_another_varied_field_makes_another_figure(tmp_path):
         for length in (2048, 4096)
     ]
     text = visible(page_of(tmp_path, Runs("two", "sim", runs, None, "streams")))
-    assert "with one queue and with two (queue drr)" in text
-    assert "with one queue and with two (queue strict)" in text
+    assert "against message length of local, with one queue and with two (queue drr)" in text
+    assert "against message length of local, with one queue and with two (queue strict)" in text
 
 
 def test_a_file_of_runs_of_streams_is_read(tmp_path):

@@ -138,7 +138,8 @@ impl DescriptionError {
     }
 
     /// The error of a part, as one of the whole that has it as its field `section`.
-    pub(crate) fn below(mut self, section: &str) -> Self {
+    #[must_use]
+    pub fn below(mut self, section: &str) -> Self {
         self.field = Some(match self.field {
             Some(field) => format!("{section}.{field}"),
             None => section.into(),

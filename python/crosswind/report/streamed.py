@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -134,7 +135,9 @@ def _mean_latency(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]
 def _word(path: str) -> str:
     """Return the words of a dotted path: its place in a list stays, its unit goes."""
     word = path.rsplit(".", maxsplit=1)[-1]
-    for unit in ("_bytes", "_s", "_frames", "_mb_per_s"):
+    if word == "message_bytes":
+        return "message length"
+    for unit in ("_mb_per_s", "_s"):
         word = word.removesuffix(unit)
     return word.replace("_", " ") or path
 
@@ -184,6 +187,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
         return []
     x = max(varied, key=lambda path: (all(isinstance(v, (int, float)) for v in values[path]), len(values[path])))
     others = [path for path in varied if path != x]
+    streams = list(dict.fromkeys(spot.name for spot in spots if spot.what == "stream"))
     keys = [json.dumps([spot.params.get(path) for path in others]) for spot in spots]
     drawn = []
     for place, key in enumerate(list(dict.fromkeys(keys))[:MOST_FIGURES], 1):
@@ -191,14 +195,15 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
         names = list(dict.fromkeys(spot.name for spot in ours))[:MOST_STREAMS]
         ours = [spot for spot in ours if spot.name in names]
         rows = [row for spot in ours for row in _points(spot, x)]
+        title = _axis(x, streams)
         where = ", ".join(f"{_word(path)} {_shown(path, ours[0].params.get(path))}" for path in others)
         drawn.append(
             Figure(
                 identifier(prefix, "slowdown", str(place)),
-                f"Slowdown against {_word(x)} with one queue and with two{f' ({where})' if where else ''}",
-                f"Slowdowns of {', '.join(names)} over {len(values[x])} values of {_word(x)}: dashed with one queue, "
+                f"Slowdown against {title}, with one queue and with two{f' ({where})' if where else ''}",
+                f"Slowdowns of {', '.join(names)} over {len(values[x])} values of {title}: dashed with one queue, "
                 "solid with two, dotted the closed form of one.",
-                slowdowns_by_queue(rows, _axis(x)),
+                slowdowns_by_queue(rows, title),
             )
         )
     return drawn
@@ -215,12 +220,12 @@ def _points(spot: Spot, x: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _axis(path: str) -> str:
-    word = path.rsplit(".", maxsplit=1)[-1]
-    unit = next((unit for end, unit in (("_mb_per_s", "MB/s"), ("_s", "s")) if word.endswith(end)), "")
-    return (
-        f"{path.removeprefix('workload.').removesuffix('_mb_per_s').replace('_bytes', '')}{f', {unit}' if unit else ''}"
-    )
+def _axis(path: str, names: Sequence[str]) -> str:
+    """Return what stands below the axis of a path: with its unit, and whose stream it is."""
+    unit = next((unit for end, unit in (("_mb_per_s", "MB/s"), ("_s", "s")) if path.endswith(end)), "")
+    found = re.match(r"workload\.stream\[(\d+)\]", path)
+    whose = f" of {names[int(found[1])]}" if found and int(found[1]) < len(names) else ""
+    return f"{_word(path)}{whose}{f', {unit}' if unit else ''}"
 
 
 def _latencies(spots: Sequence[Spot], prefix: str) -> Figure | None:

@@ -9,6 +9,7 @@ import altair as alt
 
 from crosswind.report.figures.categories import coloured
 from crosswind.report.figures.look import BLUE, CRIMSON, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
+from crosswind.report.figures.slowdowns import logarithmic
 
 HEIGHT = 280
 STREAM_COLOURS = (BLUE, ORANGE, GREEN, PINK, OCHRE, VIOLET, GREY)
@@ -57,7 +58,8 @@ def slowdowns_by_queue(rows: Sequence[Mapping[str, Any]], x: str) -> alt.LayerCh
         scale=alt.Scale(domain=queues, range=[DASHES[queue] for queue in queues]),
         legend=alt.Legend(title=None),
     )
-    y = alt.Y("middle:Q", title="slowdown, T / T alone", scale=alt.Scale(type="log"), axis=alt.Axis(format="~g"))
+    low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
+    y = alt.Y("middle:Q", title="slowdown, times alone", **logarithmic(low, high))
     lines = base.mark_line(strokeWidth=1.8).encode(y=y, strokeDash=dash, detail="which:N")
     dots = base.mark_point(filled=True, size=48, opacity=1).encode(
         y=y,

@@ -51,7 +51,7 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
         x=alt.X("value:N", title=x, sort=None, axis=alt.Axis(labelAngle=0, labelOverlap="greedy")),
     )
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
-    y = alt.Y("middle:Q", title="slowdown", **(_logarithmic(low, high) if log else {"scale": alt.Scale(zero=False)}))
+    y = alt.Y("middle:Q", title="slowdown", **(logarithmic(low, high) if log else {"scale": alt.Scale(zero=False)}))
     spans = base.mark_rule(strokeWidth=2).encode(y="low:Q", y2="high:Q", tooltip=tooltip)
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(y=y, tooltip=tooltip)
     return layered(line(base).encode(y="middle:Q"), spans, dots, height=HEIGHT)
@@ -89,13 +89,13 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     )
     low, high = min(row["low"] for row in rows), max(row["high"] for row in rows)
     linear = {"scale": alt.Scale(zero=False, padding=18), "axis": alt.Axis(grid=True)}
-    scale = _logarithmic(low, high) if log else linear
+    scale = logarithmic(low, high) if log else linear
     spans = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("middle:Q", title="slowdown", **scale))
     return layered(spans, dots, height=(9.0 * len(series) + 10.0) * len(names))
 
 
-def _logarithmic(low: float, high: float) -> dict[str, Any]:
+def logarithmic(low: float, high: float) -> dict[str, Any]:
     """Return a logarithmic scale from below the least to above the most, with lines at 1, 2, 5, 10, 20 and so on."""
     lines = [digit * 10.0**power for power in range(-6, 9) for digit in (1, 2, 5)]
     inside = [value for value in lines if 0.99 * low <= value <= 1.01 * high]
