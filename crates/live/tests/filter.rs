@@ -38,9 +38,10 @@ fn both_ways(pair: &Between, class: Class, count: usize) {
 
 #[test]
 fn bytes_arrive_unchanged_and_to_their_end_both_ways_whatever_the_discipline() {
-    for discipline in Discipline::ALL {
-        let far = FilterSettings { credits: Some(credits()), ..settings(discipline) };
-        let pair = between(FilterSettings { credits: Some(credits()), ..settings(discipline) }, far);
+    for (discipline, frame_bytes) in Discipline::ALL.into_iter().flat_map(|one| [(one, 1024), (one, 65_536)]) {
+        let mut both = FilterSettings { credits: Some(credits()), window: 256 << 10, ..settings(discipline) };
+        both.queue.frame_bytes = frame_bytes;
+        let pair = between(both.clone(), both);
         std::thread::scope(|scope| {
             for (class, count) in [(Class::Parallel, 1), (Class::Local, 3_000_000), (Class::Parallel, 1_000_000)] {
                 let pair = &pair;
@@ -137,6 +138,36 @@ fn a_receiver_holds_local_senders_back_while_parallel_frames_come_and_lets_go_af
     });
     assert!(got == large);
     assert!(pair.far.counters().local.credits_sent > 0);
+}
+
+#[test]
+fn large_frames_wait_for_a_slow_application_and_for_no_other() {
+    let mut both = FilterSettings { window: 256 << 10, ..settings(Discipline::Drr) };
+    both.queue.frame_bytes = 65_536;
+    let pair = between(both.clone(), both);
+    let (mut slow, mut slow_end) = pair.connect(Class::Local);
+    let sent = bytes(20_000_000, 9);
+    let mut got = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| slow.write_all(&sent).unwrap());
+        until("the slow one's window is full", || pair.far.counters().held_bytes > 0);
+        both_ways(&pair, Class::Parallel, 3_000_000);
+        let mut piece = vec![0; 100_000];
+        while got.len() < sent.len() {
+            let read = slow_end.read(&mut piece).unwrap();
+            got.extend_from_slice(&piece[..read]);
+        }
+    });
+    assert!(got == sent);
+    // Whoever breaks off in the middle costs nobody anything.
+    drop((slow, slow_end));
+    let (mut breaks, breaks_end) = pair.connect(Class::Local);
+    breaks.write_all(&sent[..200_000]).unwrap();
+    drop(breaks_end);
+    both_ways(&pair, Class::Local, 1_000_000);
+    drop(breaks);
+    until("all are gone", || pair.near.counters().connections == 0 && pair.far.counters().connections == 0);
+    assert_eq!((pair.far.counters().held_bytes, pair.far.counters().peers), (0, 1));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 //! One thread; it never waits for one socket alone. It decides nothing: which frame is next, and whether it may go, the
 //! queues and credits of `crosswind-policy` say, which the simulator asks too.
 
+mod arriving;
+mod leaving;
+
 use std::collections::HashSet;
 use std::io;
 use std::net::{TcpListener, TcpStream};
@@ -18,10 +21,10 @@ use super::connection::Connection;
 use super::counters::Counters;
 use super::pace::Paced;
 use super::peers::{Met, News, Post, dial, reach};
-use super::settings::{About, FilterSettings, Forward, is_target};
+use super::settings::{About, FilterSettings, Forward};
 use super::slab::{Key, Slab};
 use super::sockets::{Epoll, Event, is_out_of_descriptors};
-use super::wire::{self, HEAD, Head, Kind, LARGEST_TEXT};
+use super::wire::{HEAD, Kind, LARGEST_TEXT};
 use crate::diary::Diary;
 use crate::error::LiveError;
 use crate::linux::now_ns;
@@ -36,6 +39,8 @@ const WHICH: u64 = (1 << 56) - 1;
 
 /// Bytes read from one peer before the others have their turn.
 const TURN: usize = 1 << 20;
+/// Frames from this length on go straight from socket to socket; shorter ones are cheaper to copy.
+const LARGE: u32 = 16 << 10;
 /// Between two looks at who does not move, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 /// A peer that does not move for so long is named in the log, ns.
@@ -395,305 +400,6 @@ impl Exchange {
         }
     }
 
-    /// Makes tickets of what an application has sent.
-    fn take_tickets(&mut self, key: Key) {
-        let now = now_ns();
-        let frame_bytes = self.settings.queue.frame_bytes as usize;
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let (class, number, at) = (connection.class, connection.number, connection.carrier);
-        let Some(carrier) = self.carriers.get_mut(at) else { return };
-        let mut any = false;
-        while let Some(bytes) = connection.ticket(frame_bytes) {
-            carrier.waiting.push(class, bytes as u32, Ticket { carrier: at, connection: key, made_ns: now, number });
-            carrier.parallel_left += usize::from(class == Class::Parallel);
-            self.counters.of(class).waiting_frames += 1;
-            any = true;
-        }
-        let ends = connection.is_to_end();
-        if any {
-            self.pump(at);
-        }
-        if ends {
-            self.tell_end(key);
-        }
-    }
-
-    fn tell_end(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        connection.end_told = true;
-        let (carrier, number, class, over) =
-            (connection.carrier, connection.number, connection.class, connection.is_over());
-        self.say(carrier, Kind::End, class, number, &[]);
-        if over {
-            self.forget(key);
-        }
-    }
-
-    /// Sends to a peer, or puts on the outgoing link, what may go.
-    fn pump(&mut self, key: Key) {
-        let now = now_ns();
-        if let Some(carrier) = self.carriers.get_mut(key) {
-            if let Err(error) = carrier.flush(now) {
-                return self.lost(key, &error);
-            }
-        }
-        while let Some(carrier) = self.carriers.get_mut(key).filter(|carrier| carrier.has_room()) {
-            let Some((class, bytes, ticket)) = carrier.waiting.pop(carrier.may_send()) else { return };
-            if self.connections.get(ticket.connection).is_none() {
-                carrier.parallel_left -= usize::from(class == Class::Parallel);
-                let of = self.counters.of(class);
-                of.waiting_frames = of.waiting_frames.saturating_sub(1);
-                continue;
-            }
-            if let Some(credits) = &mut carrier.credits {
-                credits.on_sent(class);
-            }
-            match &mut self.outgoing {
-                Some(link) => link.push(class, bytes, ticket, now),
-                None => self.send(class, bytes, ticket, now),
-            }
-        }
-    }
-
-    /// Sends the frame of a ticket.
-    fn send(&mut self, class: Class, bytes: u32, ticket: Ticket, now: u64) {
-        let of = self.counters.of(class);
-        of.waiting_frames = of.waiting_frames.saturating_sub(1);
-        let Some(carrier) = self.carriers.get_mut(ticket.carrier) else { return };
-        carrier.parallel_left -= usize::from(class == Class::Parallel);
-        let waited_s = now.saturating_sub(ticket.made_ns) as f64 * 1e-9;
-        of.sent_frames += 1;
-        of.sent_bytes += u64::from(bytes);
-        of.waited_s += waited_s;
-        of.longest_wait_s = of.longest_wait_s.max(waited_s);
-        let last = class == Class::Parallel && carrier.parallel_left == 0;
-        let frame = &mut self.frame[..HEAD + bytes as usize];
-        let head = Head { kind: Kind::Data, class, last, stream: ticket.number, bytes };
-        frame[..HEAD].copy_from_slice(&head.encode());
-        // The peer's credits count on this frame: one whose connection is gone meanwhile goes empty.
-        let mut broken = false;
-        match self.connections.get_mut(ticket.connection) {
-            Some(connection) => broken = connection.redeem(&mut frame[HEAD..]).is_err(),
-            None => frame[HEAD..].fill(0),
-        }
-        if let Err(error) = carrier.send(frame, now) {
-            return self.lost(ticket.carrier, &error);
-        }
-        if broken {
-            return self.reset(ticket.connection, "the application broke off");
-        }
-        if self.connections.get(ticket.connection).is_some_and(Connection::is_to_end) {
-            self.tell_end(ticket.connection);
-        }
-    }
-
-    /// Reads what a peer has sent, a turn's share.
-    fn read(&mut self, key: Key) {
-        let mut left = TURN;
-        loop {
-            let now = now_ns();
-            let Some(carrier) = self.carriers.get_mut(key) else { return };
-            match carrier.next() {
-                Ok(Some((head, place))) => {
-                    if let Err(offence) = self.hear(key, head, place, now) {
-                        return self.drop_carrier(key, Some(offence));
-                    }
-                    continue;
-                }
-                Ok(None) => {}
-                Err(error) => return self.drop_carrier(key, Some(("lied", format!("sent {error}")))),
-            }
-            if left == 0 {
-                return self.again.push(key);
-            }
-            match carrier.fill(now) {
-                Ok(0) => return,
-                Ok(read) => left = left.saturating_sub(read),
-                Err(error) => return self.lost(key, &error),
-            }
-        }
-    }
-
-    /// What a peer says.
-    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Offence> {
-        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
-        let Head { kind, class, last, stream, bytes } = head;
-        let known = carrier.streams.get(&stream).copied();
-        let payload = carrier.payload(place.clone());
-        // What is said of a connection that is gone here was on its way then.
-        match kind {
-            Kind::Open => {
-                let target = std::str::from_utf8(payload).unwrap_or_default().to_owned();
-                if known.is_some() || carrier.dialled.is_some() || !is_target(&target) {
-                    return Err(("lied", "opened what cannot be opened".into()));
-                }
-                self.open(key, stream, class, target);
-            }
-            Kind::Opened => {}
-            Kind::Data => return self.hear_data(key, known, class, last, place, now),
-            Kind::Window => {
-                let more = wire::number(payload) as usize;
-                if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
-                    connection.may_send = connection.may_send.saturating_add(more);
-                }
-                known.into_iter().for_each(|known| self.take_tickets(known));
-            }
-            Kind::End => {
-                if let Some(known) = known {
-                    if let Some(connection) = self.connections.get_mut(known) {
-                        connection.peer_ended = true;
-                    }
-                    self.flush_connection(known);
-                }
-            }
-            Kind::Reset => known.into_iter().for_each(|known| {
-                if bytes > 0 {
-                    let why =
-                        String::from_utf8_lossy(self.carriers.get(key).map_or(&[], |from| from.payload(place.clone())))
-                            .into_owned();
-                    let peer = self.carriers.get(key).map(|from| from.peer.clone()).unwrap_or_default();
-                    self.name(&peer, "reset", &format!("a connection through it was ended: {}", printable(&why)));
-                }
-                self.forget(known);
-            }),
-            Kind::Credit => {
-                let (frames, taken) = wire::grant(payload);
-                if let Some(credits) = &mut carrier.credits {
-                    credits.on_grant(crosswind_policy::queue::Grant { class, frames, taken });
-                }
-                self.pump(key);
-            }
-        }
-        Ok(())
-    }
-
-    fn hear_data(
-        &mut self,
-        key: Key,
-        known: Option<Key>,
-        class: Class,
-        last: bool,
-        place: std::ops::Range<usize>,
-        now: u64,
-    ) -> Result<(), Offence> {
-        let bytes = place.len();
-        if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
-            if connection.class != class {
-                return Err(("lied", "sent a frame of another class than its stream's".into()));
-            }
-            if connection.may_come < bytes {
-                return Err(("lied", "sent more than it was told to".into()));
-            }
-            connection.may_come -= bytes;
-            connection.on_link += usize::from(self.incoming.is_some());
-        }
-        let of = self.counters.of(class);
-        of.received_frames += 1;
-        of.received_bytes += bytes as u64;
-        self.count_arrival(key, class, last, now);
-        let Some(carrier) = self.carriers.get(key) else { return Ok(()) };
-        match &mut self.incoming {
-            Some(link) => {
-                let arrived = Arrived { carrier: key, connection: known, bytes: carrier.payload(place).to_vec() };
-                link.push(class, bytes as u32, arrived, now);
-            }
-            None => match known.and_then(|known| self.connections.get_mut(known)) {
-                Some(connection) => {
-                    let result = connection.deliver(carrier.payload(place));
-                    self.delivered(key, known, class, result);
-                }
-                None => self.dequeued(key, class),
-            },
-        }
-        Ok(())
-    }
-
-    /// Tells the limits of all connections to this receiver that a frame came over one of them.
-    fn count_arrival(&mut self, key: Key, class: Class, last: bool, now: u64) {
-        if self.settings.credits.is_none() {
-            return;
-        }
-        for other in self.carriers.keys() {
-            let Some(carrier) = self.carriers.get_mut(other) else { continue };
-            let Some(limits) = &mut carrier.limits else { continue };
-            let grant = match class {
-                _ if other == key => limits.on_frame(class, now, last),
-                Class::Parallel => limits.on_parallel_elsewhere(now, last),
-                Class::Local => None,
-            };
-            if let Some(grant) = grant {
-                self.grant(other, grant);
-            }
-        }
-    }
-
-    fn grant(&mut self, key: Key, grant: crosswind_policy::queue::Grant) {
-        self.counters.of(grant.class).credits_sent += 1;
-        if let Some(carrier) = self.carriers.get_mut(key) {
-            carrier.say_grant(grant);
-            if let Err(error) = carrier.flush(now_ns()) {
-                self.lost(key, &error);
-            }
-        }
-    }
-
-    /// A frame has left the receiver's queue.
-    fn dequeued(&mut self, key: Key, class: Class) {
-        let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
-        if let Some(grant) = limits.and_then(|limits| limits.on_dequeue(class, now_ns())) {
-            self.grant(key, grant);
-        }
-    }
-
-    /// What follows when a frame was handed to an application, or could not be.
-    fn delivered(&mut self, carrier: Key, known: Option<Key>, class: Class, result: io::Result<usize>) {
-        let Some(key) = known else { return };
-        match result {
-            Ok(wait) => {
-                self.counters.held_bytes += wait as u64;
-                if wait == 0 {
-                    self.dequeued(carrier, class);
-                }
-                self.make_good(key);
-            }
-            Err(_) => {
-                self.dequeued(carrier, class);
-                self.reset(key, "the application is gone");
-            }
-        }
-    }
-
-    fn flush_connection(&mut self, key: Key) {
-        let Some(connection) = self.connections.get_mut(key) else { return };
-        let (carrier, class, before) = (connection.carrier, connection.class, connection.held());
-        match connection.flush() {
-            Ok(frames) => {
-                let gone = before - connection.held();
-                let over = connection.is_over();
-                self.counters.held_bytes = self.counters.held_bytes.saturating_sub(gone as u64);
-                (0..frames).for_each(|_| self.dequeued(carrier, class));
-                if over {
-                    return self.forget(key);
-                }
-                self.make_good(key);
-            }
-            Err(_) => self.reset(key, "the application is gone"),
-        }
-    }
-
-    /// Lets the peer send as much again as the application has taken, a quarter of the window at a time.
-    fn make_good(&mut self, key: Key) {
-        let quarter = self.settings.window as usize / 4;
-        let Some(connection) = self.connections.get_mut(key).filter(|connection| connection.owed >= quarter.max(1))
-        else {
-            return;
-        };
-        let owed = std::mem::take(&mut connection.owed);
-        connection.may_come += owed;
-        let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
-        self.say(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
-    }
-
     /// A peer wants a target to be reached.
     fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
         let still = |key: &&Key| self.connections.get(**key).is_some_and(|connection| connection.socket.is_none());
@@ -788,9 +494,4 @@ fn clipped(text: &str) -> &str {
         end -= 1;
     }
     &text[..end]
-}
-
-/// What somebody else said, without what a terminal might obey.
-fn printable(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
 }

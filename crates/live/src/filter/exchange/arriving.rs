@@ -1,0 +1,344 @@
+//! What comes from peers, and what applications take of it.
+
+use std::io;
+
+use crosswind_policy::queue::Grant;
+use crosswind_schema::Class;
+
+use super::{Arrived, Exchange, LARGE, Offence, TURN};
+use crate::filter::carrier::Passing;
+use crate::filter::connection::Connection;
+use crate::filter::settings::is_target;
+use crate::filter::slab::Key;
+use crate::filter::sockets::Pipe;
+use crate::filter::wire::{self, Head, Kind};
+use crate::linux::now_ns;
+
+impl Exchange {
+    /// Reads what a peer has sent, a turn's share.
+    pub(super) fn read(&mut self, key: Key) {
+        let mut left = TURN;
+        loop {
+            let now = now_ns();
+            let Some(carrier) = self.carriers.get_mut(key) else { return };
+            if let Some(passing) = carrier.passing {
+                match self.pass_on(key, passing, now) {
+                    Ok(0) => return,
+                    Ok(moved) => left = left.saturating_sub(moved),
+                    Err(error) => return self.lost(key, &error),
+                }
+                if left == 0 {
+                    return self.again.push(key);
+                }
+                continue;
+            }
+            match carrier.next() {
+                Ok(Some((head, place))) => {
+                    if let Err(offence) = self.hear(key, head, place, now) {
+                        return self.drop_carrier(key, Some(offence));
+                    }
+                    continue;
+                }
+                Ok(None) => match self.begin_passing(key, now) {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(offence) => return self.drop_carrier(key, Some(offence)),
+                },
+                Err(error) => return self.drop_carrier(key, Some(("lied", format!("sent {error}")))),
+            }
+            let Some(carrier) = self.carriers.get_mut(key) else { return };
+            if left == 0 {
+                return self.again.push(key);
+            }
+            match carrier.fill(now) {
+                Ok(0) => return,
+                Ok(read) => left = left.saturating_sub(read),
+                Err(error) => return self.lost(key, &error),
+            }
+        }
+    }
+
+    /// What a peer says.
+    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Offence> {
+        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
+        let Head { kind, class, last, stream, bytes } = head;
+        let known = carrier.streams.get(&stream).copied();
+        let payload = carrier.payload(place.clone());
+        // What is said of a connection that is gone here was on its way then.
+        match kind {
+            Kind::Open => {
+                let target = std::str::from_utf8(payload).unwrap_or_default().to_owned();
+                if known.is_some() || carrier.dialled.is_some() || !is_target(&target) {
+                    return Err(("lied", "opened what cannot be opened".into()));
+                }
+                self.open(key, stream, class, target);
+            }
+            Kind::Opened => {}
+            Kind::Data => return self.hear_data(key, known, class, last, place, now),
+            Kind::Window => {
+                let more = wire::number(payload) as usize;
+                if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
+                    connection.may_send = connection.may_send.saturating_add(more);
+                }
+                known.into_iter().for_each(|known| self.take_tickets(known));
+            }
+            Kind::End => {
+                if let Some(known) = known {
+                    if let Some(connection) = self.connections.get_mut(known) {
+                        connection.peer_ended = true;
+                    }
+                    self.flush_connection(known);
+                }
+            }
+            Kind::Reset => known.into_iter().for_each(|known| {
+                if bytes > 0 {
+                    let why =
+                        String::from_utf8_lossy(self.carriers.get(key).map_or(&[], |from| from.payload(place.clone())))
+                            .into_owned();
+                    let peer = self.carriers.get(key).map(|from| from.peer.clone()).unwrap_or_default();
+                    self.name(&peer, "reset", &format!("a connection through it was ended: {}", printable(&why)));
+                }
+                self.forget(known);
+            }),
+            Kind::Credit => {
+                let (frames, taken) = wire::grant(payload);
+                if let Some(credits) = &mut carrier.credits {
+                    credits.on_grant(Grant { class, frames, taken });
+                }
+                self.pump(key);
+            }
+        }
+        Ok(())
+    }
+
+    fn hear_data(
+        &mut self,
+        key: Key,
+        known: Option<Key>,
+        class: Class,
+        last: bool,
+        place: std::ops::Range<usize>,
+        now: u64,
+    ) -> Result<(), Offence> {
+        let bytes = place.len();
+        self.admit(known, class, bytes)?;
+        self.count_arrival(key, class, last, now);
+        let Some(carrier) = self.carriers.get(key) else { return Ok(()) };
+        match &mut self.incoming {
+            Some(link) => {
+                let arrived = Arrived { carrier: key, connection: known, bytes: carrier.payload(place).to_vec() };
+                link.push(class, bytes as u32, arrived, now);
+            }
+            None => match known.and_then(|known| self.connections.get_mut(known)) {
+                Some(connection) => {
+                    let result = connection.deliver(carrier.payload(place));
+                    self.delivered(key, known, class, result);
+                }
+                None => self.dequeued(key, class),
+            },
+        }
+        Ok(())
+    }
+
+    /// Whether a frame may come as it says; it is counted.
+    fn admit(&mut self, known: Option<Key>, class: Class, bytes: usize) -> Result<(), Offence> {
+        if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
+            if connection.class != class {
+                return Err(("lied", "sent a frame of another class than its stream's".into()));
+            }
+            if connection.may_come < bytes {
+                return Err(("lied", "sent more than it was told to".into()));
+            }
+            connection.may_come -= bytes;
+            connection.on_link += usize::from(self.incoming.is_some());
+        }
+        let of = self.counters.of(class);
+        of.received_frames += 1;
+        of.received_bytes += bytes as u64;
+        Ok(())
+    }
+
+    /// Lets a large frame that has begun go straight to its application, where nothing waits before it; whether it does.
+    fn begin_passing(&mut self, key: Key, now: u64) -> Result<bool, Offence> {
+        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(false) };
+        let lied = |error| ("lied", format!("sent {error}"));
+        let Some((head, place)) = carrier.begun().map_err(lied)? else { return Ok(false) };
+        let large = head.kind == Kind::Data && head.bytes >= LARGE && self.incoming.is_none();
+        carrier.expect_large(large);
+        let known = carrier.streams.get(&head.stream).copied();
+        let connection = known.and_then(|known| self.connections.get(known));
+        if !large || connection.is_none_or(|connection| connection.straight().is_none()) {
+            return Ok(false);
+        }
+        if carrier.incoming.is_none() {
+            // Without descriptors for a pipe it is copied.
+            let Ok(pipe) = Pipe::new() else { return Ok(false) };
+            carrier.incoming = Some(pipe);
+        }
+        self.admit(known, head.class, head.bytes as usize)?;
+        self.count_arrival(key, head.class, head.last, now);
+        let left = head.bytes as usize - place.len();
+        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(true) };
+        let result = match known.and_then(|known| self.connections.get_mut(known)) {
+            Some(connection) => connection.deliver_part(carrier.payload(place)),
+            None => Ok(0),
+        };
+        carrier.done_with();
+        carrier.passing = Some(Passing { connection: known, class: head.class, left });
+        self.delivered_part(key, known, result);
+        Ok(true)
+    }
+
+    /// Moves on a frame that goes straight to its application; how many bytes came.
+    fn pass_on(&mut self, key: Key, passing: Passing, now: u64) -> io::Result<usize> {
+        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(0) };
+        let Passing { connection: known, class, left } = passing;
+        let connection = known.and_then(|known| self.connections.get_mut(known));
+        let came;
+        let result = match (connection, &mut carrier.incoming) {
+            (Some(connection), Some(pipe)) if connection.straight().is_some() => {
+                came = pipe.fill(&carrier.socket, left)?;
+                if came > 0 {
+                    carrier.moved_ns = now;
+                }
+                let drained = connection.straight().map_or(Ok(0), |socket| pipe.drain(socket, false));
+                match drained {
+                    Ok(drained) => {
+                        connection.owed += drained;
+                        // What the application does not take waits with it, not in the pipe, where others would wait too.
+                        if pipe.held() > 0 { connection.deliver_part(&pipe.empty()?) } else { Ok(0) }
+                    }
+                    Err(error) => pipe.empty().and(Err(error)),
+                }
+            }
+            (Some(connection), _) => {
+                let place = carrier.fill_up_to(left, now)?;
+                came = place.len();
+                connection.deliver_part(carrier.payload(place))
+            }
+            (None, _) => {
+                came = carrier.fill_up_to(left, now)?.len();
+                Ok(0)
+            }
+        };
+        let over = left == came;
+        carrier.passing = (!over).then_some(Passing { left: left - came, ..passing });
+        self.delivered_part(key, known, result);
+        if over {
+            let connection = known.and_then(|known| self.connections.get_mut(known));
+            if connection.is_none_or(Connection::end_parts) {
+                self.dequeued(key, class);
+            }
+        }
+        Ok(came)
+    }
+
+    /// What follows when a part of a frame was handed to an application, or could not be.
+    fn delivered_part(&mut self, carrier: Key, known: Option<Key>, result: io::Result<usize>) {
+        let Some(key) = known else { return };
+        match result {
+            Ok(wait) => {
+                self.counters.held_bytes += wait as u64;
+                self.make_good(key);
+            }
+            // Its rest is read and thrown away.
+            Err(_) => {
+                if let Some(passing) = self.carriers.get_mut(carrier).and_then(|carrier| carrier.passing.as_mut()) {
+                    passing.connection = None;
+                }
+                self.reset(key, "the application is gone");
+            }
+        }
+    }
+
+    /// Tells the limits of all connections to this receiver that a frame came over one of them.
+    fn count_arrival(&mut self, key: Key, class: Class, last: bool, now: u64) {
+        if self.settings.credits.is_none() {
+            return;
+        }
+        for other in self.carriers.keys() {
+            let Some(carrier) = self.carriers.get_mut(other) else { continue };
+            let Some(limits) = &mut carrier.limits else { continue };
+            let grant = match class {
+                _ if other == key => limits.on_frame(class, now, last),
+                Class::Parallel => limits.on_parallel_elsewhere(now, last),
+                Class::Local => None,
+            };
+            if let Some(grant) = grant {
+                self.grant(other, grant);
+            }
+        }
+    }
+
+    pub(super) fn grant(&mut self, key: Key, grant: Grant) {
+        self.counters.of(grant.class).credits_sent += 1;
+        if let Some(carrier) = self.carriers.get_mut(key) {
+            carrier.say_grant(grant);
+            if let Err(error) = carrier.flush(now_ns()) {
+                self.lost(key, &error);
+            }
+        }
+    }
+
+    /// A frame has left the receiver's queue.
+    pub(super) fn dequeued(&mut self, key: Key, class: Class) {
+        let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
+        if let Some(grant) = limits.and_then(|limits| limits.on_dequeue(class, now_ns())) {
+            self.grant(key, grant);
+        }
+    }
+
+    /// What follows when a frame was handed to an application, or could not be.
+    pub(super) fn delivered(&mut self, carrier: Key, known: Option<Key>, class: Class, result: io::Result<usize>) {
+        let Some(key) = known else { return };
+        match result {
+            Ok(wait) => {
+                self.counters.held_bytes += wait as u64;
+                if wait == 0 {
+                    self.dequeued(carrier, class);
+                }
+                self.make_good(key);
+            }
+            Err(_) => {
+                self.dequeued(carrier, class);
+                self.reset(key, "the application is gone");
+            }
+        }
+    }
+
+    pub(super) fn flush_connection(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (carrier, class, before) = (connection.carrier, connection.class, connection.held());
+        match connection.flush() {
+            Ok(frames) => {
+                let gone = before - connection.held();
+                let over = connection.is_over();
+                self.counters.held_bytes = self.counters.held_bytes.saturating_sub(gone as u64);
+                (0..frames).for_each(|_| self.dequeued(carrier, class));
+                if over {
+                    return self.forget(key);
+                }
+                self.make_good(key);
+            }
+            Err(_) => self.reset(key, "the application is gone"),
+        }
+    }
+
+    /// Lets the peer send as much again as the application has taken, a quarter of the window at a time.
+    fn make_good(&mut self, key: Key) {
+        let quarter = self.settings.window as usize / 4;
+        let Some(connection) = self.connections.get_mut(key).filter(|connection| connection.owed >= quarter.max(1))
+        else {
+            return;
+        };
+        let owed = std::mem::take(&mut connection.owed);
+        connection.may_come += owed;
+        let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
+        self.say(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
+    }
+}
+
+/// What somebody else said, without what a terminal might obey.
+fn printable(text: &str) -> String {
+    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
+}

@@ -1,0 +1,121 @@
+//! What applications send, and which of it goes to peers next.
+
+use crosswind_schema::Class;
+
+use super::{Exchange, LARGE};
+use crate::filter::carrier::Ticket;
+use crate::filter::connection::Connection;
+use crate::filter::slab::Key;
+use crate::filter::wire::{HEAD, Head, Kind};
+use crate::linux::now_ns;
+
+impl Exchange {
+    /// Makes tickets of what an application has sent.
+    pub(super) fn take_tickets(&mut self, key: Key) {
+        let now = now_ns();
+        let frame_bytes = self.settings.queue.frame_bytes as usize;
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        let (class, number, at) = (connection.class, connection.number, connection.carrier);
+        let Some(carrier) = self.carriers.get_mut(at) else { return };
+        let mut any = false;
+        while let Some(bytes) = connection.ticket(frame_bytes) {
+            carrier.waiting.push(class, bytes as u32, Ticket { carrier: at, connection: key, made_ns: now, number });
+            carrier.parallel_left += usize::from(class == Class::Parallel);
+            self.counters.of(class).waiting_frames += 1;
+            any = true;
+        }
+        let ends = connection.is_to_end();
+        if any {
+            self.pump(at);
+        }
+        if ends {
+            self.tell_end(key);
+        }
+    }
+
+    fn tell_end(&mut self, key: Key) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.end_told = true;
+        let (carrier, number, class, over) =
+            (connection.carrier, connection.number, connection.class, connection.is_over());
+        self.say(carrier, Kind::End, class, number, &[]);
+        if over {
+            self.forget(key);
+        }
+    }
+
+    /// Sends to a peer, or puts on the outgoing link, what may go.
+    pub(super) fn pump(&mut self, key: Key) {
+        let now = now_ns();
+        if let Some(carrier) = self.carriers.get_mut(key) {
+            if let Err(error) = carrier.flush(now) {
+                return self.lost(key, &error);
+            }
+        }
+        while let Some(carrier) = self.carriers.get_mut(key).filter(|carrier| carrier.has_room()) {
+            let Some((class, bytes, ticket)) = carrier.waiting.pop(carrier.may_send()) else { return };
+            if self.connections.get(ticket.connection).is_none() {
+                carrier.parallel_left -= usize::from(class == Class::Parallel);
+                let of = self.counters.of(class);
+                of.waiting_frames = of.waiting_frames.saturating_sub(1);
+                continue;
+            }
+            if let Some(credits) = &mut carrier.credits {
+                credits.on_sent(class);
+            }
+            match &mut self.outgoing {
+                Some(link) => link.push(class, bytes, ticket, now),
+                None => self.send(class, bytes, ticket, now),
+            }
+        }
+    }
+
+    /// Sends the frame of a ticket.
+    pub(super) fn send(&mut self, class: Class, bytes: u32, ticket: Ticket, now: u64) {
+        let of = self.counters.of(class);
+        of.waiting_frames = of.waiting_frames.saturating_sub(1);
+        let Some(carrier) = self.carriers.get_mut(ticket.carrier) else { return };
+        carrier.parallel_left -= usize::from(class == Class::Parallel);
+        let waited_s = now.saturating_sub(ticket.made_ns) as f64 * 1e-9;
+        of.sent_frames += 1;
+        of.sent_bytes += u64::from(bytes);
+        of.waited_s += waited_s;
+        of.longest_wait_s = of.longest_wait_s.max(waited_s);
+        let last = class == Class::Parallel && carrier.parallel_left == 0;
+        let head = Head { kind: Kind::Data, class, last, stream: ticket.number, bytes }.encode();
+        let mut connection = self.connections.get_mut(ticket.connection);
+        // Large frames of an application go straight on; what does not is copied.
+        let mut straight = None;
+        if let Some(socket) = connection.as_ref().and_then(|connection| connection.socket.as_ref()) {
+            if bytes >= LARGE && carrier.has_room() {
+                straight = match carrier.send_straight(&head, socket, bytes as usize, now) {
+                    Ok(moved) => Some(moved),
+                    Err(error) => return self.lost(ticket.carrier, &error),
+                };
+            }
+        }
+        let (from, to) = (straight.map_or(0, |_| HEAD), HEAD + bytes as usize - straight.unwrap_or(0));
+        let frame = &mut self.frame[..to];
+        frame[..HEAD].copy_from_slice(&head);
+        // The peer's credits count on this frame: one whose connection is gone meanwhile goes empty.
+        let mut broken = false;
+        match &mut connection {
+            Some(connection) => {
+                connection.spent(straight.unwrap_or(0));
+                broken = to > HEAD && connection.redeem(&mut frame[HEAD..]).is_err();
+            }
+            None => frame[HEAD..].fill(0),
+        }
+        if from < to {
+            if let Err(error) = carrier.send(&frame[from..], now) {
+                return self.lost(ticket.carrier, &error);
+            }
+        }
+        if broken {
+            return self.reset(ticket.connection, "the application broke off");
+        }
+        if self.connections.get(ticket.connection).is_some_and(Connection::is_to_end) {
+            self.tell_end(ticket.connection);
+        }
+    }
+}
