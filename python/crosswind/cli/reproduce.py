@@ -13,7 +13,7 @@ from crosswind.progress import progress_bar
 if TYPE_CHECKING:
     from crosswind.papers.studies import AnyStudy
 
-Paper = Literal["scheduling-and-communication"]
+Paper = Literal["scheduling-and-communication", "communication-interactions"]
 Form = Literal["quick", "full"]
 
 EXAMPLES = """
@@ -22,11 +22,16 @@ Run the figures of a paper again, grade its claims, and write tables, figures an
 scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
 (5), table 1. The same command goes on where it was stopped.
 
+communication-interactions: flows that meet (figure 2, table 2), NAS programs beside local flows (3, 4), a second queue
+in the interface (8 to 10). The same command goes on where it was stopped.
+
 What a text leaves open is calibrated, and the calibration is shown.
 
 Examples:
 
     crosswind reproduce scheduling-and-communication
+
+    crosswind reproduce communication-interactions
 
     crosswind reproduce scheduling-and-communication --form full --out study --figures study/figures
 """
