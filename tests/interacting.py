@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosswind.papers.tabled_study import TabledStudy
-
 from crosswind.papers.communication_interactions import printed
 from crosswind.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
 from crosswind.papers.communication_interactions.figures import SIDES, Figure, all_figures
 from crosswind.papers.communication_interactions.study import study
+from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
 # Nobody computes, so that the time of communication is that of the run.

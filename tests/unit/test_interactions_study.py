@@ -1,11 +1,10 @@
-"""Grading messages that meet: in a world as printed every claim holds; where a figure is changed, the claim about it falls."""
+"""Grading messages that meet: in a world as printed every claim holds; where a figure is otherwise, its claim falls."""
 
 import copy
 import json
 
 import interacting
 import pytest
-from crosswind.papers.tabled_study import TabledStudy
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
@@ -20,6 +19,7 @@ from crosswind.papers.communication_interactions.calibration import (
 )
 from crosswind.papers.communication_interactions.figures import FigureGrid, all_figures
 from crosswind.papers.communication_interactions.study import reproduce
+from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
 

@@ -13,7 +13,7 @@ from crosswind.progress import progress_bar
 if TYPE_CHECKING:
     from crosswind.papers.studies import AnyStudy
 
-Paper = Literal["scheduling-and-communication", "quadrics-overlap"]
+Paper = Literal["scheduling-and-communication", "communication-interactions", "quadrics-overlap"]
 Form = Literal["quick", "full"]
 
 EXAMPLES = """
@@ -21,6 +21,9 @@ Run the figures of a paper again, grade its claims, and write tables, figures an
 
 scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
 (5), table 1. The same command goes on where it was stopped.
+
+communication-interactions: flows that meet (figure 2, table 2), NAS programs beside local flows (3, 4), a second queue
+in the interface (8 to 10). The same command goes on where it was stopped.
 
 quadrics-overlap: tables 1 to 4 (a ping beside burners: waiting for events or polling, three priorities) on simulated
 processors, and what buffered coscheduling and a fair-share scheduler would have given. Takes seconds.
@@ -30,6 +33,8 @@ What a text leaves open is calibrated, and the calibration is shown.
 Examples:
 
     crosswind reproduce scheduling-and-communication
+
+    crosswind reproduce communication-interactions
 
     crosswind reproduce quadrics-overlap
 

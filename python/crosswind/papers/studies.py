@@ -22,6 +22,7 @@ Form = Literal["quick", "full"]
 
 MODULES = {
     SCHEDULING: "scheduling_and_communication",
+    "communication-interactions": "communication_interactions",
     "quadrics-overlap": "quadrics_overlap",
 }
 """Name of each paper on the command line -> its package, whose `study` has `reproduce` and `TITLE`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from crosswind.model.contention import effective_ratio
 from crosswind.papers.communication_interactions import printed
 from crosswind.papers.communication_interactions.calibration import (
     FLOWS,
@@ -20,6 +21,12 @@ from crosswind.papers.tabled_study import Cell, Drawing, Part
 
 QUEUES = {"fifo": "one queue", "queued": "two queues"}
 DELTA = "Slowdown of δ: the latency of one flow alone over that of flows together; 1 is no loss, as the paper has it."
+FORMS: dict[str, dict[str, Any]] = {
+    "(2.2) as printed": {"form": "literal", "messages_per_s": 2480},
+    "reconstructed (E4-3)": {"form": "reconstructed", "window_messages": 256},
+    "50 µs for each other flow (E4-3)": {"form": "linear-latency", "per_flow": 0.1},
+}
+"""Closed forms of δ beside figure 2, each over its own value for one flow."""
 ETA = "η = (T - t) / t (2.1); drawn is 1 + η. Two queues are not in the paper's figures 3 and 4."
 
 
@@ -55,8 +62,17 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
             for count, value in printed.DELTA_SLOWDOWN.items()
             if count in calibration.flows
         ]
+        for name, form in FORMS.items():
+            for count in calibration.flows:
+                value = _closed(form, count)
+                points.append(_point(name, count, Spread(value, value, value)))
         words = f"Slowdown of δ of flows A and B over the number of flows to one host; a flow {reading.name}."
         drawings.append(Drawing(f"Figure 2: a flow {reading.name}", words, points, "flows"))
+    table += [
+        ["closed form", None, count, name, _closed(form, count), printed.DELTA_SLOWDOWN.get(count)]
+        for name, form in FORMS.items()
+        for count in calibration.flows
+    ]
     columns = [
         ("type", ""),
         ("message", "bytes"),
@@ -66,6 +82,10 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
         ("printed", ""),
     ]
     return Part("figure-2", "Figure 2: flows of one type to one host", columns, table, drawings, DELTA)
+
+
+def _closed(form: Mapping[str, Any], flows: int) -> float:
+    return effective_ratio(form, flows) / effective_ratio(form, 1)
 
 
 def _mixed(rows: Rows, calibration: Calibration) -> Part:
