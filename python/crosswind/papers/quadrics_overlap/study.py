@@ -148,7 +148,7 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
 def _schedulers(decay: Matrix, fair: Matrix) -> Part:
     columns = [("setting", ""), ("messages", "")]
     columns += [(f"{who}, {name}", "slowdown") for name in ("decay", "fair") for who in ("ping", "burners")]
-    rows = []
+    rows: list[list[str | float]] = []
     points = []
     for setting in SETTINGS:
         for cell in CELLS:
