@@ -54,7 +54,7 @@ def test_the_papers_own_noisiest_case_is_no_slowdown_below_1_percent():
 @pytest.mark.parametrize(
     ("setting", "cell", "change", "fallen"),
     [
-        ("event", (1, 1), {"burn_s": 65.0}, "F-1"),
+        ("event", (1, 1), {"burn_s": 64.45}, "F-1"),
         ("burn -20", (6400, 1), {"ping_s": 60.0}, "F-2"),
         ("burn -20", (1, 1), {"burn_s": 60.0}, "F-2"),
         ("burn +20", (100, 64), {"burn_s": 72.0}, "F-3"),
@@ -148,7 +148,7 @@ def test_a_directory_that_cannot_be_written_is_refused(tmp_path):
 
 
 def test_the_full_form_has_more_runs():
-    assert FULL.repetitions > QUICK.repetitions == 3
+    assert FULL.repetitions > QUICK.repetitions > 3
 
 
 def test_an_impossible_setting_is_refused_by_its_field():

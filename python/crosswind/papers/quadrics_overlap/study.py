@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ def reproduce(
     directory : path
         Where `study.json` is written.
     form : {"quick", "full"}
-        3 runs of each cell, as in the paper; or 25.
+        25 runs of each cell; or 100.
     workers : int, optional
         Matrices at a time, at least 1; default: one per CPU. They change nothing in the result.
     progress : callable, optional
@@ -63,16 +64,17 @@ def reproduce(
     except OSError as error:
         raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "out") from None
     waits = {wait: (wait, 0) for wait in WAITS}
+    fewer = {"calibration": replace(chosen, repetitions=chosen.variant_repetitions)}
     wanted: dict[str, dict[str, Any]] = {
-        LINGERS: {},
-        PROMPT: {"linger_s": 0.0},
-        "fair": {"scheduler": "fair", "linger_s": 0.0},
-        "waits, decay": {"settings": waits},
-        "waits, fair": {"settings": waits, "scheduler": "fair", "linger_s": 0.0},
+        LINGERS: {"calibration": chosen},
+        PROMPT: {"calibration": chosen, "linger_s": 0.0},
+        "fair": {**fewer, "scheduler": "fair", "linger_s": 0.0},
+        "waits, decay": {**fewer, "settings": waits},
+        "waits, fair": {**fewer, "settings": waits, "scheduler": "fair", "linger_s": 0.0},
     }
     found: dict[str, Matrix] = {}
     with ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(simulate, chosen, **how): name for name, how in wanted.items()}
+        futures = {pool.submit(simulate, **how): name for name, how in wanted.items()}
         for future in as_completed(futures):
             found[futures[future]] = future.result()
             if progress is not None:
@@ -146,7 +148,7 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
 def _schedulers(decay: Matrix, fair: Matrix) -> Part:
     columns = [("setting", ""), ("messages", "")]
     columns += [(f"{who}, {name}", "slowdown") for name in ("decay", "fair") for who in ("ping", "burners")]
-    rows = []
+    rows: list[list[str | float]] = []
     points = []
     for setting in SETTINGS:
         for cell in CELLS:
