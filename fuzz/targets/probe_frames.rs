@@ -3,6 +3,7 @@
 
 use std::io::{self, Cursor, Read, Write};
 
+use crosswind_measure::overlap::spec::{EchoDone, PingSpec};
 use crosswind_measure::protocol::{
     Belongs, LARGEST_FRAME, Reply, Request, Role, be_greeted, greet, read_frame, write_frame,
 };
@@ -48,4 +49,6 @@ fuzz_target!(|bytes: &[u8]| {
     frames::<Request>(bytes);
     frames::<Reply>(bytes);
     frames::<Belongs>(bytes);
+    frames::<PingSpec>(bytes);
+    frames::<EchoDone>(bytes);
 });

@@ -56,6 +56,16 @@ def test_every_way_to_wait_makes_a_whole_matrix(peer, tmp_path):
     assert "overlap-loopback" in {warning["code"] for warning in found.warnings}
 
 
+def test_a_peer_on_another_machine_computes_too(peer, monkeypatch):
+    # It is this machine after all, but is taken for another one.
+    monkeypatch.setattr(live, "greet", lambda address: {"host": "there", "loopback": False, "rtt_s": 1e-4})
+    found = overlap(**SMALL, peer=peer.address)
+    assert found.cells[0]["burn_there_s"] > 0
+    assert [run["what"] for run in found.summary["runs"] if "burn_there_s" not in run] == ["ping-alone"]
+    assert found.summary["peer"]["host"] == "there"
+    assert "overlap-loopback" not in {warning["code"] for warning in found.warnings}
+
+
 def test_a_matrix_is_taken_up_where_it_was_left(peer, tmp_path, monkeypatch):
     out, made = tmp_path / "overlap.json", []
     perform = live._Bench.perform

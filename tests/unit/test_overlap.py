@@ -87,6 +87,13 @@ def test_what_to_change_is_the_way_to_wait_and_the_level_that_lose_least():
     assert judge(cells[0], cells, 2, 2).change is None
 
 
+def test_of_changes_that_save_about_as_much_the_least_one_is_told():
+    even = paper_cells()[0]
+    polled = {**even, "wait": "poll", "ping_s": 30.0}
+    lower = {**even, "burn_nice": 19, "ping_s": 2.0}
+    assert judge(polled, [polled, lower, even], 2, 2).change.startswith("wait for events (block) instead of polling: ")
+
+
 def test_messages_that_need_the_processors_themselves_are_told_so():
     cell = {**paper_cells()[0], "ping_s": 5.0, "ping_cpu_s": 3.6}
     assert judge(cell, [cell], 2, 2).change == (

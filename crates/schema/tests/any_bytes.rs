@@ -4,7 +4,7 @@ use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::streams::MessageDraws;
 use crosswind_schema::experiment::{Grid, Tasks};
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Plan, Platform, Runs, StreamsExperiment, StreamsRuns, Trace,
+    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment, StreamsRuns, Trace,
     tasks_file,
 };
 use proptest::prelude::*;
@@ -45,6 +45,7 @@ fn read_all(bytes: &[u8]) {
         Experiment::from_toml(bytes, "f").err(),
         Measurement::from_json(bytes, "f").err(),
         Plan::from_json(bytes, "f").err(),
+        Overlap::from_json(bytes, "f").err(),
         Experiment::from_json(bytes, "f").err(),
         Runs::from_json(bytes, "f").err(),
         StreamsRuns::from_json(bytes, "f").err(),

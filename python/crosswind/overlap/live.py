@@ -306,19 +306,13 @@ def _expected_s(session: Session, runs: Sequence[Told], step: Step) -> float:
     start_s = 0.5
     same = [run for run in runs if _identity(run)[0] == step.what and _identity(run)[2:] == tuple(step)[2:]]
     if same:
-        return start_s + max(same[-1].get("ping_s", 0.0), same[-1].get("burn_s", 0.0))
+        return start_s + float(max(same[-1].get("ping_s", 0.0), same[-1].get("burn_s", 0.0)))
     exchange = (step.messages, step.message_bytes)
-    alike = [
-        run["ping_s"]
-        for run in runs
-        if run["what"] == "ping-alone" and (run["messages"], run["message_bytes"]) == exchange
-    ]
-    ping_s: float = median(alike) if alike else FIRST_GUESS * session.asked.burn_s
-    return (
-        start_s
-        + (0.0 if step.what == "burn-alone" else ping_s)
-        + (0.0 if step.what == "ping-alone" else session.asked.burn_s)
-    )
+    alone = [run for run in runs if run["what"] == "ping-alone"]
+    alike = [float(run["ping_s"]) for run in alone if (run["messages"], run["message_bytes"]) == exchange]
+    ping_s = median(alike) if alike else FIRST_GUESS * session.asked.burn_s
+    parts = {"ping-alone": ping_s, "burn-alone": session.asked.burn_s, "together": ping_s + session.asked.burn_s}
+    return start_s + parts[step.what]
 
 
 def _left(seconds: float) -> str:

@@ -20,7 +20,7 @@ GRAIN_S = 0.01
 MOSTLY = 0.5
 """Who waits for at least this part of the other's time alone is serialised."""
 WORTH = 0.1
-"""A change is worth telling when it saves this part of both times together, and more than the grain."""
+"""A change is worth it when it saves this part of both times together, and more than the grain; the least is told."""
 
 WORDS: dict[Word, str] = {
     "overlapped": "overlapped",
@@ -144,8 +144,14 @@ def _part(waited: float) -> str:
 
 def _change(cell: Cell, matrix: Sequence[Cell], cpus: int, burners: int) -> str | None:
     same = [one for one in matrix if all(one[name] == cell[name] for name in ("messages", "message_bytes"))]
-    best = min(same, key=lost_s, default=cell)
     worth = max(WORTH * (cell["ping_alone_s"] + cell["burn_alone_s"]), GRAIN_S)
+    least_s = min(lost_s(one) for one in same)
+
+    def effort(one: Cell) -> tuple[int, int, float]:
+        changes = sum(one[name] != cell[name] for name in ("wait", "burn_nice"))
+        return (changes, abs(one["burn_nice"]), lost_s(one))
+
+    best = min((one for one in same if lost_s(one) <= least_s + worth), key=effort)
     if lost_s(cell) - lost_s(best) > worth:
         steps = []
         if best["wait"] != cell["wait"]:
