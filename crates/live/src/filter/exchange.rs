@@ -6,7 +6,7 @@
 mod arriving;
 mod leaving;
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -47,8 +47,8 @@ const LOOK_NS: u64 = 1_000_000_000;
 const STILL_NS: u64 = 5_000_000_000;
 /// A peer that began a frame and does not end it for so long is dropped, ns.
 const BROKEN_NS: u64 = 30_000_000_000;
-/// Threads that connect to targets at a time, and those that one peer may ask for.
-const REACHING: (usize, usize) = (256, 16);
+/// Threads that connect to targets at a time, and those of them for one peer.
+const REACHING: (usize, usize) = (64, 16);
 
 /// A frame on the incoming link.
 struct Arrived {
@@ -81,8 +81,10 @@ pub(super) struct Exchange {
     named: HashSet<(String, &'static str)>,
     /// Peers of which more may be read at once.
     again: Vec<Key>,
-    /// Targets that are being reached.
-    reaching: usize,
+    /// Targets that wait to be reached, and for whom.
+    to_reach: VecDeque<(Key, Key, String)>,
+    /// For whom targets are being reached.
+    reaching: Vec<Key>,
     /// A descriptor to give up when there is no other.
     spare: Option<OwnedFd>,
     frame: Vec<u8>,
@@ -126,7 +128,8 @@ impl Exchange {
             counters: Counters::default(),
             named: HashSet::new(),
             again: Vec::new(),
-            reaching: 0,
+            to_reach: VecDeque::new(),
+            reaching: Vec::new(),
             spare: spare(),
             looked_ns: now_ns(),
         })
@@ -179,7 +182,10 @@ impl Exchange {
                     match news {
                         News::Stop => return false,
                         News::Met(met) => self.meet(met),
-                        News::Reached { key, result } => self.reached(Key::from_number(key), result),
+                        News::Reached { carrier, key, result } => {
+                            self.reached(Key::from_number(carrier), Key::from_number(key), result);
+                            self.reach_targets();
+                        }
                         News::Complaint { peer, word, why } => self.name(&peer, word, &why),
                     }
                 }
@@ -384,8 +390,10 @@ impl Exchange {
         Ok(())
     }
 
-    fn reached(&mut self, key: Key, result: Result<TcpStream, String>) {
-        self.reaching = self.reaching.saturating_sub(1);
+    fn reached(&mut self, carrier: Key, key: Key, result: Result<TcpStream, String>) {
+        if let Some(place) = self.reaching.iter().position(|busy| *busy == carrier) {
+            self.reaching.swap_remove(place);
+        }
         let Some(connection) = self.connections.get(key) else { return };
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
         match result.and_then(|socket| self.begin(key, socket).map_err(|error| error.to_string())) {
@@ -402,29 +410,40 @@ impl Exchange {
 
     /// A peer wants a target to be reached.
     fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
-        let still = |key: &&Key| self.connections.get(**key).is_some_and(|connection| connection.socket.is_none());
-        let of_it = self.carriers.get(carrier).map_or(0, |carrier| carrier.streams.values().filter(still).count());
-        let refusal = if self.connections.len() >= self.settings.connections {
-            Some("there is no room for another connection")
-        } else if self.reaching >= REACHING.0 || of_it >= REACHING.1 {
-            Some("too many targets are being reached")
-        } else {
-            None
-        };
-        if let Some(why) = refusal {
+        if self.connections.len() >= self.settings.connections {
             self.counters.refused += 1;
-            return self.say(carrier, Kind::Reset, class, number, why.as_bytes());
+            let why = b"there is no room for another connection";
+            return self.say(carrier, Kind::Reset, class, number, why);
         }
         let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
-        let Some(key) = self.add(None, carrier, number, class, may_send) else { return };
-        self.reaching += 1;
-        let post = self.post.clone();
-        let work = move || {
-            let result = reach(&target).map_err(|error| format!("{target}: {error}"));
-            post.tell(News::Reached { key: key.number(), result });
-        };
-        if let Err(error) = std::thread::Builder::new().stack_size(256 << 10).spawn(work) {
-            self.reached(key, Err(error.to_string()));
+        if let Some(key) = self.add(None, carrier, number, class, may_send) {
+            if self.to_reach.len() >= self.settings.connections {
+                // Somebody opens and resets again and again.
+                self.to_reach.retain(|(_, key, _)| self.connections.get(*key).is_some());
+            }
+            self.to_reach.push_back((carrier, key, target));
+            self.reach_targets();
+        }
+    }
+
+    /// Begins to reach targets, in the order in which they were asked for, few for each peer at a time.
+    fn reach_targets(&mut self) {
+        while self.reaching.len() < REACHING.0 {
+            let of = |peer: &Key| self.reaching.iter().filter(|busy| *busy == peer).count();
+            let Some(place) = self.to_reach.iter().position(|(peer, ..)| of(peer) < REACHING.1) else { return };
+            let Some((carrier, key, target)) = self.to_reach.remove(place) else { return };
+            if self.connections.get(key).is_none() {
+                continue;
+            }
+            self.reaching.push(carrier);
+            let post = self.post.clone();
+            let work = move || {
+                let result = reach(&target).map_err(|error| format!("{target}: {error}"));
+                post.tell(News::Reached { carrier: carrier.number(), key: key.number(), result });
+            };
+            if let Err(error) = std::thread::Builder::new().stack_size(256 << 10).spawn(work) {
+                self.reached(carrier, key, Err(error.to_string()));
+            }
         }
     }
 

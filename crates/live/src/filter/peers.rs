@@ -44,7 +44,7 @@ pub(super) enum News {
     /// Somebody has met us.
     Met(Met),
     /// A target was reached, or not.
-    Reached { key: u64, result: Result<TcpStream, String> },
+    Reached { carrier: u64, key: u64, result: Result<TcpStream, String> },
     /// Something that belongs in the log, once for each word and peer.
     Complaint { peer: String, word: &'static str, why: String },
     /// It is over.
