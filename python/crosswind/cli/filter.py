@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -198,7 +197,7 @@ def _serve(
                 tell(f"filters knock at {filter_here.address}")
             for forward, port in zip(forwards, filter_here.ports, strict=True):
                 tell(f"{forward.message_class}: {port} -> {forward.target} through {peers[forward.peer]}")
-            _watch(filter_here, asked, for_s, json)
+            _watch(filter_here, asked, for_s)
     done = filter_here.counters()
     if json:
         print_json(done)
@@ -206,13 +205,15 @@ def _serve(
         _print(done)
 
 
-def _watch(filter_here: Filter, asked: list[int], for_s: float | None, json: bool) -> None:
+def _watch(filter_here: Filter, asked: list[int], for_s: float | None) -> None:
     """Look on until somebody asks for the end; on a terminal, say every second what goes through."""
+    from rich.console import Console
     from rich.live import Live
 
     start = shown = time.monotonic()
     met = not filter_here.peers
-    with Live(transient=True, auto_refresh=False, redirect_stdout=False) as live:
+    screen = Console(stderr=True)
+    with Live(console=screen, transient=True, auto_refresh=False, redirect_stdout=False) as live:
         while not asked:
             time.sleep(_LOOK_S)
             if not filter_here.at_work:
@@ -224,7 +225,7 @@ def _watch(filter_here: Filter, asked: list[int], for_s: float | None, json: boo
             now = time.monotonic()
             if for_s is not None and now >= start + for_s:
                 return
-            if sys.stdout.isatty() and not json and now >= shown + _SHOW_S:
+            if screen.is_terminal and now >= shown + _SHOW_S:
                 shown = now
                 live.update(_line(filter_here.counters(), now - start), refresh=True)
 
