@@ -7,8 +7,8 @@ alone come before, stand beside it. Each run in a fresh process, in shuffled ord
 
     python benchmarks/interface_frames.py [repetitions]
 
-htsim, SimPy and ns-3 are not run here. Seen on a machine like this one: htsim 10.6 to 11.0 million packets/s, SimPy 0.13
-to 0.55, ns-3 0.23.
+htsim, SimPy and ns-3 are not run here. Seen on a machine like this one: htsim 10.6 to 11.0 million packets/s, SimPy
+0.13 to 0.55, ns-3 0.23.
 """
 
 from __future__ import annotations
