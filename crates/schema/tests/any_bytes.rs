@@ -4,8 +4,8 @@ use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::streams::MessageDraws;
 use crosswind_schema::experiment::{Grid, Tasks};
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment, StreamsRuns, Trace,
-    tasks_file,
+    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment, StreamsRuns,
+    Trace, tasks_file,
 };
 use proptest::prelude::*;
 
