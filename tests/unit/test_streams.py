@@ -27,9 +27,10 @@ def test_the_example_of_the_sending_side_is_the_closed_form_in_one_queue_and_fla
     assert len(runs) == 8
     for run in runs:
         test = run.stream("test")
-        assert test["slowdown_fifo"] == pytest.approx(run.bounds["fifo test"], rel=0.05)
+        assert 0.93 * run.bounds["fifo test"] < test["slowdown_fifo"] < run.bounds["fifo test"]
         assert test["slowdown_queued"] < 2.3
-        assert run.stream("local")["slowdown_queued"] < 2.0
+        # The small stream takes less of the local one than the medium one does (claim N-4).
+        assert run.stream("local")["slowdown_queued"] < (2.0 if run.params[TEST_LENGTH] == 64 else 3.5)
     a, b = (
         {run.params[LENGTH]: run.stream("test") for run in runs if run.params[TEST_LENGTH] == length}
         for length in (64, 2048)
