@@ -77,7 +77,7 @@ impl Wire {
             self.held[class as usize].push_back((from, class));
             self.most_held[class as usize] = self.most_held[class as usize].max(self.held[class as usize].len());
         }
-        if now.is_multiple_of(self.pace) {
+        if now % self.pace == 0 {
             let held = if self.held[0].is_empty() { &mut self.held[1] } else { &mut self.held[0] };
             if let Some((from, class)) = held.pop_front() {
                 self.arrived[class as usize] += 1;

@@ -69,18 +69,16 @@ pub fn simulate_streams(
         frames += measured.frames;
         if watch(frames) { Ok(measured) } else { Err(SimError::Interrupted) }
     };
-    let alone = |present, measured: Measured| {
-        if measured.is_complete { Ok((present, measured)) } else { Err(SimError::Endless) }
-    };
+    let to_the_end = |measured: Measured| if measured.is_complete { Ok(measured) } else { Err(SimError::Endless) };
     let streams = &experiment.workload.streams;
     let mut streams_alone = Vec::with_capacity(streams.len());
     for at in 0..streams.len() {
-        let (_, mut measured) = alone(at, once(Present::Stream(at), false, None)?)?;
+        let mut measured = to_the_end(once(Present::Stream(at), false, None)?)?;
         streams_alone.push(measured.streams.swap_remove(at));
     }
     let mut jobs_alone = Vec::with_capacity(jobs.len());
     for at in 0..jobs.len() {
-        let (_, measured) = alone(at, once(Present::Job(at), false, None)?)?;
+        let measured = to_the_end(once(Present::Job(at), false, None)?)?;
         jobs_alone.push(measured.jobs[at].unwrap_or(measured.ended));
     }
     let longest = streams_alone.iter().filter_map(|stream| stream.ended).chain(jobs_alone.iter().copied()).max();
