@@ -113,7 +113,7 @@ def test_a_port_of_an_absent_peer_refuses_and_the_filter_goes_on(tmp_path):
     forward = Forward("local", "127.0.0.1:0", "127.0.0.1:9")
     with Filter([forward], ["127.0.0.1:9"], log=tmp_path / "log") as here:
         port = int(here.ports[0].rpartition(":")[2])
-        assert ask(port) == b""
+        assert ask(port, b"") == b""
         assert here.at_work
         assert here.counters()["refused"] == 1
 
