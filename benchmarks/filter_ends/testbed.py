@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ __all__ = ["missing", "slowdowns", "up"]
 
 def up() -> Testbed:
     """Three hosts, not yet there."""
+    os.environ["TESTBED_PREFIX"] = str(SPEC["prefix"])
     spec = Path(tempfile.mkdtemp(prefix="filter-testbed-")) / "spec.json"
     spec.write_text(json.dumps(SPEC))
     return Testbed(spec)

@@ -183,7 +183,7 @@ def _cilium(weight: int | None, device: str) -> Export:
         f"    bandwidth.cilium.io/priority: {pair[1]}\n"
         f"# Cilium serves these {ratio} to 1, by packets' priority on the node: nothing of it is on the wire.\n" + exact
     )
-    undo = "# Remove the annotations bandwidth.cilium.io/priority.\n"
+    undo = "remove the annotations bandwidth.cilium.io/priority\n"
     return Export("cilium", _asked(weight), (float(ratio), 1.0), text, undo)
 
 

@@ -245,7 +245,8 @@ impl Exchange {
         }
     }
 
-    fn count_peers(&self) {
+    fn count_peers(&mut self) {
+        self.publish();
         self.post.connected.store(self.carriers.len(), Ordering::Relaxed);
         self.post.dialled.store(self.dialled.iter().flatten().count(), Ordering::Relaxed);
     }
