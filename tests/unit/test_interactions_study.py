@@ -20,6 +20,7 @@ from crosswind.papers.communication_interactions.calibration import (
 from crosswind.papers.communication_interactions.figures import FigureGrid, all_figures
 from crosswind.papers.communication_interactions.study import reproduce
 from crosswind.papers.tabled_study import TabledStudy
+from crosswind.report.studied import studied_section
 from crosswind.run.results import Runs
 
 
@@ -110,6 +111,18 @@ def test_every_point_of_a_figure_is_there_once_for_each_seed(calibration):
         assert [point.number for point in points] == list(range(len(grid)))
         seeds = {point.seed for point in points}
         assert len(seeds) == calibration.repetitions
+
+
+def test_the_report_has_a_table_for_every_part_and_draws_each_reading():
+    study = interacting.studied()
+    section = studied_section(study, 1)
+    assert [heading for heading, _, _ in section.parts] == [part.title for part in study.parts]
+    drawn = {part.id: len(part.drawings) for part in study.parts}
+    assert drawn == {
+        "figure-2": 2, "table-2": 0, "section-4.3": 0, "figure-3": 4, "figure-4": 4,
+        "figure-8": 6, "figure-9": 6, "figure-10": 6,
+    }  # fmt: skip
+    assert "Of 4 claims 4 hold (N-1, N-2, N-3, N-4)." in section.headline
 
 
 def test_a_message_of_8_kilobytes_takes_the_500_microseconds_that_the_paper_measured():
