@@ -9,6 +9,7 @@ import pytest
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.papers.communication_interactions.calibration import (
+    FLOWS,
     FULL,
     PROGRAMS,
     QUICK,
@@ -125,10 +126,6 @@ def test_the_report_has_a_table_for_every_part_and_draws_each_reading():
     assert "Of 4 claims 4 hold (N-1, N-2, N-3, N-4)." in section.headline
 
 
-def test_a_message_of_8_kilobytes_takes_the_500_microseconds_that_the_paper_measured():
-    assert message_s(8192) == pytest.approx(500e-6, rel=0.03)
-
-
 def test_skeletons_are_told_with_their_totals_and_refuse_what_is_no_kernel():
     mg = json.loads(_core.skeleton("mg", 4))
     assert (mg["messages"], mg["supersteps"], round(mg["bytes"] / 2**20, 1)) == (816, 68, 24.5)
@@ -184,6 +181,13 @@ def test_a_study_that_was_stopped_goes_on_with_what_it_has_and_comes_to_the_same
     run.clear()
     assert reproduce(tmp_path / "parts", calibration=SMALL).summary() == whole.summary()
     assert not run
+
+
+def test_a_message_takes_alone_what_the_rates_of_flows_suppose(tmp_path):
+    reproduce(tmp_path, calibration=SMALL)
+    for run in Runs.load(tmp_path / "figure-2.json"):
+        alone = run.data["streams"][0]["latency_s"]["alone"]["mean"]
+        assert alone == pytest.approx(message_s(FLOWS[run.params["type"]]), rel=1e-3)
 
 
 def test_one_queue_slows_the_small_stream_by_what_the_closed_form_says(tmp_path):
