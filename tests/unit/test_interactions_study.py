@@ -9,6 +9,7 @@ import pytest
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.papers.communication_interactions.calibration import (
+    FLOWS,
     FULL,
     PROGRAMS,
     QUICK,
@@ -20,6 +21,7 @@ from crosswind.papers.communication_interactions.calibration import (
 from crosswind.papers.communication_interactions.figures import FigureGrid, all_figures
 from crosswind.papers.communication_interactions.study import reproduce
 from crosswind.papers.tabled_study import TabledStudy
+from crosswind.report.studied import studied_section
 from crosswind.run.results import Runs
 
 
@@ -112,8 +114,16 @@ def test_every_point_of_a_figure_is_there_once_for_each_seed(calibration):
         assert len(seeds) == calibration.repetitions
 
 
-def test_a_message_of_8_kilobytes_takes_the_500_microseconds_that_the_paper_measured():
-    assert message_s(8192) == pytest.approx(500e-6, rel=0.03)
+def test_the_report_has_a_table_for_every_part_and_draws_each_reading():
+    study = interacting.studied()
+    section = studied_section(study, 1)
+    assert [heading for heading, _, _ in section.parts] == [part.title for part in study.parts]
+    drawn = {part.id: len(part.drawings) for part in study.parts}
+    assert drawn == {
+        "figure-2": 2, "table-2": 0, "section-4.3": 0, "figure-3": 4, "figure-4": 4,
+        "figure-8": 6, "figure-9": 6, "figure-10": 6,
+    }  # fmt: skip
+    assert "Of 4 claims 4 hold (N-1, N-2, N-3, N-4)." in section.headline
 
 
 def test_skeletons_are_told_with_their_totals_and_refuse_what_is_no_kernel():
@@ -171,6 +181,13 @@ def test_a_study_that_was_stopped_goes_on_with_what_it_has_and_comes_to_the_same
     run.clear()
     assert reproduce(tmp_path / "parts", calibration=SMALL).summary() == whole.summary()
     assert not run
+
+
+def test_a_message_takes_alone_what_the_rates_of_flows_suppose(tmp_path):
+    reproduce(tmp_path, calibration=SMALL)
+    for run in Runs.load(tmp_path / "figure-2.json"):
+        alone = run.data["streams"][0]["latency_s"]["alone"]["mean"]
+        assert alone == pytest.approx(message_s(FLOWS[run.params["type"]]), rel=1e-3)
 
 
 def test_one_queue_slows_the_small_stream_by_what_the_closed_form_says(tmp_path):

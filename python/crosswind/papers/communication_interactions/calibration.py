@@ -28,14 +28,14 @@ LOCAL_BYTES = 8 * KIB
 
 
 def message_s(message_bytes: int) -> float:
-    """Return what a message takes on an idle network, s: its frames on one link, the last one on the other as well.
+    """Return what a message takes on an idle network, s: its frames on one link, on their way while they leave.
 
     Examples
     --------
     >>> round(1e6 * message_s(8192))
-    486
+    433
     """
-    return (-(-message_bytes // FRAME_BYTES) + 1) * FRAME_S + LATENCY_S
+    return -(-message_bytes // FRAME_BYTES) * FRAME_S + LATENCY_S
 
 
 @dataclass(frozen=True)

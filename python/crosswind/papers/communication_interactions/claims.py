@@ -160,7 +160,7 @@ class _Judge:
         for (program, count), wanted in printed.ETA.items():
             said = ", ".join(f"{100 * value:g}" for alpha, value in wanted.items() if alpha in alphas)
             rates = ", ".join(f"{alpha:g}" for alpha in wanted if alpha in alphas)
-            if said:
+            if said and count in hosts:
                 text = f"η of {program.upper()} on {count} hosts is {said} % at {rates}/s (30 %)"
                 checks.append(self.of_programs(text, as_printed(program, count)))
         checks += [
