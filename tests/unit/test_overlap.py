@@ -264,6 +264,18 @@ def test_a_priority_that_is_not_permitted_is_refused_before_anything_starts(monk
     assert preview()["cells"] == 4 * 3 * 2, "what is not permitted is not asked for"
 
 
+@pytest.mark.parametrize("scheduler", ["decay", "fair"])
+def test_simulated_processors_give_the_same_matrix(scheduler, tmp_path):
+    settings = {"waits": ["event", "poll"], "nices": [0, 19], "pings": [(640, 1_000_000)], "cpus": [0, 1]}
+    found = overlap("sim", **settings, scheduler=scheduler, out=tmp_path / "overlap.json")
+    words = {(cell["wait"], cell["burn_nice"]): cell["verdict"] for cell in found}
+    assert len(words) == 4
+    assert (words["event", 0], words["poll", 0]) == ("overlapped", "both-damaged")
+    assert (found.summary["scheduler"], found.summary["cpus"]) == (scheduler, 2)
+    assert Overlap.load(tmp_path / "overlap.json").summary == found.summary
+    assert "scheduler, simulated" in report(found, tmp_path / "report.html").read_text()
+
+
 def test_the_report_shows_every_cell_and_what_to_change(tmp_path):
     page = report(paper(), tmp_path / "report.html").read_text()
     body = page.split("<footer>")[0].split("</style>")[1]
