@@ -63,6 +63,9 @@ DISTURBANCES = {
     'causes = ["timer"]\n[[source.cpu]]\ncpu = 0\nintervals = [[0.1, 0.2, 0], [0.2, 0.1, 0]]\n',
 }
 
+SENDING = "examples/streams_sending_side.toml"
+TEST_OF_64 = ["--set", "workload.stream[0].message_bytes=64"]
+LOCAL_OF_16 = ["--set", "workload.stream[1].message_bytes=16384"]
 # Flows of type A, section 4.2 and table 2 of communication-interactions.
 FLOWS = "flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n"
 
@@ -90,6 +93,12 @@ COMMANDS = {
     "plan disturbance overlapping": ["plan", "--disturbance", "TMP/overlapping.toml", *RANKS],
     "plan disturbance and platform": ["plan", FORK, "--disturbance", "TMP/two_jobs.toml", *RANKS],
     "plan of nothing": ["plan"],
+    "plan streams": ["plan", "--streams", SENDING, *TEST_OF_64, *LOCAL_OF_16, "--local-slowdown", "2.5"],
+    "plan streams beyond": ["plan", "--streams", SENDING, *TEST_OF_64, *LOCAL_OF_16, "--local-slowdown", "1.01"],
+    "plan streams without a limit": ["plan", "--streams", SENDING],
+    "plan streams of a sweep": ["plan", "--streams", SENDING, "--local-slowdown", "2"],
+    "plan streams and platform": ["plan", FORK, "--streams", SENDING, "--local-slowdown", "2"],
+    "plan limit of no streams": ["plan", FORK, *TASK, "--local-slowdown", "2"],
     "run help": ["run", "--help"],
     "run nothing": ["run"],
     "run both": ["run", STUDY, "--command", "true"],

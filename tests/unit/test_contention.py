@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
+import crosswind
 from crosswind.errors import DescriptionError
+from crosswind.experiment import Experiment
 from crosswind.model.contention import delay_ratio, effective_ratio, message_rate
 from crosswind.model.flows import Contention, fit_contention
 
@@ -164,3 +166,17 @@ def test_a_wrong_question_is_named(wrong, said):
     with pytest.raises(DescriptionError) as refused:
         delay_ratio(**{**question, **wrong})
     assert said in str(refused.value)
+
+
+def test_runs_of_streams_tell_latency_and_throughput(tmp_path):
+    """Two flows to one host, each of which fills the link: twice as late, and as much together."""
+    flow = {"class": "parallel", "to": 2, "message_bytes": 8192, "arrivals": "backlogged", "outstanding": 4}
+    several = [{"name": f"A{host}", "from": host, **flow} for host in (0, 1)]
+    workload = {"kind": "streams", "hosts": 3, "stream": several}
+    runs = crosswind.run(Experiment.from_dict({"schema_version": 1, "name": "flows", "workload": workload}))
+    runs.save(tmp_path / "runs.json")
+    late = fit_contention([tmp_path / "runs.json"])
+    assert late.data["by"] == "latency"
+    assert late.ratio(2) == pytest.approx(0.5, abs=0.03)
+    moved = fit_contention([tmp_path / "runs.json"], by="throughput")
+    assert moved.ratio(2) == pytest.approx(1.0, abs=0.03)

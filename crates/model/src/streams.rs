@@ -6,6 +6,10 @@
 //!
 //! Source: communication-interactions, section 6, which measures; the form is derived ([`crate::contention::queues`]).
 
+mod promise;
+
+pub use promise::{Promise, PromisedStream, promise};
+
 use std::collections::BTreeMap;
 
 use crosswind_schema::StreamsExperiment;

@@ -4,10 +4,14 @@ use crosswind_model::ModelError;
 use crosswind_model::contention::delay::{Flows, Saturated};
 use crosswind_model::contention::{EffectiveRatio, LocalTarget, message_rate as rate};
 use crosswind_model::law::Formula;
+use crosswind_model::streams::promise;
+use crosswind_schema::StreamsExperiment;
 use pyo3::prelude::*;
+use serde_json::Value;
 
 use crate::errors;
 use crate::model::raise;
+use crate::schema::json;
 
 fn wrong(py: Python<'_>, message: &str) -> PyErr {
     errors::raise(py, "DescriptionError", message, "argument", None)
@@ -89,11 +93,29 @@ fn delay_ratio(
     Ok((found.over_managed, found.over_unmanaged, beyond))
 }
 
+/// What the queues of one point of an experiment of kind streams promise the local class, as JSON.
+#[pyfunction]
+fn streams_promise(py: Python<'_>, point: &str, slowdown: f64) -> PyResult<String> {
+    let point =
+        StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
+    let promised = promise(&point, slowdown).map_err(|e| raise(py, &e))?;
+    let streams: Vec<Value> = promised
+        .streams
+        .iter()
+        .map(|stream| serde_json::json!({"name": stream.name, "slowdown": stream.slowdown, "threshold": stream.threshold}))
+        .collect();
+    json(&serde_json::json!({
+        "longest_wait_s": promised.longest_wait_s, "least_share": promised.least_share,
+        "credit_wait_s": promised.credit_wait_s, "streams": streams,
+    }))
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(message_rate, module)?,
         wrap_pyfunction!(effective_ratio, module)?,
         wrap_pyfunction!(delay_ratio, module)?,
+        wrap_pyfunction!(streams_promise, module)?,
     ] {
         module.add_function(function)?;
     }

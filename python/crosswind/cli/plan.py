@@ -1,4 +1,4 @@
-"""`crosswind plan`: Platform -> Plan, or Disturbance -> what a program can bear."""
+"""`crosswind plan`: Platform -> Plan, Disturbance -> what a program can bear, or streams -> thresholds and credits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import typer
 
 from crosswind.cli.bearable import plan_disturbance
 from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.cli.thresholds import plan_queues
 from crosswind.errors import DescriptionError
 from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 
 EXAMPLES = """
 Find the rates at which the tree computes most tasks per second, and what limits each node. With --disturbance: which
-quantum, skew, daemon, share, number of ranks a parallel program can bear.
+quantum, skew, daemon, share, number of ranks a parallel program can bear. With --streams: which threshold and
+credits of an interface with two queues serve the parallel class best and hold the local class's slowdown.
 
 Examples:
 
@@ -24,6 +26,8 @@ Examples:
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports multi --json | jq .throughput_tasks_per_s
 
     crosswind plan --disturbance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.05
+
+    crosswind plan --streams streams.toml --local-slowdown 1.5
 """
 
 
@@ -42,8 +46,26 @@ def plan(
         float | None, typer.Option(help="What each computes between two barriers, s.")
     ] = None,
     slowdown: Annotated[float, typer.Option(help="Most that each source alone may slow the program.")] = 1.05,
+    streams: Annotated[
+        Path | None, typer.Option(help="An experiment.toml of kind streams, instead of a platform.")
+    ] = None,
+    local_slowdown: Annotated[
+        float | None, typer.Option(help="Most that the slowest local stream may take over its time alone (above 1).")
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="PATH=VALUE: a field of --streams; may be repeated.")
+    ] = None,
 ) -> None:
-    """Find the best steady rates of a platform, or what a program can bear of a disturbance."""
+    """Find the best steady rates of a platform, what a program can bear, or the queues that serve two classes."""
+    if streams:
+        if platform or disturbance or task_size_mb is not None or task_work is not None:
+            hint = "--local-slowdown and --out go with --streams; plan platforms and disturbances separately"
+            raise DescriptionError("--streams stands beside another plan", "usage", hint)
+        plan_queues(streams, local_slowdown, settings or [], out, json)
+        return
+    if local_slowdown is not None or settings:
+        option = "--set" if settings else "--local-slowdown"
+        raise DescriptionError(f"{option} belongs to --streams", "usage", "name an experiment of kind streams")
     if disturbance:
         if platform or out or task_size_mb is not None or task_work is not None:
             hint = "a platform, --task-size-mb, --task-work and --out belong to a plan of tasks; plan them separately"

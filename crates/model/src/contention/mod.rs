@@ -7,7 +7,7 @@
 //! | how many messages per second does a link carry? | [`rate`] | gamma |
 //! | which part of a link do n flows use while they congest it? | [`effective`] | delta(n) |
 //! | how much later are a parallel job's messages, by pattern of communication? | [`delay`] | eta |
-//! | what do one or two queues in a network interface cost, and what do they promise? | [`queues`] | T2/T1, T3/T1 |
+//! | what do one or two queues in a network interface cost a stream? | [`queues`] | T2/T1, T3/T1 |
 //!
 //! None of it knows a queue that grows: where flows want more than a link carries, the answer says so ([`delay::Saturated`]), and
 //! a simulation (`crosswind run --on sim`, experiments of kind streams) is what to ask.

@@ -1,0 +1,168 @@
+//! What the queues of an experiment of kind streams promise the local class, whatever the parallel class sends.
+
+use crosswind_schema::StreamsExperiment;
+use crosswind_schema::experiment::Amount;
+use crosswind_schema::experiment::streams::{Class, CreditRule, Discipline, Links, Stream, Transport};
+use crosswind_schema::units::{Bytes, Quantity};
+
+use super::{cycle, legs};
+use crate::ModelError;
+use crate::contention::queues::{local_slowdown, promised_threshold};
+
+/// The starvation bound of two queues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promise {
+    /// The longest that the first local frame of an interface waits for parallel ones, s; infinite where they always go first.
+    pub longest_wait_s: f64,
+    /// The least part of a link's time that local frames get while they wait.
+    pub least_share: f64,
+    /// With credits: the longest that a local sender waits for one, s.
+    pub credit_wait_s: Option<f64>,
+    /// Local streams whose slowdown can be promised.
+    pub streams: Vec<PromisedStream>,
+}
+
+/// What one local stream is promised, beside the parallel class alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PromisedStream {
+    /// Its name.
+    pub name: String,
+    /// The most that it is slowed down.
+    pub slowdown: f64,
+    /// The largest threshold with which it is slowed down by no more than asked for; 0 where none promises that.
+    pub threshold: u32,
+}
+
+/// How a threshold tells in time: by frames, or by bytes, of frames that take a whole frame's time or that of their own bytes.
+struct Turn {
+    frame_s: f64,
+    threshold: f64,
+    /// Frames' times of the parallel class before one local frame, for each of the threshold.
+    per_frame: f64,
+    /// The same in time, to the time of a local frame with the fewest bytes.
+    per_time: f64,
+    /// What may go in one turn beyond that, s.
+    kept_s: f64,
+}
+
+impl Turn {
+    fn of(point: &StreamsExperiment, links: &Links) -> Self {
+        let frame = links.frame_bytes.get() as f64;
+        let frame_s = frame * 1e-6 / links.link_mb_per_s.get();
+        let (strict, by_bytes) = (point.policy.queue == Discipline::Strict, point.policy.queue == Discipline::Drr);
+        let threshold = if strict { f64::INFINITY } else { point.policy.threshold.get() as f64 };
+        // By bytes, a padded frame takes longer than it counts for; by frames, a short one counts as much as a long one.
+        let (per_frame, per_time) = match (by_bytes, links.pad) {
+            (true, true) => {
+                let padded = frame / shortest_frame(point, Class::Parallel, frame);
+                (padded, padded)
+            }
+            (false, false) => (1.0, frame / shortest_frame(point, Class::Local, frame)),
+            _ => (1.0, 1.0),
+        };
+        let kept_s = if by_bytes { per_frame * frame_s } else { 0.0 };
+        Self { frame_s, threshold, per_frame, per_time, kept_s }
+    }
+
+    /// The longest that a local frame waits for parallel ones once it is first, s.
+    fn wait_s(&self) -> f64 {
+        self.threshold * self.per_frame * self.frame_s + self.kept_s
+    }
+}
+
+/// Bytes of a message's last frame, the shortest; 1 where lengths are drawn.
+fn last_frame(bytes: &Amount<Bytes>, frame: f64) -> f64 {
+    match bytes {
+        Amount::Fixed(bytes) => match bytes.get() % frame {
+            rest if rest > 0.0 => rest,
+            _ => frame,
+        },
+        Amount::Drawn(_) => 1.0,
+    }
+}
+
+/// Fewest bytes of a message in a frame of a class.
+fn shortest_frame(point: &StreamsExperiment, class: Class, frame: f64) -> f64 {
+    let streams = point.workload.streams.iter().filter(|stream| stream.class == class);
+    let of_streams = streams.flat_map(|stream| std::iter::once(&stream.message_bytes).chain(&stream.answer_bytes));
+    let of_jobs = point.workload.jobs.iter().filter(|_| class == Class::Parallel).map(|_| 1.0);
+    of_streams.map(|bytes| last_frame(bytes, frame)).chain(of_jobs).fold(frame, f64::min)
+}
+
+/// Whether the parallel class meets a local stream nowhere but at the output of a host: only there two queues divide a link.
+fn at_outputs_only(point: &StreamsExperiment, local: &Stream, links: &Links) -> bool {
+    let parallel = point.workload.streams.iter().filter(|stream| stream.class == Class::Parallel);
+    let meets = |ours: &[u32], theirs: &[u32]| ours.iter().any(|host| theirs.contains(host));
+    parallel
+        .flat_map(|stream| legs(stream, links))
+        .all(|theirs| legs(local, links).all(|ours| !meets(ours.to, theirs.to) || ours.from == theirs.from))
+}
+
+/// What the queues of one point promise.
+///
+/// The wait is of a frame that is the first of its queue and has credit. Beyond it, in the switch, frames of all hosts go in the order in which they come.
+/// Streams are promised a slowdown where one message of fixed length, to one host, is under way at once, and where parallel frames meet it
+/// at its own host only; other local streams are not counted.
+///
+/// # Errors
+/// A slowdown below 1.
+///
+/// # Examples
+/// ```
+/// use crosswind_model::streams::promise;
+/// use crosswind_schema::StreamsExperiment;
+/// let point = StreamsExperiment::from_toml(br#"
+///     schema_version = 1
+///     name = "sending side"
+///     policy = { queue = "threshold", threshold = 4 }
+///     [workload]
+///     kind = "streams"
+///     hosts = 3
+///     stream = [
+///         { name = "A", class = "parallel", from = 0, to = 1, message_bytes = 64 },
+///         { name = "local", class = "local", from = 0, to = 2, message_bytes = 16384, arrivals = "backlogged" },
+///     ]"#, "e.toml")?;
+/// let promised = promise(&point, 4.0)?;
+/// assert_eq!(promised.least_share, 0.2);
+/// assert_eq!(promised.streams[0].threshold, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, ModelError> {
+    let links = point.network.links();
+    let turn = Turn::of(point, &links);
+    let policy = &point.policy;
+    let credit_wait_s = (policy.credits == CreditRule::Receiver).then(|| {
+        // A round trip, behind a full buffer of the switch and, when the window has just become small, all that was under way, each
+        // frame of which waits for its turn with the receiver; or what makes good a lost frame.
+        let slowest = turn.frame_s.max(links.host_s_per_frame.get()) / turn.frame_s;
+        let under_way = (policy.receive_frames.get() as f64 + 1.0) * (turn.frame_s + turn.wait_s());
+        let buffered = links.buffer_frames.get() as f64 * turn.frame_s;
+        (2.0 * links.latency_s.get() + (buffered + under_way) * slowest).max(policy.idle_s.get())
+    });
+    let lossless = links.transport == Transport::Reliable && point.workload.jobs.is_empty();
+    let queued = matches!(policy.queue, Discipline::Threshold | Discipline::Drr) && !policy.literal;
+    let mut streams = Vec::new();
+    for stream in point.workload.streams.iter().filter(|stream| stream.class == Class::Local) {
+        let Amount::Fixed(bytes) = stream.message_bytes else { continue };
+        let alone = stream.at_once() == Some(1) && stream.answer_bytes.is_none() && stream.to.hosts().len() == 1;
+        let promised = lossless && queued && alone && policy.credits == CreditRule::None;
+        if !promised || !at_outputs_only(point, stream, &links) {
+            continue;
+        }
+        let cycle = cycle(stream, &links);
+        let frames = (bytes.get() / links.frame_bytes.get() as f64).ceil();
+        // Time of the frames that go for each of the threshold, to that of the message.
+        let per_message = frames * turn.per_frame * turn.frame_s / cycle.message_s;
+        let per_message = if policy.queue == Discipline::Drr && !links.pad { 1.0 } else { per_message };
+        let first_s = turn.frame_s + turn.kept_s;
+        let most = promised_threshold(cycle, first_s, slowdown)? / per_message;
+        streams.push(PromisedStream {
+            name: stream.name.clone(),
+            slowdown: local_slowdown(cycle, first_s, turn.threshold * per_message)?,
+            // A quotient that is whole but for rounding is whole.
+            threshold: (most + 1e-9).floor().min(f64::from(u32::MAX)) as u32,
+        });
+    }
+    let least_share = 1.0 / (1.0 + turn.threshold * turn.per_time);
+    Ok(Promise { longest_wait_s: turn.wait_s(), least_share, credit_wait_s, streams })
+}
