@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
-from crosswind.cli.settings import complete_setting, settings_of
+from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 from crosswind.run import On
@@ -48,7 +48,6 @@ def run(
             "--set",
             metavar="PATH=VALUE",
             help="Such as policy.order=arrival: set it for every run; again for more.",
-            autocompletion=complete_setting,
         ),
     ] = None,
     out: Annotated[

@@ -1,14 +1,12 @@
-"""`--set PATH=VALUE`: fields of an experiment that are set on the command line, and completed by the shell."""
+"""`--set PATH=VALUE`: fields of an experiment that are set on the command line."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import typer
-
-from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.errors import DescriptionError
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:
@@ -34,42 +32,3 @@ def settings_of(given: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             settings[path.strip()] = value.strip()
     return settings
-
-
-def complete_setting(context: typer.Context, incomplete: str) -> list[str]:
-    """Return what `--set` may begin with: the paths of the experiment that the command line names, each with `=`."""
-    from crosswind.experiment import Experiment
-
-    try:
-        experiment = Experiment.load(context.params["experiment"])
-    except (CrosswindError, KeyError, TypeError):
-        return []  # none is named yet, or a wrong one: a shell that completes is no place to say so
-    described = experiment.to_dict()
-    swept = described.get("sweep", {})
-    found = {path: values[0] for path, values in swept.items()}
-    found |= {path: value for path, value in _leaves("", described) if not path.startswith("sweep")}
-    return [
-        f"{path}="
-        for path, value in found.items()
-        if path.startswith(incomplete) and _settable(experiment, path, value)
-    ]
-
-
-def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted path of every field, and its value."""
-    if isinstance(value, dict) and value:
-        for name, inner in value.items():
-            yield from _leaves(f"{path}.{name}" if path else name, inner)
-    elif isinstance(value, list) and value and isinstance(value[0], dict):
-        for place, inner in enumerate(value):
-            yield from _leaves(f"{path}[{place}]", inner)
-    else:
-        yield path, value
-
-
-def _settable(experiment: Any, path: str, value: Any) -> bool:
-    try:
-        experiment.fixed({path: value})
-    except DescriptionError:
-        return False
-    return True
