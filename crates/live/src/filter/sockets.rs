@@ -328,7 +328,7 @@ mod tests {
         }
         assert_eq!((pipe.drain(&to, false).expect("open"), pipe.held()), (4000, 0));
         let mut got = [0; 4000];
-        std::io::Read::read_exact(&mut sink, &mut got).expect("it came");
+        io::Read::read_exact(&mut sink, &mut got).expect("it came");
         assert!(got.iter().all(|&byte| byte == 7));
         while pipe.fill(&from, 5000).expect("open") == 0 {}
         assert_eq!(pipe.empty().expect("read"), [7; 1000]);
