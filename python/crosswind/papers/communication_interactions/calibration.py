@@ -148,7 +148,7 @@ class Calibration:
         StreamReading("exponential", 1),
     )
     flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
-    transports: tuple[str, ...] = ("reliable", "slow-start")
+    transports: tuple[str, ...] = ("slow-start",)  # section 2; without loss MG and FT beside fast flows are not run
     times: tuple[str, ...] = ("communication", "the run")
 
     @property
@@ -179,9 +179,9 @@ class Calibration:
                 f"{self.repetitions}, each with its own seed",
                 "more than 5 in the paper (section 4.1)",
             ),
-            ("network without loss", "senders wait while 64 frames are queued", "ours"),
+            ("network of the streams", "without loss: senders wait while 64 frames are queued", "ours"),
             (
-                "network with slow start",
+                "network of the programs",
                 "a queue that is full loses frames; each flow doubles its window and begins again at one frame",
                 "section 2",
             ),
