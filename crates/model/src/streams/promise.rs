@@ -149,7 +149,9 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
         if !promised || !at_outputs_only(point, stream, &links) {
             continue;
         }
-        let cycle = cycle(stream, &links);
+        let mut cycle = cycle(stream, &links);
+        // Nothing is timed after the last message, so the last gap is in neither time.
+        cycle.rest_s = (cycle.rest_s - stream.mean_gap_s() / stream.messages.get() as f64).max(0.0);
         let frames = (bytes.get() / links.frame_bytes.get() as f64).ceil();
         // Time of the frames that go for each of the threshold, to that of the message.
         let per_message = frames * turn.per_frame * turn.frame_s / cycle.message_s;
