@@ -263,6 +263,22 @@ fn local_streams_delay_a_job_and_two_queues_delay_it_less() {
 }
 
 #[test]
+fn a_queue_that_waits_for_one_port_is_not_woken_for_ever_by_another() {
+    // The streams from host 0 share one queue in T2; the first of the two ports is full, and the other is not.
+    let backlogged = "message_bytes = 1000\narrivals = \"backlogged\"\noutstanding = 8\n";
+    let text = format!(
+        "network = {{ link_mb_per_s = 100.0, buffer_frames = 4 }}\n[workload]\nkind = \"streams\"\nhosts = 6\n{}{}{}{}{}",
+        stream("a", Parallel, 0, 1, backlogged),
+        stream("b", Local, 0, 2, backlogged),
+        stream("c", Local, 3, 1, backlogged),
+        stream("d", Parallel, 4, 1, backlogged),
+        stream("e", Parallel, 5, 2, backlogged)
+    );
+    let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
+    assert!(run.streams.iter().all(|stream| stream.slowdown_fifo >= 1.0));
+}
+
+#[test]
 fn what_cannot_be_is_refused_by_name() {
     let none = "[workload]\nkind = \"streams\"\nhosts = 2\n[[workload.job]]\nprogram = \"ep\"\nhosts = [0, 1]\n";
     let refused = |jobs: &[Job]| simulate_streams(&experiment(none), jobs, &mut |_| true).unwrap_err().to_string();

@@ -126,30 +126,23 @@ impl<O: Observer> Engine<'_, O> {
         if self.settings.slow_start {
             return may_send;
         }
-        let mut has_room = Class::BOTH.map(|class| {
-            let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { return true };
-            self.ports[self.messages[message].to as usize].held < self.settings.buffer
-        });
-        if self.settings.one_queue {
-            let next = match may_send {
-                [true, true] => queue.longest_waiting().unwrap_or(Class::Parallel),
-                [parallel, _] => {
-                    if parallel {
-                        Class::Parallel
-                    } else {
-                        Class::Local
-                    }
-                }
-            };
-            has_room = [has_room[next as usize]; 2];
-        }
+        let next = if self.settings.one_queue && may_send == [true; 2] { queue.longest_waiting() } else { None };
         for class in Class::BOTH {
-            if let (false, Some(message)) = (has_room[class as usize], first[class as usize]) {
-                let port = &mut self.ports[self.messages[message].to as usize];
-                if !port.waiters.contains(&host) {
-                    port.waiters.push_back(host);
-                }
-                may_send[class as usize] = false;
+            let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { continue };
+            // Whoever waits behind the first of one queue waits for that one, and not for a port of its own.
+            if next.is_some_and(|next| next != class) {
+                continue;
+            }
+            let port = &mut self.ports[self.messages[message].to as usize];
+            if port.held < self.settings.buffer {
+                continue;
+            }
+            if !port.waiters.contains(&host) {
+                port.waiters.push_back(host);
+            }
+            may_send[class as usize] = false;
+            if self.settings.one_queue {
+                return [false; 2];
             }
         }
         may_send
