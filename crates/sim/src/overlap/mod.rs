@@ -42,12 +42,14 @@ use machine::{Machine, Times, Who};
 /// use crosswind_schema::SimulatedOverlap;
 /// use crosswind_sim::overlap::simulate;
 ///
-/// let asked = br#"{"cpus": 1, "burners": 1, "burn_s": 1.0, "cells": [
-///     {"wait": "event", "burn_nice": 0, "messages": 1000, "message_bytes": 1000},
-///     {"wait": "poll", "burn_nice": 0, "messages": 1000, "message_bytes": 1000}]}"#;
+/// let asked = br#"{"cpus": 1, "burners": 1, "burn_s": 2.0, "cells": [
+///     {"wait": "event", "burn_nice": 0, "messages": 640, "message_bytes": 1000000},
+///     {"wait": "poll", "burn_nice": 0, "messages": 640, "message_bytes": 1000000}]}"#;
 /// let asked = SimulatedOverlap::from_json(asked, "asked").unwrap();
 /// let matrix = simulate(&asked, &mut |_| true).unwrap();
-/// assert!(matrix.cells[1].ping_s > 2.0 * matrix.cells[0].ping_s, "who polls is taken off the processor");
+/// let [event, poll] = &matrix.cells[..] else { panic!("one for each that was asked") };
+/// assert!(event.ping_s < 1.1 * event.ping_alone_s && event.burn_s < 1.1 * event.burn_alone_s);
+/// assert!(poll.ping_s > 1.3 * poll.ping_alone_s && poll.burn_s > 1.2 * poll.burn_alone_s, "polling costs both");
 /// ```
 pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) -> Result<OverlapMatrix, SimError> {
     let mut alone = Alone::default();
