@@ -34,7 +34,8 @@ use source::{Operations, Source};
 pub const MOST_HOSTS: usize = 16;
 /// Looks between which somebody may want it no more.
 const LOOK: Duration = Duration::from_millis(20);
-/// Nothing has arrived for so long, beyond the gaps between operations: nothing will, s.
+/// Nothing that is timed has arrived for so long, beyond gaps between operations and what links need for them: nothing
+/// will, s.
 const SILENCE_S: f64 = 10.0;
 /// Frames that leave later than this part of their own time, in the mean: the machine does not keep up with the links.
 const LATE: f64 = 0.25;
@@ -45,7 +46,7 @@ struct Shared {
     left: AtomicUsize,
     /// All streams have theirs.
     over: AtomicBool,
-    /// When the last operation was done, ns.
+    /// When the last timed operation was done, ns. A stream that has its own goes on, and shows nothing about the others.
     moved_ns: AtomicU64,
 }
 
@@ -192,7 +193,9 @@ fn measure(
     }
     shared.moved_ns.store(now_ns(), Ordering::Relaxed);
     let longest_gap_s = streams.iter().map(|stream| stream.mean_gap_s()).fold(0.0, f64::max);
-    let silence_ns = ((SILENCE_S + 20.0 * longest_gap_s) * 1e9) as u64;
+    let on_link_s = |stream: &&Stream| stream.message_bytes.mean() * 1e-6 / links.link_mb_per_s.get();
+    let longest_s = streams.iter().map(on_link_s).fold(0.0, f64::max);
+    let silence_ns = ((SILENCE_S + 20.0 * longest_gap_s + 100.0 * longest_s) * 1e9) as u64;
     let verdict = loop {
         if shared.left.load(Ordering::Acquire) == 0 {
             break Ok(());
@@ -203,7 +206,7 @@ fn measure(
         if now_ns().saturating_sub(shared.moved_ns.load(Ordering::Relaxed)) > silence_ns {
             let left = shared.left.load(Ordering::Relaxed);
             break Err(LiveError::Deadlock(format!(
-                "no message has arrived for {:.0} s; {left} of {} streams have not got theirs",
+                "no message that is timed has arrived for {:.0} s; {left} of {} streams have not got theirs",
                 silence_ns as f64 * 1e-9,
                 streams.len()
             )));

@@ -201,11 +201,11 @@ impl Source {
         }
         let (begun_ns, gap_ns) = (one.begun_ns, one.gap_ns);
         under_way.remove(&operation);
-        shared.moved_ns.store(at_ns, Ordering::Relaxed);
         if self.at_once.is_some() {
             due.push(Reverse(at_ns + gap_ns));
         }
         if operation < self.timed {
+            shared.moved_ns.store(at_ns, Ordering::Relaxed);
             found.latencies_s.push(at_ns.saturating_sub(begun_ns) as f64 * 1e-9);
             found.seconds = found.seconds.max(at_ns.saturating_sub(start) as f64 * 1e-9);
             *timed_left -= 1;
