@@ -12,6 +12,23 @@ from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 
 
+def made(directory: str | Path, code: str = "out") -> Path:
+    """Return a directory for results, made if it is not there.
+
+    Raises
+    ------
+    DescriptionError
+        When it cannot be made, with `code`.
+    """
+    path = Path(directory)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        hint = "name a directory that can be made"
+        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", code, hint) from None
+    return path
+
+
 @contextmanager
 def replaced(path: str | Path) -> Iterator[Path]:
     """Yield where to write a file: it takes the place of an existing one at the end, and only when nothing went wrong.

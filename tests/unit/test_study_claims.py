@@ -7,10 +7,11 @@ import disturbed
 import pytest
 
 from crosswind import _core
+from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import FULL, PROGRAMS, QUICK, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.daemons import disturbance, load
-from crosswind.papers.scheduling_and_communication.study import Meter, Study, reproduce
+from crosswind.papers.scheduling_and_communication.study import Study, reproduce
 from crosswind.run.results import ProgramRun, Runs
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import vl_convert
 
-from crosswind.errors import DescriptionError
 from crosswind.report.figure import Figure
 from crosswind.report.figures.look import dressed
+from crosswind.stored import made
 
 SCALE = 2.0  # pixels per unit of the drawing: sharp on paper
 
@@ -22,11 +22,7 @@ def write_figures(figures: Iterable[Figure], directory: Path, vega_lite: str) ->
     DescriptionError
         When the directory cannot be made.
     """
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        hint = "name a directory that can be made"
-        raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "figures", hint) from None
+    made(directory, "figures")
     written = []
     for figure in figures:
         spec = dressed(figure.chart, figure.title, figure.export_width)

@@ -13,10 +13,11 @@ from crosswind.papers.communication_interactions.claims import claims
 from crosswind.papers.communication_interactions.figures import Figure, FigureGrid, all_figures
 from crosswind.papers.communication_interactions.parts import parts
 from crosswind.papers.communication_interactions.rows import Rows
-from crosswind.papers.scheduling_and_communication.study import Meter
+from crosswind.papers.meter import Meter
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.results import Runs
+from crosswind.stored import made
 
 PAPER = "communication-interactions"
 """Name of the paper on the command line and in files."""
@@ -58,11 +59,7 @@ def reproduce(
         After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
     """
     chosen = calibration or calibrations.of(form)
-    directory = Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "out") from None
+    directory = made(directory)
     figures = all_figures(chosen)
     meter = Meter({figure.id: len(FigureGrid(figure, chosen)) for figure in figures}, progress)
     runs = {figure.id: _perform(figure, chosen, directory, workers, meter) for figure in figures}

@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import DescriptionError
 from crosswind.papers.quadrics_overlap import calibration as calibrations
 from crosswind.papers.quadrics_overlap.calibration import Calibration, Form
 from crosswind.papers.quadrics_overlap.claims import claims
 from crosswind.papers.quadrics_overlap.matrix import WAITS, Matrix, simulate
 from crosswind.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, in_words, printed
 from crosswind.papers.tabled_study import Drawing, Part, TabledStudy
+from crosswind.stored import made
 
 if TYPE_CHECKING:
     from crosswind.run.grid import Progress
@@ -58,11 +58,7 @@ def reproduce(
         When the directory cannot be written.
     """
     chosen = calibration or calibrations.of(form)
-    directory = Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "out") from None
+    directory = made(directory)
     waits = {wait: (wait, 0) for wait in WAITS}
     fewer = {"calibration": replace(chosen, repetitions=chosen.variant_repetitions)}
     wanted: dict[str, dict[str, Any]] = {

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.grading import Claim
+from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
 from crosswind.papers.scheduling_and_communication import daemons, figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
@@ -20,6 +20,7 @@ from crosswind.papers.scheduling_and_communication.figures import Figure, Figure
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
+from crosswind.stored import is_of_kind, made, write_json
 
 SCHEMA_VERSION = 1
 PAPER = "scheduling-and-communication"
@@ -97,9 +98,7 @@ class Study:
 
     def save(self, path: str | Path) -> None:
         """Write a `study.json`; an existing file is replaced only once the new one is complete."""
-        part = Path(f"{path}.part")
-        part.write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
-        part.replace(path)
+        write_json(self.summary(), path)
 
     def __repr__(self) -> str:
         return f"Study({PAPER}, {self.form}, {len(self.claims)} claims)"
@@ -107,7 +106,7 @@ class Study:
 
 def is_study(document: object) -> bool:
     """Whether the content of a JSON file is that of a `study.json`."""
-    return isinstance(document, dict) and document.get("kind") == "study"
+    return is_of_kind(document, "study")
 
 
 def reproduce(
@@ -145,11 +144,7 @@ def reproduce(
         After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
     """
     chosen = calibration or calibrations.of(form)
-    directory = Path(directory)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DescriptionError(f"{directory}: {(error.strerror or str(error)).lower()}", "out") from None
+    directory = made(directory)
     work = _Work(chosen, directory, workers, progress)
     work.perform(figures.windows(chosen))
     work.remember_undisturbed()
@@ -260,40 +255,3 @@ def _entry(figure: str, row: Row, rows: Rows) -> dict[str, Any]:
         "stalled": row.stalled,
         "bounds": row.bounds,
     }
-
-
-class Meter:
-    """Joins the progress of several grids into one, with the time left at the pace of what was run now.
-
-    Parameters
-    ----------
-    sizes : dict
-        How many runs each figure will have, about.
-    progress : callable or None
-        What is told.
-    clock : callable
-        Seconds.
-    """
-
-    def __init__(
-        self, sizes: Mapping[str, int], progress: Progress | None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._sizes, self._progress, self._clock = dict(sizes), progress, clock
-        self._before, self._ran = 0, 0
-        self._begun = clock()
-
-    def within(self, figure: str, size: int, kept: int) -> Progress:
-        """Return what one grid tells its progress to; `kept` of its runs stood in its file."""
-        self._sizes[figure] = size
-        before, ran = self._before, self._ran
-        self._before, self._ran = before + size, ran + size - kept
-
-        def tell(fraction: float, message: str) -> None:
-            done = round(fraction * size)
-            now, whole = ran + done - kept, sum(self._sizes.values())
-            pace = (self._clock() - self._begun) / max(now, 1)
-            left = pace * (whole - before - done)
-            if self._progress is not None:
-                self._progress((before + done) / whole, f"{before + done} of about {whole} runs, {left:.0f} s left")
-
-        return tell
