@@ -14,13 +14,14 @@ PACKAGE = ROOT / "python" / "crosswind"
 # Each crate and the crates it may know. `py` is the only one that knows Python.
 CRATES = {
     "schema": set(),
+    "access": set(),
     "model": {"schema"},
     "policy": {"schema"},
     "program": {"schema"},
     "sim": {"schema", "policy", "program"},
-    "measure": {"schema"},
-    "live": {"schema", "policy", "program"},
-    "py": {"schema", "model", "policy", "program", "live", "sim", "measure"},
+    "measure": {"schema", "access"},
+    "live": {"schema", "access", "policy", "program"},
+    "py": {"schema", "access", "model", "policy", "program", "live", "sim", "measure"},
 }
 # What decides has no clock, no thread and no socket.
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")

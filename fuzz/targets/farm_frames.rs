@@ -2,8 +2,9 @@
 //! bytes that it was read from, all of them and no other.
 #![no_main]
 
-use crosswind_live::frame::{LARGEST_FRAME, LARGEST_FROM_STRANGER, decode};
-use crosswind_live::greeting::read_greeting;
+use crosswind_access::greeting::Greeting;
+use crosswind_access::limits::LARGEST_FROM_STRANGER;
+use crosswind_live::frame::{LARGEST_FRAME, PROTOCOL, decode};
 use crosswind_live::journal::read_records;
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +22,7 @@ fn frames(bytes: &[u8], limit: usize) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = read_greeting(bytes);
+    let _ = Greeting::decode(bytes, PROTOCOL);
     frames(bytes, LARGEST_FRAME);
     frames(bytes, LARGEST_FROM_STRANGER);
     let (records, whole) = read_records(bytes);

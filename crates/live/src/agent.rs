@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosswind_access::Access;
+
 use crate::command::UsersCommand;
 use crate::dial::{Welcome, dial};
 use crate::diary::Diary;
@@ -17,7 +19,6 @@ use crate::linux::{self, Bell, now_ns};
 use crate::payload::Spool;
 use crate::settings::Work;
 use crate::station::{Station, Up};
-use crate::token::Token;
 use crate::turn::{End, Turn, processor};
 
 /// What an agent needs.
@@ -28,8 +29,8 @@ pub struct AgentConfig {
     pub name: String,
     /// Where its own children knock: HOST:PORT; none: it has none.
     pub listen: Option<String>,
-    /// The shared token.
-    pub token: Token,
+    /// What its parent and its children must show, and are shown.
+    pub access: Access,
     /// JSON: a node's rates, for one that the platform does not know; may be empty.
     pub about: String,
     /// For large inputs and results.
@@ -91,7 +92,7 @@ pub fn run_agent(
 ) -> Result<(), LiveError> {
     let mut door = match &config.listen {
         Some(address) => {
-            let door = Door::open(address, config.token.clone())?;
+            let door = Door::open(address, config.access.clone())?;
             listening(&door.address().map_err(LiveError::system("listening"))?);
             Some(door)
         }
@@ -102,7 +103,7 @@ pub fn run_agent(
     let still = || !watch_input || !linux::input_has_ended();
     let mut again = false;
     loop {
-        let welcome = match dial(&config.parent, &config.name, &config.about, &config.token, patience, &still) {
+        let welcome = match dial(&config.parent, &config.name, &config.about, &config.access, patience, &still) {
             Ok(welcome) => welcome,
             // A parent that has not noticed yet that we were lost says that we are here already.
             Err(LiveError::Refused { why, .. }) if again && why.contains("here already") => {

@@ -4,11 +4,13 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
+use crosswind_access::Access;
+use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::token::{self, End, Meeting};
+
 use crate::error::LiveError;
-use crate::frame::{self, Frame, LARGEST_FRAME};
-use crate::greeting::{GREETING_BYTES, greeting, read_greeting};
+use crate::frame::{self, Frame, LARGEST_FRAME, PROTOCOL};
 use crate::settings::Admission;
-use crate::token::{self, Nonces, Role, Token};
 
 /// Between two attempts to reach a parent that is not there yet.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -39,11 +41,11 @@ pub(crate) fn dial(
     address: &str,
     name: &str,
     about: &str,
-    token: &Token,
+    access: &Access,
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Welcome, LiveError> {
-    knock(address, name, about, token, patience, still, &farm)
+    knock(address, name, about, access, patience, still, &farm)
 }
 
 /// The same for whoever listens: only the token is shown, and what is said then is the caller's.
@@ -51,11 +53,11 @@ pub(crate) fn enter_as(
     address: &str,
     name: &str,
     about: &str,
-    token: &Token,
+    access: &Access,
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Entered, LiveError> {
-    knock(address, name, about, token, patience, still, &|talk, settings| {
+    knock(address, name, about, access, patience, still, &|talk, settings| {
         talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
         Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
     })
@@ -67,10 +69,10 @@ pub(crate) fn enter_over(
     address: &str,
     name: &str,
     about: &str,
-    token: &Token,
+    access: &Access,
     patience: Duration,
 ) -> Result<Entered, LiveError> {
-    let (talk, settings) = enter(stream, address, name, about, token, Instant::now() + patience)?;
+    let (talk, settings) = enter(stream, address, name, about, access, Instant::now() + patience)?;
     talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
     Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
 }
@@ -81,11 +83,12 @@ fn knock<T>(
     address: &str,
     name: &str,
     about: &str,
-    token: &Token,
+    access: &Access,
     patience: Duration,
     still: &dyn Fn() -> bool,
     then: Then<'_, T>,
 ) -> Result<T, LiveError> {
+    access.permits(address)?;
     let until = Instant::now() + patience;
     loop {
         if !still() {
@@ -93,7 +96,7 @@ fn knock<T>(
         }
         match connect(address, until) {
             Ok(stream) => {
-                match enter(stream, address, name, about, token, until).and_then(|(talk, said)| then(talk, said)) {
+                match enter(stream, address, name, about, access, until).and_then(|(talk, said)| then(talk, said)) {
                     // A parent that ends while we stand at its door may be one that starts again.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,
@@ -176,16 +179,17 @@ fn enter<'a>(
     address: &'a str,
     name: &str,
     about: &str,
-    token: &Token,
+    access: &Access,
     until: Instant,
 ) -> Result<(Conversation<'a>, Vec<u8>), LiveError> {
     let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
-    let child = token::random().map_err(LiveError::system("drawing a nonce"))?;
-    talk.stream.write_all(&greeting(&child)).map_err(|error| talk.lost(error))?;
-    let parent = loop {
+    let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
+    let greeting = Greeting { word: 0, nonce: caller }.encode(PROTOCOL);
+    talk.stream.write_all(&greeting).map_err(|error| talk.lost(error))?;
+    let listener = loop {
         // A parent that refuses at once says so in a frame, which is no greeting.
-        match read_greeting(&talk.bytes) {
-            Ok(Some(nonce)) => break nonce,
+        match Greeting::decode(&talk.bytes, PROTOCOL) {
+            Ok(Some(greeting)) => break greeting.nonce,
             Ok(None) => talk.more()?,
             Err(error) => {
                 let said = match frame::decode(&talk.bytes, LARGEST_FRAME) {
@@ -197,13 +201,13 @@ fn enter<'a>(
         }
     };
     talk.bytes.drain(..GREETING_BYTES);
-    let nonces = Nonces { child, parent };
+    let meeting = Meeting { protocol: PROTOCOL, caller, listener };
     let mut proof = Vec::new();
-    let own = token.proof(Role::Child, &nonces, name);
+    let own = access.proof(&meeting, End::Caller, name);
     Frame::Prove { proof: own, name: name.into(), about: about.into() }.encode(0, &mut proof);
     talk.stream.write_all(&proof).map_err(|error| talk.lost(error))?;
     let settings = match talk.frame()? {
-        Frame::Welcome { proof, settings } if token.accepts(Role::Parent, &nonces, name, &proof) => settings,
+        Frame::Welcome { proof, settings } if access.accepts(&meeting, End::Listener, name, &proof) => settings,
         Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
         Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
         _ => return Err(talk.refused("said something else than it should")),

@@ -1,21 +1,21 @@
 //! The listening end's door: who knocks is a stranger until it has shown the token.
 //!
-//! A stranger costs a descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE_NS`]; there are at most
+//! A stranger costs a descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE`]; there are at most
 //! [`STRANGERS`] at a time. What one of them does wrong ends that connection and no other.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::error::LiveError;
-use crate::frame::{self, Frame, LARGEST_FROM_STRANGER};
-use crate::greeting::{GREETING_BYTES, greeting, read_greeting};
-use crate::token::{self, Nonces, Role, Token};
+use crosswind_access::Access;
+use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
+use crosswind_access::token::{self, End, Meeting};
 
-/// How long somebody may take to show the token, ns.
-pub const PATIENCE_NS: u64 = 5_000_000_000;
-/// Most strangers at a time.
-pub const STRANGERS: usize = 64;
+use crate::error::LiveError;
+use crate::frame::{self, Frame, PROTOCOL};
+
+const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 
 /// Somebody who knocked.
 struct Stranger {
@@ -24,7 +24,7 @@ struct Stranger {
     since_ns: u64,
     bytes: Vec<u8>,
     /// Once it has greeted.
-    nonces: Option<Nonces>,
+    meeting: Option<Meeting>,
 }
 
 /// Somebody who has shown the token.
@@ -42,7 +42,7 @@ pub(crate) struct Caller {
 /// The door.
 pub(crate) struct Door {
     listener: TcpListener,
-    token: Token,
+    access: Access,
     strangers: Vec<Stranger>,
 }
 
@@ -55,11 +55,12 @@ enum Step {
 
 impl Door {
     /// Opens the port.
-    pub fn open(address: &str, token: Token) -> Result<Self, LiveError> {
+    pub fn open(address: &str, access: Access) -> Result<Self, LiveError> {
+        access.permits(address)?;
         let listening = || LiveError::system(format!("listening on {address}"));
         let listener = TcpListener::bind(address).map_err(listening())?;
         listener.set_nonblocking(true).map_err(listening())?;
-        Ok(Self { listener, token, strangers: Vec::new() })
+        Ok(Self { listener, access, strangers: Vec::new() })
     }
 
     /// HOST:PORT in use.
@@ -85,14 +86,14 @@ impl Door {
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
             if ready.is_ok() {
                 let peer = peer.ip().to_string();
-                self.strangers.push(Stranger { stream, peer, since_ns: now_ns, bytes: Vec::new(), nonces: None });
+                self.strangers.push(Stranger { stream, peer, since_ns: now_ns, bytes: Vec::new(), meeting: None });
             }
         }
         let mut callers = Vec::new();
         let mut at = 0;
         while at < self.strangers.len() {
             let stranger = &mut self.strangers[at];
-            let mut step = stranger.step(&self.token);
+            let mut step = stranger.step(&self.access);
             if matches!(step, Step::Wait) && now_ns > stranger.since_ns + PATIENCE_NS {
                 step = Step::Refuse("took too long to show the token".into());
             }
@@ -127,12 +128,12 @@ pub(crate) fn refuse(mut stream: &TcpStream, why: &str) {
 }
 
 impl Stranger {
-    fn step(&mut self, token: &Token) -> Step {
+    fn step(&mut self, access: &Access) -> Step {
         let ended = match self.read() {
             Ok(ended) => ended,
             Err(_) => return Step::Gone,
         };
-        let step = self.understand(token).unwrap_or_else(Step::Refuse);
+        let step = self.understand(access).unwrap_or_else(Step::Refuse);
         if ended && matches!(step, Step::Wait) { Step::Gone } else { step }
     }
 
@@ -151,28 +152,28 @@ impl Stranger {
         Ok(false)
     }
 
-    fn understand(&mut self, token: &Token) -> Result<Step, String> {
-        if self.nonces.is_none() {
-            let Some(child) = read_greeting(&self.bytes).map_err(|error| error.to_string())? else {
+    fn understand(&mut self, access: &Access) -> Result<Step, String> {
+        if self.meeting.is_none() {
+            let Some(greeting) = Greeting::decode(&self.bytes, PROTOCOL).map_err(|error| error.to_string())? else {
                 return Ok(Step::Wait);
             };
-            let parent = token::random().map_err(|error| error.to_string())?;
-            if self.stream.write_all(&greeting(&parent)).is_err() {
+            let listener = token::random().map_err(|error| error.to_string())?;
+            if self.stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL)).is_err() {
                 return Ok(Step::Gone);
             }
-            self.nonces = Some(Nonces { child, parent });
+            self.meeting = Some(Meeting { protocol: PROTOCOL, caller: greeting.nonce, listener });
             self.bytes.drain(..GREETING_BYTES);
         }
-        let Some(nonces) = self.nonces else { return Ok(Step::Wait) };
+        let Some(meeting) = self.meeting else { return Ok(Step::Wait) };
         let decoded = frame::decode(&self.bytes, LARGEST_FROM_STRANGER).map_err(|error| error.to_string())?;
         let Some(decoded) = decoded else { return Ok(Step::Wait) };
         let Frame::Prove { proof, name, about } = decoded.frame else {
             return Err("said something else before it showed the token".into());
         };
-        if !token.accepts(Role::Child, &nonces, &name, &proof) {
+        if !access.accepts(&meeting, End::Caller, &name, &proof) {
             return Err("does not know the token".into());
         }
-        let proof = token.proof(Role::Parent, &nonces, &name);
+        let proof = access.proof(&meeting, End::Listener, &name);
         Ok(Step::Enter { name, about, used: decoded.used, proof })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crosswind_access::AccessError;
+
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
@@ -15,6 +17,9 @@ pub enum LiveError {
         /// What is permitted.
         permitted: String,
     },
+    /// Others reach the address, and there is nothing to keep them out; or a token that can be guessed.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The other end answered, but not as an agent of this farm should.
     #[error("{peer}: {why}")]
     Refused {
@@ -86,6 +91,7 @@ impl LiveError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Value { .. } => "value",
+            Self::Access(error) => error.code(),
             Self::Refused { .. } => "refused",
             Self::Unreachable { .. } => "unreachable",
             Self::Lost(_) => "agents-lost",
@@ -104,6 +110,7 @@ impl LiveError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
+            Self::Access(error) => error.hint(),
             Self::Refused { .. } => "both ends need the same version and the same token",
             Self::Unreachable { .. } => "start the parent first, and check the address",
             Self::Lost(_) => "look at the logs of the agents or ranks",

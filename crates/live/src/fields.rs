@@ -3,17 +3,9 @@
 //! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), [`crate::ranks::wire`] (ranks of a
 //! program).
 
-use crate::greeting::VERSION;
-
 /// Why bytes are no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// The first bytes are of something else.
-    #[error("is no Crosswind agent: the first bytes are wrong")]
-    Stranger,
-    /// Another version.
-    #[error("speaks version {0} of the protocol; this build speaks {VERSION}")]
-    Version(u16),
     /// A length beyond what is permitted.
     #[error("a frame of {bytes} bytes; at most {limit} are read")]
     TooLarge {

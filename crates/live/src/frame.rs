@@ -1,16 +1,18 @@
 //! Frames: what agents say to each other, as bytes. Pure functions; no socket is known here.
 //!
-//! A connection starts with a greeting each way ([`crate::greeting`]); all that follows are frames: a length (32 bits,
+//! A connection starts with a greeting each way (`crosswind_access::greeting`); all that follows are frames: a length (32 bits,
 //! big-endian), one byte for the kind, fields of fixed size, then whatever is left. Frames that carry a task's or a result's
 //! bytes are decoded as soon as their fields are there: the bytes themselves ("body") are read to where they belong, not
 //! through a buffer of frames.
 //!
 //! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
 
+use crosswind_access::greeting::Protocol;
+
 use crate::fields::{self, FrameError, Reader, long};
 
-/// Most bytes of a frame from somebody who has not shown the token yet.
-pub const LARGEST_FROM_STRANGER: usize = 4 << 10;
+/// What agents, ranks and filters speak: all meet in the same way.
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 2 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 16 << 20;
 /// Most bytes of a task's body in one frame: what is left for control frames to wait for.
@@ -479,7 +481,7 @@ mod tests {
     fn a_length_that_lies_is_refused_by_its_first_four_bytes() {
         let error = decode(&[0xff, 0xff, 0xff, 0xff], LARGEST_FRAME).expect_err("refused");
         assert_eq!(error, FrameError::TooLarge { bytes: 0xffff_ffff, limit: LARGEST_FRAME });
-        assert!(decode(&[0, 0, 0x20, 0], LARGEST_FROM_STRANGER).is_err());
+        assert!(decode(&[0, 0, 0x20, 0], crosswind_access::limits::LARGEST_FROM_STRANGER).is_err());
         assert!(decode(&[0, 0, 0, 0], LARGEST_FRAME).is_err());
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | what do agents say to each other, as bytes? | [`greeting`], [`frame`], [`fields`] |
-//! | who is let in? | [`token`], `door`, `dial` |
+//! | what do agents say to each other, as bytes? | [`frame`], [`fields`] |
+//! | who is let in? | `door`, `dial`, with what `crosswind-access` asks for |
 //! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
 //! | what does a node do with what the policy says? | `station` |
 //! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
@@ -35,7 +35,6 @@ pub mod executor;
 pub mod fields;
 pub mod filter;
 pub mod frame;
-pub mod greeting;
 pub mod inject;
 pub mod journal;
 mod late;
@@ -51,7 +50,6 @@ pub mod root;
 pub mod settings;
 mod station;
 pub mod streams;
-pub mod token;
 mod transfer;
 mod turn;
 pub mod watchdog;

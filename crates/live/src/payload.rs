@@ -169,7 +169,7 @@ impl Spool {
     /// # Errors
     /// When the kernel has no random bytes for its name.
     pub fn below(parent: &Path, over_bytes: u64) -> io::Result<Self> {
-        let name = u64::from_ne_bytes(crate::token::random()?);
+        let name = u64::from_ne_bytes(crosswind_access::token::random()?);
         let directory = parent.join(format!("crosswind-{}-{name:016x}", std::process::id()));
         Ok(Self { directory: Arc::new(Directory(directory)), next: 0, over_bytes, free: Vec::new() })
     }

@@ -314,7 +314,7 @@ impl Turn<'_> {
         let run = run.with_guest(node).map_err(|error| error.to_string())?;
         let place = (run.platform.nodes.len() - 1) as u32;
         // Numbers of guests must differ over the whole tree, and nobody counts them all.
-        let random = crate::token::random().map_err(|error| error.to_string())?;
+        let random = crosswind_access::token::random().map_err(|error| error.to_string())?;
         Ok((run, place, GUESTS | u32::from_be_bytes(random)))
     }
 }

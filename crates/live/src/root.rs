@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crosswind_access::Access;
+
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
@@ -14,7 +16,6 @@ use crate::phases::{LOG, ROWS, TOTALS};
 use crate::record::{Happening, NOBODY, Row, Totals};
 use crate::settings::{GUESTS, RunSettings, Work};
 use crate::station::{Station, Up};
-use crate::token::Token;
 use crate::turn::{Piece, Turn, processor};
 
 /// A user's task.
@@ -80,8 +81,8 @@ pub struct RootConfig {
     pub run: RunSettings,
     /// HOST:PORT where children knock; port 0 takes a free one.
     pub listen: String,
-    /// The shared token.
-    pub token: Token,
+    /// What agents must show, and are shown.
+    pub access: Access,
     /// Code that agents compute with; may be empty.
     pub code: Vec<u8>,
     /// For large inputs and results.
@@ -136,7 +137,7 @@ impl Root {
     /// When the settings can't be, or the address is not ours.
     pub fn open(config: RootConfig) -> Result<Self, LiveError> {
         config.run.check()?;
-        let door = Door::open(&config.listen, config.token.clone())?;
+        let door = Door::open(&config.listen, config.access.clone())?;
         let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
         Ok(Self { config, door, bell })
     }

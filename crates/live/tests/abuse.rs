@@ -7,23 +7,23 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc;
 
+use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::token::{End, Meeting};
 use crosswind_live::agent::{Bare, maker};
-use crosswind_live::frame::{Form, Frame, LARGEST_FRAME, decode};
-use crosswind_live::greeting::{GREETING_BYTES, greeting, read_greeting};
+use crosswind_live::frame::{Form, Frame, LARGEST_FRAME, PROTOCOL, decode};
 use crosswind_live::payload::Payload;
 use crosswind_live::settings::Work;
-use crosswind_live::token::{Nonces, Role};
-use tree::{List, agent, platform, root, settings, token};
+use tree::{List, access, agent, platform, root, settings};
 
 /// Knocks as a child that knows the token; what it was sent beyond the welcome is left unread.
 fn enter(address: &str, name: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
-    let child = [7; 32];
-    stream.write_all(&greeting(&child)).unwrap();
+    let caller = [7; 32];
+    stream.write_all(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL)).unwrap();
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes).unwrap();
-    let parent = read_greeting(&bytes).unwrap().unwrap();
-    let proof = token().proof(Role::Child, &Nonces { child, parent }, name);
+    let listener = Greeting::decode(&bytes, PROTOCOL).unwrap().unwrap().nonce;
+    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener }, End::Caller, name);
     let mut out = Vec::new();
     Frame::Prove { proof, name: name.into(), about: String::new() }.encode(0, &mut out);
     stream.write_all(&out).unwrap();
@@ -71,7 +71,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
         run.start_s = 20.0;
         let farm = root(&run, Vec::new());
         let address = farm.address().unwrap();
-        let (honest, _) = agent(&address, "a", token());
+        let (honest, _) = agent(&address, "a", access());
         let (said, done) = mpsc::channel();
         let knock = std::thread::spawn(move || {
             let mut stream = enter(&address, "b");

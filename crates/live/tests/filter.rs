@@ -196,7 +196,7 @@ fn a_peer_that_comes_back_is_dialled_again() {
     let again = FilterSettings { listen, ..settings(Discipline::Drr) };
     let mut far = None;
     until("the port is free again", || {
-        far = crosswind_live::filter::Filter::open(again.clone(), &between::token(), between::Log::default().diary())
+        far = crosswind_live::filter::Filter::open(again.clone(), &between::access(), between::Log::default().diary())
             .ok();
         far.is_some()
     });
@@ -206,7 +206,8 @@ fn a_peer_that_comes_back_is_dialled_again() {
 #[test]
 fn settings_out_of_range_are_named() {
     let open = |settings: FilterSettings| {
-        let opened = crosswind_live::filter::Filter::open(settings, &between::token(), between::Log::default().diary());
+        let opened =
+            crosswind_live::filter::Filter::open(settings, &between::access(), between::Log::default().diary());
         opened.err().map(|error| error.to_string()).unwrap_or_default()
     };
     let good = settings(Discipline::Drr);

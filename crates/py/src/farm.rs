@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crosswind_access::Access;
 use crosswind_live::LiveError;
 use crosswind_live::agent::{AgentConfig, Workshop, maker, run_agent as run};
 use crosswind_live::desk::{Counter, Keeping, desk};
@@ -17,7 +18,6 @@ use crosswind_live::record::{NOBODY, Row};
 use crosswind_live::replay::replay;
 use crosswind_live::root::{NewTask, Root, RootConfig, RunSummary};
 use crosswind_live::settings::{GUESTS, RunSettings, Work};
-use crosswind_live::token::Token;
 use crosswind_measure::kernel::Kernel;
 use crosswind_measure::kernel::burn::Burn;
 use crosswind_measure::kernel::diagonals::Diagonals;
@@ -41,7 +41,9 @@ const MATRIX: usize = 1024;
 
 pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
-        LiveError::Value { .. } | LiveError::Setup(_) | LiveError::Journal { .. } => "DescriptionError",
+        LiveError::Value { .. } | LiveError::Access(_) | LiveError::Setup(_) | LiveError::Journal { .. } => {
+            "DescriptionError"
+        }
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
         LiveError::Deadlock(_) => "InfeasibleError",
         LiveError::WrongResult(_) => "CrosswindError",
@@ -187,7 +189,7 @@ fn open(
     load: Option<Py<PyAny>>,
 ) -> Result<PyFarmRoot, LiveError> {
     let config: FarmConfig = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
-    let token = Token::new(token).map_err(|why| wrong("the token", why))?;
+    let access = Access::of(Some(token))?;
     let tasks = match &config.drawn {
         Some(point) => {
             let point = Experiment::from_json(point.as_bytes(), "experiment").map_err(|e| wrong("experiment", e))?;
@@ -220,7 +222,7 @@ fn open(
     let root = Root::open(RootConfig {
         run: config.run,
         listen: config.listen,
-        token,
+        access,
         code,
         spool_directory: config.spool_directory,
         diary: diary("root", config.log.as_ref())?,
@@ -432,7 +434,7 @@ fn run_agent(py: Python<'_>, config: &str, token: &str, on_listening: Py<PyAny>,
             parent: config.parent,
             name: config.name,
             listen: config.listen,
-            token: Token::new(token).map_err(|why| wrong("the token", why))?,
+            access: Access::of(Some(token))?,
             about: config.about,
             spool_directory: config.spool_directory,
             patience_s: config.patience_s,

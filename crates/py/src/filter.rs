@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crosswind_access::Access;
 use crosswind_live::LiveError;
-use crosswind_live::filter::{Filter, FilterSettings, Forward, LOOPBACK_TOKEN, Rate, mark};
+use crosswind_live::filter::{Filter, FilterSettings, Forward, Rate, mark};
 use crosswind_live::streams::run_streams as run;
-use crosswind_live::token::Token;
 use crosswind_policy::queue::{CreditSettings, QueueSettings};
 use crosswind_schema::experiment::streams::QueuePolicy;
 use crosswind_schema::{Class, StreamsExperiment};
@@ -62,15 +62,11 @@ impl Config {
     }
 }
 
-fn token(text: Option<&str>) -> Result<Token, LiveError> {
-    Token::new(text.unwrap_or(LOOPBACK_TOKEN)).map_err(|why| LiveError::Setup(format!("the token {why}")))
-}
-
 fn open(config: &str, secret: Option<&str>) -> Result<Filter, LiveError> {
     let config: Config =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
     let diary = diary("filter", config.log.as_ref())?;
-    Filter::open(config.settings(), &token(secret)?, diary)
+    Filter::open(config.settings(), &Access::of(secret)?, diary)
 }
 
 /// A filter at work on threads of its own.
@@ -144,8 +140,8 @@ fn closed(py: Python<'_>) -> PyErr {
 #[pyo3(signature = (tos, peer = None, secret = None))]
 fn arriving_mark(py: Python<'_>, tos: u8, peer: Option<&str>, secret: Option<&str>) -> PyResult<Option<u8>> {
     let ask = || {
-        let token = token(secret)?;
-        mark::arrives(tos, peer.map(|peer| (peer, &token)))
+        let access = Access::of(secret)?;
+        mark::arrives(tos, peer.map(|peer| (peer, &access)))
     };
     py.detach(ask).map_err(|error| exception(py, &error))
 }

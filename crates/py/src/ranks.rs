@@ -5,9 +5,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crosswind_access::Access;
 use crosswind_live::LiveError;
 use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings, Stop};
-use crosswind_live::token::Token;
 use crosswind_program::Program;
 use crosswind_schema::experiment::{ProgramExperiment, RankCompute};
 use crosswind_schema::run::ComputedBy;
@@ -110,7 +110,7 @@ fn say_the_start(file: &Path, zero_ns: u64) {
 
 fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let config: Config = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
-    let token = Token::new(token).map_err(|why| wrong("the token", why))?;
+    let access = Access::of(Some(token))?;
     let point = config.about.point()?;
     let disturbance = config.disturbance.map(|text| Disturbance::from_json(text.as_bytes(), "disturbance")).transpose();
     let disturbance = disturbance.map_err(|error| wrong("the disturbance", error))?;
@@ -133,7 +133,7 @@ fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     };
     let ranks = run.ranks;
     let diary = diary("conductor", config.log.as_ref())?;
-    let conductor = Conductor::open(ConductorConfig { run, listen: "127.0.0.1:0".into(), token, diary })?;
+    let conductor = Conductor::open(ConductorConfig { run, listen: "127.0.0.1:0".into(), access, diary })?;
     let (stop, address) = (conductor.stop(), conductor.address()?);
     let (tell, told) = channel();
     let (of, about, start_file) = (point.clone(), config.about, config.start_file);
@@ -281,7 +281,7 @@ fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
             rank: config.rank,
             conductor: config.conductor,
             listen: "127.0.0.1:0".into(),
-            token: Token::new(token).map_err(|why| wrong("the token", why))?,
+            access: Access::of(Some(token))?,
             patience_s: config.patience_s,
             watch_input: true,
             diary: diary(&name, config.log.as_ref())?,

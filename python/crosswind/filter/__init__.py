@@ -174,8 +174,6 @@ class Filter:
     log: Path | None = None
 
     def __post_init__(self) -> None:
-        for address in [*self.peers, *([self.listen] if self.listen is not None else [])]:
-            check_trust(address, self.token)
         config = {
             "listen": self.listen,
             "peers": list(self.peers),
@@ -239,17 +237,3 @@ class Filter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def check_trust(address: str, token: str | None) -> None:
-    """Refuse an address off loopback where there is no token: whoever gets in may connect to anything from there.
-
-    Raises
-    ------
-    DescriptionError
-        Then.
-    """
-    host = address.rpartition(":")[0].strip("[]")
-    if token is None and host != "localhost" and not host.startswith("127.") and host != "::1":
-        message = f"{address} is not on loopback, and there is no token"
-        raise DescriptionError(message, "token", "--token-file FILE: 16 bytes or more that both filters share")

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crosswind_access::Access;
 use crosswind_schema::Class;
 
 use super::carrier::{Carrier, Ticket};
@@ -28,7 +29,6 @@ use super::wire::{HEAD, Kind, LARGEST_TEXT};
 use crate::diary::Diary;
 use crate::error::LiveError;
 use crate::linux::now_ns;
-use crate::token::Token;
 
 const BELL: u64 = 0;
 const DOOR: u64 = 1 << 56;
@@ -62,7 +62,7 @@ type Offence = (&'static str, String);
 
 pub(super) struct Exchange {
     pub settings: FilterSettings,
-    pub token: Token,
+    pub access: Access,
     pub own: About,
     pub diary: Diary,
     pub post: Post,
@@ -95,7 +95,7 @@ impl Exchange {
     #[allow(clippy::too_many_arguments)] // each is another thing, and they come from one place
     pub fn new(
         settings: FilterSettings,
-        token: Token,
+        access: Access,
         own: About,
         diary: Diary,
         post: Post,
@@ -115,7 +115,7 @@ impl Exchange {
             incoming: settings.rate_in.map(|rate| Paced::new(settings.queue, rate)),
             frame: vec![0; HEAD + settings.queue.frame_bytes as usize],
             settings,
-            token,
+            access,
             own,
             diary,
             post,
@@ -271,10 +271,10 @@ impl Exchange {
         }
         self.count_peers();
         if let Some(place) = carrier.dialled {
-            let (address, own, token, post) =
-                (self.settings.peers[place].clone(), self.own.clone(), self.token.clone(), self.post.clone());
+            let (address, own, access, post) =
+                (self.settings.peers[place].clone(), self.own.clone(), self.access.clone(), self.post.clone());
             // Without a thread nobody is dialled again; that stands in the log.
-            if let Err(error) = std::thread::Builder::new().spawn(move || dial(place, &address, &own, &token, &post)) {
+            if let Err(error) = std::thread::Builder::new().spawn(move || dial(place, &address, &own, &access, &post)) {
                 self.name(&carrier.peer, "dialled", &error.to_string());
             }
         }

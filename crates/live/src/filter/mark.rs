@@ -3,12 +3,13 @@
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use crosswind_access::Access;
+
 use super::peers::NAME;
 use super::settings::About;
 use super::sockets::{arrived_mark, connect_marked};
 use crate::dial::enter_over;
 use crate::error::LiveError;
-use crate::token::Token;
 
 /// How long the other end may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -18,9 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When the peer can't be reached, or does not let us in.
-pub fn arrives(tos: u8, peer: Option<(&str, &Token)>) -> Result<Option<u8>, LiveError> {
+pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, LiveError> {
     let making = || LiveError::system("making a marked connection");
-    let Some((address, token)) = peer else {
+    let Some((address, access)) = peer else {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(making())?;
         let _marked = connect_marked(listener.local_addr().map_err(making())?, tos).map_err(making())?;
         let (accepted, _) = listener.accept().map_err(making())?;
@@ -29,7 +30,7 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Token)>) -> Result<Option<u8>, Live
     let stream = marked(address, tos).map_err(|source| LiveError::Unreachable { peer: address.into(), source })?;
     let own = About { version: About::VERSION, window: 1, limits: None, tos: None };
     let about = serde_json::to_string(&own).unwrap_or_default();
-    let entered = enter_over(stream, address, NAME, &about, token, PATIENCE)?;
+    let entered = enter_over(stream, address, NAME, &about, access, PATIENCE)?;
     let refused = |why: String| LiveError::Refused { peer: address.into(), why };
     About::heard(&entered.settings).map(|about| about.tos).map_err(refused)
 }

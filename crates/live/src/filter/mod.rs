@@ -19,7 +19,7 @@
 //! | what happens when? | `exchange` (the loop) |
 //! | do marks of packets arrive? | [`mark`] |
 //!
-//! No encryption: what the filter adds is order, not secrecy ([`crate::token`] says what the token proves).
+//! No encryption: what the filter adds is order, not secrecy (`crosswind_access` says what the token proves).
 
 mod carrier;
 mod connection;
@@ -40,25 +40,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crosswind_access::Access;
+
 pub use counters::{ClassCounters, Counters};
 pub use pace::Rate;
-pub use peers::{free_loopback, is_loopback};
+pub use peers::free_loopback;
 pub use settings::{CONNECTIONS, FilterSettings, Forward, PEERS, WINDOW};
 
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
 use crate::linux::Bell;
-use crate::token::Token;
 use exchange::Exchange;
 use peers::{News, Post, attend, dial};
 use settings::{About, Limits};
 
 /// Descriptors for what is no connection.
 const SOME: usize = 256;
-
-/// The token of filters that only this machine reaches, where none is given: it keeps out who is something else.
-pub const LOOPBACK_TOKEN: &str = "crosswind filter on loopback";
 
 /// A filter at work, on threads of its own; dropping it ends it.
 pub struct Filter {
@@ -78,8 +76,8 @@ impl Entrance {
     ///
     /// # Errors
     /// When the port can't be had.
-    pub fn open(listen: &str, token: &Token) -> Result<Self, LiveError> {
-        Door::open(listen, token.clone()).map(Self)
+    pub fn open(listen: &str, access: &Access) -> Result<Self, LiveError> {
+        Door::open(listen, access.clone()).map(Self)
     }
 
     /// HOST:PORT in use.
@@ -96,9 +94,9 @@ impl Filter {
     ///
     /// # Errors
     /// When a setting is out of its range, or a port can't be had.
-    pub fn open(settings: FilterSettings, token: &Token, diary: Diary) -> Result<Self, LiveError> {
-        let entrance = settings.listen.as_ref().map(|listen| Entrance::open(listen, token)).transpose()?;
-        Self::open_at(settings, entrance, token, diary)
+    pub fn open(settings: FilterSettings, access: &Access, diary: Diary) -> Result<Self, LiveError> {
+        let entrance = settings.listen.as_ref().map(|listen| Entrance::open(listen, access)).transpose()?;
+        Self::open_at(settings, entrance, access, diary)
     }
 
     /// The same behind an entrance that is there already; what the settings say of one counts for nothing.
@@ -108,10 +106,11 @@ impl Filter {
     pub fn open_at(
         settings: FilterSettings,
         entrance: Option<Entrance>,
-        token: &Token,
+        access: &Access,
         diary: Diary,
     ) -> Result<Self, LiveError> {
         settings.check(entrance.is_some())?;
+        settings.peers.iter().try_for_each(|peer| access.permits(peer))?;
         sockets::make_room(settings.connections + 2 * PEERS + SOME);
         let address = entrance.as_ref().map(Entrance::address).transpose()?;
         let mut listeners = Vec::new();
@@ -136,14 +135,14 @@ impl Filter {
         let shown = Arc::new(Mutex::new(Counters::default()));
         let peers = settings.peers.clone();
         let mut exchange =
-            Exchange::new(settings, token.clone(), own.clone(), diary, post.clone(), news, shown.clone(), listeners)?;
+            Exchange::new(settings, access.clone(), own.clone(), diary, post.clone(), news, shown.clone(), listeners)?;
         if let Some(Entrance(door)) = entrance {
             let (own, post) = (own.clone(), post.clone());
             spawn("filter-door", move || attend(door, &own, &post))?;
         }
         for (place, peer) in peers.iter().cloned().enumerate() {
-            let (own, token, post) = (own.clone(), token.clone(), post.clone());
-            spawn("filter-dial", move || dial(place, &peer, &own, &token, &post))?;
+            let (own, access, post) = (own.clone(), access.clone(), post.clone());
+            spawn("filter-dial", move || dial(place, &peer, &own, &access, &post))?;
         }
         let ends = post.clone();
         let work = spawn("filter", move || {

@@ -3,11 +3,13 @@
 //! Meeting may take time and stay unanswered, so each way has a thread of its own; who has met is handed to the exchange.
 //! Whoever is dialled is dialled again when the connection is lost.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+
+use crosswind_access::Access;
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
@@ -16,7 +18,6 @@ use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
 use crate::frame::Frame;
 use crate::linux::{self, Bell, now_ns, watch};
-use crate::token::Token;
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";
@@ -123,14 +124,14 @@ fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, Strin
 }
 
 /// Dials a peer until it lets us in.
-pub(super) fn dial(place: usize, address: &str, own: &About, token: &Token, post: &Post) {
+pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, post: &Post) {
     let about = serde_json::to_string(own).unwrap_or_default();
     let complain = |why: String| {
         post.tell(News::Complaint { peer: address.to_owned(), word: "dialled", why });
     };
     while post.is_wanted() {
         let patience = Duration::from_secs_f64(PATIENCE_S);
-        match enter_as(address, NAME, &about, token, patience, &|| post.is_wanted()) {
+        match enter_as(address, NAME, &about, access, patience, &|| post.is_wanted()) {
             Ok(Entered { stream, settings, rest }) => match About::heard(&settings) {
                 Ok(about) => {
                     let peer = address.to_owned();
@@ -158,16 +159,8 @@ pub(super) fn reach(target: &str) -> Result<TcpStream, String> {
     Err(last)
 }
 
-/// Whether an address is one that only this machine reaches.
-#[must_use]
-pub fn is_loopback(address: &str) -> bool {
-    let Some((host, _)) = address.rsplit_once(':') else { return false };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
 /// An address that listens on loopback at a free port.
 #[must_use]
 pub fn free_loopback() -> String {
-    SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0).to_string()
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).to_string()
 }

@@ -6,6 +6,7 @@
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crosswind_access::Access;
 use crosswind_program::Program;
 
 use super::channel::Channel;
@@ -18,7 +19,6 @@ use crate::diary::Diary;
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
 use crate::linux::{self, Bell, now_ns, watch};
-use crate::token::Token;
 
 /// Time 0 is so long after all were connected, ns: each rank hears of it before.
 const AHEAD_NS: u64 = 20_000_000;
@@ -33,8 +33,8 @@ pub struct ConductorConfig {
     pub run: RanksSettings,
     /// HOST:PORT where ranks knock; port 0 takes a free one.
     pub listen: String,
-    /// The shared token.
-    pub token: Token,
+    /// What ranks must show, and are shown.
+    pub access: Access,
     /// Log.
     pub diary: Diary,
 }
@@ -106,7 +106,7 @@ impl Conductor {
     /// When the settings can't be, or the address is not ours.
     pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
         config.run.check()?;
-        let door = Door::open(&config.listen, config.token.clone())?;
+        let door = Door::open(&config.listen, config.access.clone())?;
         let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
         let stop = Stop { why: Arc::new(Mutex::new(None)), bell };
         let ranks = config.run.ranks as usize;

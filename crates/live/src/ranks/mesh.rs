@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use crosswind_access::Access;
+
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
 use crate::dial::{Entered, enter_as};
@@ -13,7 +15,6 @@ use crate::door::{Caller, Door};
 use crate::error::LiveError;
 use crate::frame::Frame;
 use crate::linux::{self, now_ns, watch};
-use crate::token::Token;
 
 /// Between two looks whether all this is still wanted.
 const LOOK_NS: u64 = 100_000_000;
@@ -26,8 +27,8 @@ pub struct RankConfig {
     pub conductor: String,
     /// Where other ranks knock: HOST:PORT, port 0 for a free one.
     pub listen: String,
-    /// The shared token.
-    pub token: Token,
+    /// What others must show, and are shown.
+    pub access: Access,
     /// How long others are waited for, s.
     pub patience_s: f64,
     /// Whether the end of the standard input ends the rank.
@@ -68,13 +69,13 @@ impl Joined {
     /// # Errors
     /// When the conductor can't be reached, refuses, or says what can't be.
     pub fn join(config: RankConfig) -> Result<Self, LiveError> {
-        let door = Door::open(&config.listen, config.token.clone())?;
+        let door = Door::open(&config.listen, config.access.clone())?;
         let own = door.address().map_err(LiveError::system("listening"))?;
         let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
         let wanted = || !config.watch_input || !linux::input_has_ended();
         let name = name(config.rank);
         let Entered { stream, settings, rest } =
-            enter_as(&config.conductor, &name, &own, &config.token, patience, &wanted)?;
+            enter_as(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
         let refused = |why: String| LiveError::Refused { peer: config.conductor.clone(), why };
         let admission: Admission = serde_json::from_slice(&settings).map_err(|error| refused(error.to_string()))?;
         admission.run.check()?;
@@ -113,7 +114,7 @@ impl Joined {
         for below in 0..own {
             let address = &self.peers[below as usize];
             let Entered { stream, rest, .. } =
-                enter_as(address, &name(own), "", &self.config.token, patience, &wanted)?;
+                enter_as(address, &name(own), "", &self.config.access, patience, &wanted)?;
             links[below as usize] = Some(Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?);
         }
         while let Some(missing) = (own + 1..self.settings.ranks).find(|&above| links[above as usize].is_none()) {

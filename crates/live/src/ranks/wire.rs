@@ -2,7 +2,7 @@
 //!
 //! A frame: a length (32 bits, big-endian), one byte for the kind, its fields, and, where a message counts for more bytes than
 //! its data has, zeros up to them: so a message loads the link as it says. The greeting and the token come before
-//! ([`crate::greeting`], [`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
+//! ([`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
 
 use crosswind_program::{Body, Kind};
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::time::Duration;
 
+use crosswind_access::Access;
 use crosswind_policy::queue::{CreditSettings, QueueSettings};
 use crosswind_schema::experiment::streams::{Links, Stream};
 use crosswind_schema::units::Quantity;
@@ -11,7 +12,6 @@ use crosswind_schema::units::Quantity;
 use crate::diary::Diary;
 use crate::error::LiveError;
 use crate::filter::{Entrance, Filter, FilterSettings, Forward, Rate, WINDOW, free_loopback};
-use crate::token::{self, Token};
 
 /// How long filters may take to meet.
 const MEETING: Duration = Duration::from_secs(20);
@@ -32,14 +32,12 @@ pub(super) struct Hosts {
 
 impl Hosts {
     pub fn open(links: &Links, streams: &[&Stream], queues: &Queues) -> Result<Self, LiveError> {
-        let random: [u8; 32] = token::random().map_err(LiveError::system("drawing a token"))?;
-        let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = Token::new(&secret).map_err(LiveError::Setup)?;
+        let access = Access::drawn().map_err(LiveError::system("drawing a token"))?;
         let named = streams.iter().flat_map(|stream| stream.to.hosts().iter().copied().chain([stream.from]));
         let mut entrances = BTreeMap::new();
         for host in named {
             if let std::collections::btree_map::Entry::Vacant(place) = entrances.entry(host) {
-                let entrance = Entrance::open(&free_loopback(), &token)?;
+                let entrance = Entrance::open(&free_loopback(), &access)?;
                 let address = entrance.address()?;
                 place.insert((Some(entrance), address));
             }
@@ -87,7 +85,7 @@ impl Hosts {
             }
             let entrance = entrances.get_mut(host).and_then(|(entrance, _)| entrance.take());
             let diary = Diary::on_stderr(&format!("host {host}"));
-            let filter = Filter::open_at(settings, entrance, &token, diary)?;
+            let filter = Filter::open_at(settings, entrance, &access, diary)?;
             ports.extend(whose.into_iter().zip(filter.ports().iter().cloned()));
             filters.push(filter);
             debug_assert_eq!(filters.len(), place + 1);

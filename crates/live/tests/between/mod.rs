@@ -6,11 +6,12 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crosswind_access::Access;
+use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::token::{End, Meeting};
 use crosswind_live::diary::Diary;
-use crosswind_live::filter::{Filter, FilterSettings, Forward, LOOPBACK_TOKEN};
-use crosswind_live::frame::{Frame, LARGEST_FRAME, decode};
-use crosswind_live::greeting::{GREETING_BYTES, greeting, read_greeting};
-use crosswind_live::token::{Nonces, Role, Token};
+use crosswind_live::filter::{Filter, FilterSettings, Forward};
+use crosswind_live::frame::{Frame, LARGEST_FRAME, PROTOCOL, decode};
 use crosswind_policy::queue::{CreditSettings, Discipline, QueueSettings};
 use crosswind_schema::Class;
 
@@ -41,8 +42,9 @@ impl Log {
     }
 }
 
-pub fn token() -> Token {
-    Token::new(LOOPBACK_TOKEN).unwrap()
+/// On loopback no token is needed.
+pub fn access() -> Access {
+    Access::default()
 }
 
 pub fn settings(discipline: Discipline) -> FilterSettings {
@@ -73,7 +75,7 @@ pub struct Between {
 
 pub fn between(near: FilterSettings, far: FilterSettings) -> Between {
     let far_log = Log::default();
-    let far = Filter::open(far, &token(), far_log.diary()).unwrap();
+    let far = Filter::open(far, &access(), far_log.diary()).unwrap();
     let targets = Class::BOTH.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
     let forward = |class: Class| Forward {
         class,
@@ -83,7 +85,7 @@ pub fn between(near: FilterSettings, far: FilterSettings) -> Between {
     };
     let peers = vec![far.address().unwrap().to_owned()];
     let near = FilterSettings { listen: None, peers, forwards: Class::BOTH.map(forward).to_vec(), ..near };
-    let near = Filter::open(near, &token(), Log::default().diary()).unwrap();
+    let near = Filter::open(near, &access(), Log::default().diary()).unwrap();
     assert!(near.wait_for_peers(PATIENCE));
     Between { near, far, far_log, targets }
 }
@@ -126,12 +128,12 @@ pub fn bytes(count: usize, seed: u32) -> Vec<u8> {
 pub fn enter(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let child = [7; 32];
-    stream.write_all(&greeting(&child)).unwrap();
+    let caller = [7; 32];
+    stream.write_all(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL)).unwrap();
     let mut first = [0; GREETING_BYTES];
     stream.read_exact(&mut first).unwrap();
-    let parent = read_greeting(&first).unwrap().unwrap();
-    let proof = token().proof(Role::Child, &Nonces { child, parent }, "filter");
+    let listener = Greeting::decode(&first, PROTOCOL).unwrap().unwrap().nonce;
+    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener }, End::Caller, "filter");
     let about = r#"{"version": 1, "window": 65536, "limits": null, "tos": null}"#;
     let mut out = Vec::new();
     Frame::Prove { proof, name: "filter".into(), about: about.into() }.encode(0, &mut out);

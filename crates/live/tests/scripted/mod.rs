@@ -4,10 +4,11 @@
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use crosswind_access::Access;
+use crosswind_access::token::Token;
 use crosswind_live::LiveError;
 use crosswind_live::diary::Diary;
 use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings};
-use crosswind_live::token::Token;
 use crosswind_program::{Body, Kind, Op, Program, Rank, Reply};
 
 /// What every rank does, one list each; and what they must hold at the end.
@@ -105,13 +106,13 @@ pub fn settings(ranks: usize, more: serde_json::Value) -> RanksSettings {
     serde_json::from_value(run).unwrap()
 }
 
-pub fn token() -> Token {
-    Token::new("a token for tests only").unwrap()
+pub fn access() -> Access {
+    Token::new("a token for tests only").unwrap().into()
 }
 
 pub fn conductor(run: RanksSettings) -> Conductor {
     let (listen, diary) = ("127.0.0.1:0".into(), Diary::on_stderr("conductor"));
-    Conductor::open(ConductorConfig { run, listen, token: token(), diary }).unwrap()
+    Conductor::open(ConductorConfig { run, listen, access: access(), diary }).unwrap()
 }
 
 pub fn joining(conductor: &str, rank: u32) -> RankConfig {
@@ -119,7 +120,7 @@ pub fn joining(conductor: &str, rank: u32) -> RankConfig {
         rank,
         conductor: conductor.into(),
         listen: "127.0.0.1:0".into(),
-        token: token(),
+        access: access(),
         patience_s: 10.0,
         watch_input: false,
         diary: Diary::on_stderr(&format!("rank {rank}")),

@@ -5,19 +5,20 @@ use std::collections::HashMap;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
+use crosswind_access::Access;
+use crosswind_access::token::Token;
 use crosswind_live::LiveError;
 use crosswind_live::agent::{AgentConfig, Bare, maker, run_agent};
 use crosswind_live::diary::Diary;
 use crosswind_live::payload::Payload;
 use crosswind_live::root::{Delivery, Desk, NewTask, Root, RootConfig, RunSummary, Supply};
 use crosswind_live::settings::{RunSettings, Work};
-use crosswind_live::token::Token;
 use crosswind_schema::Platform;
 
 pub const TOKEN: &str = "a token for tests only";
 
-pub fn token() -> Token {
-    Token::new(TOKEN).unwrap()
+pub fn access() -> Access {
+    Token::new(TOKEN).unwrap().into()
 }
 
 /// Nodes as (name, parent, compute rate); links of 1000 MB/s.
@@ -74,13 +75,13 @@ impl Desk for List {
     }
 }
 
-pub fn agent(parent: &str, name: &str, token: Token) -> (JoinHandle<Result<(), LiveError>>, String) {
+pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(), LiveError>>, String) {
     let (told, address) = mpsc::channel();
     let config = AgentConfig {
         parent: parent.into(),
         name: name.into(),
         listen: Some("127.0.0.1:0".into()),
-        token,
+        access,
         about: String::new(),
         spool_directory: std::env::temp_dir(),
         patience_s: 10.0,
@@ -96,7 +97,7 @@ pub fn root(run: &RunSettings, code: Vec<u8>) -> Root {
     Root::open(RootConfig {
         run: run.clone(),
         listen: "127.0.0.1:0".into(),
-        token: token(),
+        access: access(),
         code,
         spool_directory: std::env::temp_dir(),
         diary: Diary::on_stderr("root"),
@@ -117,7 +118,7 @@ impl Tree {
             match &node.parent {
                 None => drop(addresses.insert(node.name.clone(), root.address().unwrap())),
                 Some(parent) => {
-                    let (thread, address) = agent(&addresses[parent], &node.name, token());
+                    let (thread, address) = agent(&addresses[parent], &node.name, access());
                     threads.push(thread);
                     addresses.insert(node.name.clone(), address);
                 }

@@ -1,0 +1,108 @@
+//! The first bytes of a connection, each way: are you of ours, of this version, what do you want, and what is to be signed?
+//!
+//! [`GREETING_BYTES`]: magic, version, a word whose meaning is the protocol's, a nonce. Whether the other end knows the token
+//! is told by what follows ([`crate::token`]).
+
+/// Bytes of a greeting.
+pub const GREETING_BYTES: usize = 40;
+
+/// What is spoken; both ends must speak the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Protocol {
+    /// First bytes of every connection.
+    pub magic: [u8; 4],
+    /// Its version.
+    pub version: u16,
+}
+
+/// What a greeting says beside the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greeting {
+    /// What the protocol makes of it.
+    pub word: u16,
+    /// What this end drew at random.
+    pub nonce: [u8; 32],
+}
+
+/// Why bytes are no greeting of ours.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GreetingError {
+    /// The first bytes are of something else.
+    #[error("is no Crosswind of this kind: the first bytes are wrong")]
+    Stranger,
+    /// Another version.
+    #[error("speaks version {theirs} of the protocol; this build speaks {ours}")]
+    Version {
+        /// What it speaks.
+        theirs: u16,
+        /// What we do.
+        ours: u16,
+    },
+}
+
+impl Greeting {
+    /// The greeting as bytes.
+    #[must_use]
+    pub fn encode(&self, protocol: Protocol) -> [u8; GREETING_BYTES] {
+        let mut bytes = [0; GREETING_BYTES];
+        bytes[..4].copy_from_slice(&protocol.magic);
+        bytes[4..6].copy_from_slice(&protocol.version.to_be_bytes());
+        bytes[6..8].copy_from_slice(&self.word.to_be_bytes());
+        bytes[8..].copy_from_slice(&self.nonce);
+        bytes
+    }
+
+    /// Reads a greeting; none while bytes are missing.
+    ///
+    /// # Errors
+    /// As soon as a byte is wrong: nobody is waited for who speaks something else.
+    pub fn decode(bytes: &[u8], protocol: Protocol) -> Result<Option<Self>, GreetingError> {
+        let known = bytes.len().min(protocol.magic.len());
+        if bytes[..known] != protocol.magic[..known] {
+            return Err(GreetingError::Stranger);
+        }
+        if let Some(&[high, low]) = bytes.get(4..6) {
+            let theirs = u16::from_be_bytes([high, low]);
+            if theirs != protocol.version {
+                return Err(GreetingError::Version { theirs, ours: protocol.version });
+            }
+        }
+        let (Some(&[high, low]), Some(rest)) = (bytes.get(6..8), bytes.get(8..GREETING_BYTES)) else { return Ok(None) };
+        let mut nonce = [0; 32];
+        nonce.copy_from_slice(rest);
+        Ok(Some(Self { word: u16::from_be_bytes([high, low]), nonce }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PROTOCOL: Protocol = Protocol { magic: *b"TEST", version: 1 };
+
+    proptest! {
+        #[test]
+        fn a_greeting_cut_short_is_waited_for_and_no_other_bytes_are_one(
+            nonce in any::<[u8; 32]>(), word in any::<u16>(), at in 0..GREETING_BYTES, wrong in 1u8..,
+        ) {
+            let greeting = Greeting { word, nonce };
+            let mut bytes = greeting.encode(PROTOCOL);
+            prop_assert_eq!(Greeting::decode(&bytes, PROTOCOL), Ok(Some(greeting)));
+            prop_assert_eq!(Greeting::decode(&bytes[..at], PROTOCOL), Ok(None));
+            bytes[at] = bytes[at].wrapping_add(wrong);
+            prop_assert!(Greeting::decode(&bytes, PROTOCOL) != Ok(Some(greeting)));
+        }
+    }
+
+    #[test]
+    fn another_version_and_another_protocol_are_told_apart() {
+        let mut bytes = Greeting { word: 0, nonce: [1; 32] }.encode(PROTOCOL);
+        bytes[5] = 9;
+        assert_eq!(Greeting::decode(&bytes[..6], PROTOCOL), Err(GreetingError::Version { theirs: 9, ours: 1 }));
+        for other in [b"GET / HTTP/1.1".as_slice(), b"G"] {
+            assert_eq!(Greeting::decode(other, PROTOCOL), Err(GreetingError::Stranger));
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Who is let in: what every listening and every dialling end of Crosswind asks of the other before anything else is said.
+//!
+//! | question | module |
+//! |---|---|
+//! | what do both ends say first? | [`greeting`] |
+//! | how does one prove that it knows the token? | [`token`] |
+//! | where may one do without? | [`place`] |
+//! | what may somebody take who has proved nothing yet? | [`limits`] |
+//!
+//! [`Access`] is what one end has: a token, or nothing, which is enough on loopback only. It knows no protocol: what is said
+//! once the proofs are shown is the business of `crosswind-live` and `crosswind-measure`.
+
+pub mod access;
+pub mod error;
+pub mod greeting;
+pub mod limits;
+pub mod place;
+pub mod token;
+
+pub use access::Access;
+pub use error::AccessError;

@@ -1,0 +1,29 @@
+//! Which addresses only this machine reaches.
+
+use std::net::IpAddr;
+
+/// Whether HOST:PORT is one that only this machine reaches. A name other than `localhost` counts as one that others reach
+/// too, whatever it stands for at the moment; so does an address of a network namespace of this machine.
+#[must_use]
+pub fn is_loopback(address: &str) -> bool {
+    let Some((host, _)) = address.rsplit_once(':') else { return false };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_and_localhost_are_ones_that_nobody_else_reaches() {
+        for inside in ["127.0.0.1:7117", "127.8.8.8:0", "localhost:1", "[::1]:7117"] {
+            assert!(is_loopback(inside), "{inside}");
+        }
+        for outside in
+            ["0.0.0.0:7117", "[::]:7117", "10.0.0.1:1", "127.example.org:1", "localhost.example.org:1", "x", ""]
+        {
+            assert!(!is_loopback(outside), "{outside}");
+        }
+    }
+}

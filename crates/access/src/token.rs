@@ -1,0 +1,164 @@
+//! The shared token, and the proof of knowing it.
+//!
+//! The token itself never travels: each end hashes what both ends drew at random, which end it is and its name
+//! (HMAC-SHA256). The ends differ, so that an answer can't be sent back as one's own.
+
+use std::fmt;
+use std::io;
+
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::error::AccessError;
+use crate::greeting::Protocol;
+
+/// Fewest bytes of a token.
+pub const SHORTEST: usize = 16;
+
+/// A secret that all who belong together share. Never shown.
+#[derive(Clone)]
+pub struct Token(hmac::Key);
+
+/// Who proves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Who dialled.
+    Caller,
+    /// Who listened.
+    Listener,
+}
+
+/// What no other connection has: a proof for one meeting is none for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meeting {
+    /// What is spoken.
+    pub protocol: Protocol,
+    /// What the caller drew at random.
+    pub caller: [u8; 32],
+    /// What the listener drew at random.
+    pub listener: [u8; 32],
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Token {
+    /// A token from a file's or a pipe's text; space around it counts for nothing.
+    ///
+    /// # Errors
+    /// When it is too short to be secret; the text is not repeated.
+    pub fn new(text: &str) -> Result<Self, AccessError> {
+        let bytes = text.trim().as_bytes();
+        if bytes.len() < SHORTEST {
+            return Err(AccessError::Short { bytes: bytes.len() });
+        }
+        Ok(Self::keyed(bytes))
+    }
+
+    /// A token that nobody else has.
+    ///
+    /// # Errors
+    /// When the kernel has no random bytes.
+    pub fn drawn() -> io::Result<Self> {
+        random::<32>().map(|bytes| Self::keyed(&bytes))
+    }
+
+    /// What everybody knows: it keeps out nobody but who speaks something else.
+    pub(crate) fn none() -> Self {
+        Self::keyed(b"crosswind without a token")
+    }
+
+    fn keyed(bytes: &[u8]) -> Self {
+        Self(hmac::Key::new(hmac::HMAC_SHA256, bytes))
+    }
+
+    /// The proof that one end sends.
+    #[must_use]
+    pub fn proof(&self, meeting: &Meeting, end: End, name: &str) -> [u8; 32] {
+        self.tag(&message(meeting, end.word(), name))
+    }
+
+    /// Whether the other end's proof is right; takes as long whatever is wrong with it.
+    #[must_use]
+    pub fn accepts(&self, meeting: &Meeting, end: End, name: &str, proof: &[u8]) -> bool {
+        hmac::verify(&self.0, &message(meeting, end.word(), name), proof).is_ok()
+    }
+
+    /// A key for what belongs to a meeting, which nobody knows who does not know this one.
+    #[must_use]
+    pub(crate) fn derived(&self, meeting: &Meeting) -> Self {
+        Self::keyed(&self.tag(&message(meeting, b"key for what belongs", "")))
+    }
+
+    fn tag(&self, message: &[u8]) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(hmac::sign(&self.0, message).as_ref());
+        bytes
+    }
+}
+
+impl End {
+    /// All of one length, so that no two messages are alike.
+    fn word(self) -> &'static [u8; 20] {
+        match self {
+            Self::Caller => b"crosswind, a caller ",
+            Self::Listener => b"crosswind, listening",
+        }
+    }
+}
+
+fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
+    let Meeting { protocol, caller, listener } = meeting;
+    let version = protocol.version.to_be_bytes();
+    [&word[..], &protocol.magic, &version, caller, listener, name.as_bytes()].concat()
+}
+
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// When the kernel has none.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0u8; N];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("the kernel has no random bytes"))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROTOCOL: Protocol = Protocol { magic: *b"TEST", version: 1 };
+
+    #[test]
+    fn only_the_same_token_end_name_and_meeting_are_accepted() {
+        let token = Token::new("0123456789abcdef\n").expect("long enough");
+        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32] };
+        let proof = token.proof(&meeting, End::Caller, "a");
+        assert!(token.accepts(&meeting, End::Caller, "a", &proof));
+        assert!(!token.accepts(&meeting, End::Listener, "a", &proof));
+        assert!(!token.accepts(&meeting, End::Caller, "b", &proof));
+        assert!(!token.accepts(&meeting, End::Caller, "a", &proof[..31]));
+        let mirrored = Meeting { caller: [2; 32], listener: [1; 32], ..meeting };
+        assert!(!token.accepts(&mirrored, End::Caller, "a", &proof));
+        let other = Meeting { protocol: Protocol { version: 2, ..PROTOCOL }, ..meeting };
+        assert!(!token.accepts(&other, End::Caller, "a", &proof));
+        assert!(!token.derived(&meeting).accepts(&meeting, End::Caller, "a", &proof));
+        assert!(!Token::new("0123456789abcdeF").expect("long enough").accepts(&meeting, End::Caller, "a", &proof));
+    }
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let token = Token::new("a secret of some length").expect("long enough");
+        assert!(!format!("{token:?}").contains("secret"));
+        let error = Token::new("short secret").expect_err("too short").to_string();
+        assert!(!error.contains("short secret"), "{error}");
+    }
+
+    #[test]
+    fn no_two_draws_are_alike() {
+        assert_ne!(random::<32>().expect("bytes"), random::<32>().expect("bytes"));
+    }
+}
