@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -9,12 +11,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 _SHARED = Path(__file__).parents[3] / "shared" / "testbed" / "testbed.py"
+_NETWORK = 0x40000000  # CLONE_NEWNET
 TESTBED = Path(os.environ.get("CROSSWIND_TESTBED", _SHARED))
 
 
@@ -28,16 +31,21 @@ def missing() -> str | None:
 
 
 class Testbed:
-    """A testbed that is up while this is entered."""
+    """A testbed that is up while this is entered.
 
-    def __init__(self, spec: Path) -> None:
-        self.spec: dict[str, Any] = json.loads(spec.read_text())
-        self._file = spec
+    `spec` is what the testbed's manual calls so, or a file of it; its `prefix` keeps it apart from others.
+    """
+
+    __test__ = False  # its name is none of a test
+
+    def __init__(self, spec: Mapping[str, Any] | Path) -> None:
+        self.spec: dict[str, Any] = json.loads(spec.read_text()) if isinstance(spec, Path) else dict(spec)
+        self.prefix = str(self.spec.get("prefix", "tb"))
         self._processes: list[subprocess.Popen[bytes]] = []
         self.logs = Path(tempfile.mkdtemp(prefix="testbed-farms-"))
 
     def __enter__(self) -> Testbed:
-        self._run("up", str(self._file), "--replace")
+        self._run("up", "-", "--replace", stdin=json.dumps(self.spec))
         nodes = json.loads(self._run("status"))["nodes"]
         self.addresses: dict[str, str] = {name: nodes[name]["addr"] for name in self.spec["nodes"]}
         return self
@@ -53,15 +61,46 @@ class Testbed:
         """The node that holds the tasks."""
         return str(self.spec["links"][0]["from"])
 
-    def _run(self, *words: str) -> str:
-        done = subprocess.run([sys.executable, str(TESTBED), *words], capture_output=True, text=True, check=False)
+    def _run(self, *words: str, stdin: str | None = None) -> str:
+        command = [sys.executable, str(TESTBED), "--prefix", self.prefix, *words]
+        done = subprocess.run(command, capture_output=True, text=True, input=stdin, check=False)
         if done.returncode:
             raise RuntimeError(f"testbed {words[0]}: {done.stderr.strip()}")
         return done.stdout
 
-    def on(self, node: str) -> list[str]:
-        """Words before a command that put it on a node, but outside its CPU share."""
-        return [sys.executable, str(TESTBED), "exec", node, "--no-cpu", "--"]
+    def on(self, node: str, *, shared: bool = False) -> list[str]:
+        """Words before a command that put it on a node; outside its CPU share, if that is not `shared`."""
+        share = [] if shared else ["--no-cpu"]
+        return [sys.executable, str(TESTBED), "--prefix", self.prefix, "exec", node, *share, "--"]
+
+    @contextlib.contextmanager
+    def entered(self, node: str) -> Iterator[None]:
+        """Have this thread, and the threads that it starts, on a node's network."""
+        with Path("/proc/thread-self/ns/net").open() as own, Path(f"/run/netns/{self.prefix}-{node}").open() as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(own.fileno())
+
+    def change(self, what: str, **settings: float) -> None:
+        """Change a node (`cpu`, `egress`, `ingress`), or a link FROM:TO (`MBps`), while it is up."""
+        self._run("set", what, *(f"{name}={value}" for name, value in settings.items()))
+
+    def cable(self, node: str, *, plugged: bool) -> None:
+        """Pull a node's cable out, or plug it in again."""
+        port = f"{self.prefix}{list(self.spec['nodes']).index(node)}"
+        self._ip(f"{self.prefix}--hub", "link", "set", port, "up" if plugged else "down")
+
+    def way(self, node: str, to: str, *, there: bool) -> None:
+        """Take away the way from a node to another one, or give it back; others still reach both."""
+        self._ip(f"{self.prefix}-{node}", "route", "del" if there else "add", "blackhole", f"{self.addresses[to]}/32")
+
+    @staticmethod
+    def _ip(network: str, *words: str) -> None:
+        done = subprocess.run(["ip", "-n", network, *words], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"ip {' '.join(words)}: {done.stderr.strip()}")
 
     def start(
         self, node: str, command: Sequence[str], environment: Mapping[str, str] | None = None, until: bytes = b""
@@ -98,3 +137,9 @@ class Testbed:
                 except subprocess.TimeoutExpired:
                     continue
         self._processes.clear()
+
+
+def _enter(network: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(network, _NETWORK):
+        raise OSError(ctypes.get_errno(), "entering a network")

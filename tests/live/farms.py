@@ -5,6 +5,7 @@ import time
 
 from crosswind.platform import Platform
 from crosswind.run.here import point_of
+from crosswind.run.local import Task
 
 PATIENCE_S = 60.0
 
@@ -49,6 +50,46 @@ def take(farm, count):
             assert result.task not in taken, f"task {result.task} was delivered twice"
             taken[result.task] = result
     return taken
+
+
+class Flow:
+    """Tasks that are handed over as results come, so that a farm is busy until something has been seen.
+
+    `inputs` makes a task of its number; what comes back of it must be what `expected` makes of that number.
+    """
+
+    def __init__(self, farm, inputs=lambda number: Task(pickle.dumps(number)), expected=lambda number: number * number):
+        self.farm, self.inputs, self.expected = farm, inputs, expected
+        self.taken, self.handed = {}, 0
+
+    def until(self, seen, what, ahead=60):
+        """Take results until one of them is what is looked for; those from here on."""
+        until, since = time.monotonic() + PATIENCE_S, []
+        while True:
+            assert time.monotonic() < until, f"{what} did not happen in {PATIENCE_S} s"
+            while self.handed - len(self.taken) < ahead:
+                self.farm.submit(self.inputs(self.handed))
+                self.handed += 1
+            for result in self.farm.results(0.1):
+                self._take(result)
+                since.append(result)
+            if any(map(seen, since)):
+                return since
+
+    def end(self):
+        """Take the rest; every task has come back once. The summary."""
+        self.farm.end_of_tasks()
+        for result in take(self.farm, self.handed - len(self.taken)).values():
+            self._take(result)
+        assert self.taken.keys() == set(range(self.handed))
+        summary, _ = self.farm.close()
+        assert summary["tasks"] == self.handed
+        return summary
+
+    def _take(self, result):
+        assert result.task not in self.taken, f"task {result.task} was delivered twice"
+        assert value(result) == self.expected(result.task)
+        self.taken[result.task] = result
 
 
 def slowly(number):

@@ -13,9 +13,10 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
-from farms import point, slowly, take, tree, value, wait_until
+from farms import Flow, point, slowly, take, tree, value, wait_until
 
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
+from crosswind.platform import Platform
 from crosswind.run.agent import be_agent
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work, run_farm
 
@@ -106,26 +107,68 @@ def _is_of(pid, inode):
     return f"socket:[{inode}]" in links
 
 
-def test_a_task_that_ends_its_agents_is_given_up_and_the_others_are_done():
+@pytest.mark.parametrize(("nodes", "again"), [(8, False), (2, True)], ids=["eight agents", "two, started again"])
+def test_a_task_that_ends_its_agents_is_given_up_and_the_others_are_done(nodes, again):
     def deadly(number):
         if number == 5:
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    nodes = [f"n{i}<r" for i in range(8)]
-    with farm_of(tree("r", *nodes), Work("callable", function=deadly)) as farm:
+    work, launch = Work("callable", function=deadly), Launch(again=again)
+    with farm_of(tree("r", *(f"n{i}<r" for i in range(nodes))), work, launch=launch) as farm:
         hand_over(farm, 60)
         taken = take(farm, 60)
         summary, _ = farm.close()
     assert {task for task, result in taken.items() if not result.ok} == {5}
     assert "task-given-up" in codes(summary)
     # Five losses are its own; one more where an agent died before the result of the task ahead of it had left.
-    assert 5 <= codes(summary).count("agent-lost") < len(nodes)
+    assert 5 <= codes(summary).count("agent-lost") < 8
+
+
+def test_an_agent_that_ends_with_an_error_of_its_own_is_not_started_again():
+    launch = Launch(prefix=lambda node: ("sh", "-c", "exit 1") if node == "a" else ())
+    limits, work = Limits(start_s=1.0, silence_s=1.0), Work("callable", function=slowly)
+    with LiveFarm(tree("r", "a<r", "b<r"), point(), work, launch=launch, limits=limits) as farm:
+        before = farm.processes.pid("a")
+        hand_over(farm, 100)
+        assert len(take(farm, 100)) == 100
+        assert farm.processes.pid("a") == before
+
+
+def test_a_node_that_only_hands_on_gives_its_tasks_back_when_nobody_is_left_below():
+    described = tree("r", "a<r", "b<r", "c<a").to_dict()
+    next(node for node in described["node"] if node["name"] == "a")["compute_per_s"] = 0.0
+    with farm_of(Platform.from_dict(described), launch=Launch(again=False)) as farm:
+        flow = Flow(farm)
+        flow.until(lambda result: result.node == "c", "c's first result")
+        os.kill(farm.processes.pid("c"), signal.SIGKILL)
+        # Until b has done what a had for c.
+        summary = flow.end()
+    lost = [event["node"] for event in summary["events"] if event["code"] == "agent-lost"]
+    assert lost[:2] == ["c", "a"]
+
+
+def test_a_file_that_is_gone_when_its_turn_comes_fails_its_task_and_no_agent(tmp_path):
+    paths = [tmp_path / f"{number}" for number in range(40)]
+    for path in paths:
+        path.write_bytes(pickle.dumps(1))
+    with farm_of(tree("r", "a<r", "b<r")) as farm:
+        for path in paths:
+            farm.submit(Task(path))
+        paths[-1].unlink()
+        paths[-2].write_bytes(b"")
+        farm.end_of_tasks()
+        taken = take(farm, len(paths))
+        summary, _ = farm.close()
+    assert {task for task, result in taken.items() if not result.ok} == {38, 39}
+    assert "39: No such file" in taken[39].data.decode()
+    assert codes(summary) == ["input-lost"] * 2
 
 
 def test_all_agents_lost_is_an_error_that_says_so():
     limits = Limits(start_s=1.0, silence_s=1.0)
-    with LiveFarm(tree("r", "a<r"), point(), Work("callable", function=slowly), limits=limits) as farm:
+    work, launch = Work("callable", function=slowly), Launch(again=False)
+    with LiveFarm(tree("r", "a<r"), point(), work, limits=limits, launch=launch) as farm:
         hand_over(farm, 50)
         take(farm, 5)
         os.kill(farm.processes.pid("a"), signal.SIGKILL)

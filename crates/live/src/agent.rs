@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
 
@@ -20,6 +20,9 @@ use crate::payload::Spool;
 use crate::settings::Work;
 use crate::station::{Station, Up};
 use crate::turn::{End, Turn, processor};
+
+/// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
+const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// What an agent needs.
 pub struct AgentConfig {
@@ -101,12 +104,15 @@ pub fn run_agent(
     let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
     let watch_input = config.watch_input;
     let still = || !watch_input || !linux::input_has_ended();
+    let begun = Instant::now();
     let mut again = false;
     loop {
         let welcome = match dial(&config.parent, &config.name, &config.about, &config.access, patience, &still) {
             Ok(welcome) => welcome,
-            // A parent that has not noticed yet that we were lost says that we are here already.
-            Err(LiveError::Refused { why, .. }) if again && why.contains("here already") => {
+            // So says a parent that has not noticed yet that we were lost, or who was here before us.
+            Err(LiveError::Refused { why, .. })
+                if why.contains("here already") && (again || begun.elapsed() < SUCCESSION) =>
+            {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;
             }
@@ -146,6 +152,9 @@ fn serve(
     turn.watch_input = config.watch_input;
     turn.joins_late = admission.running;
     let result = turn.run();
-    turn.bye();
+    // Only the run's end is one for those below: if it is we who are cut off, they knock until we are back.
+    if matches!(result, Ok(End::Bye)) {
+        turn.bye();
+    }
     result
 }

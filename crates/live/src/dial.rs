@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::limits::PATIENCE;
 use crosswind_access::token::{self, End, Meeting};
 
 use crate::error::LiveError;
@@ -14,6 +15,8 @@ use crate::settings::Admission;
 
 /// Between two attempts to reach a parent that is not there yet.
 const AGAIN: Duration = Duration::from_millis(100);
+/// A parent that says nothing for so long while it lets us in, or the way to it, may be gone: its door gives us no longer.
+const SILENCE: Duration = PATIENCE;
 /// Most code that is taken, bytes.
 const LARGEST_CODE: usize = 1 << 30;
 
@@ -45,7 +48,7 @@ pub(crate) fn dial(
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Welcome, LiveError> {
-    knock(address, name, about, access, patience, still, &farm)
+    knock(address, name, about, access, (patience, SILENCE), still, &farm)
 }
 
 /// The same for whoever listens: only the token is shown, and what is said then is the caller's.
@@ -57,7 +60,7 @@ pub(crate) fn enter_as(
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Entered, LiveError> {
-    knock(address, name, about, access, patience, still, &|talk, settings| {
+    knock(address, name, about, access, (patience, patience), still, &|talk, settings| {
         talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
         Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
     })
@@ -72,7 +75,7 @@ pub(crate) fn enter_over(
     access: &Access,
     patience: Duration,
 ) -> Result<Entered, LiveError> {
-    let (talk, settings) = enter(stream, address, name, about, access, Instant::now() + patience)?;
+    let (talk, settings) = enter(stream, address, name, about, access, (Instant::now() + patience, patience))?;
     talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
     Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
 }
@@ -84,7 +87,7 @@ fn knock<T>(
     name: &str,
     about: &str,
     access: &Access,
-    patience: Duration,
+    (patience, silence): (Duration, Duration),
     still: &dyn Fn() -> bool,
     then: Then<'_, T>,
 ) -> Result<T, LiveError> {
@@ -96,8 +99,9 @@ fn knock<T>(
         }
         match connect(address, until) {
             Ok(stream) => {
-                match enter(stream, address, name, about, access, until).and_then(|(talk, said)| then(talk, said)) {
-                    // A parent that ends while we stand at its door may be one that starts again.
+                let entered = enter(stream, address, name, about, access, (until, silence));
+                match entered.and_then(|(talk, said)| then(talk, said)) {
+                    // A parent that ends, or is cut off, while we stand at its door may be one that comes back.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,
                 }
@@ -116,6 +120,9 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     for place in address.to_socket_addrs()? {
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         match TcpStream::connect_timeout(&place, left.min(Duration::from_secs(5))) {
+            // On one machine, knocking at a port where nobody listens may come out at the knocker itself (TCP's simultaneous
+            // open), which would then have taken the port from whoever comes back to it.
+            Ok(stream) if stream.local_addr()? == place => last = io::ErrorKind::ConnectionRefused.into(),
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -128,6 +135,8 @@ struct Conversation<'a> {
     address: &'a str,
     bytes: Vec<u8>,
     until: Instant,
+    /// The longest that nothing may be heard.
+    silence: Duration,
 }
 
 impl Conversation<'_> {
@@ -140,9 +149,10 @@ impl Conversation<'_> {
     }
 
     fn more(&mut self) -> Result<(), LiveError> {
-        let left = self.until.saturating_duration_since(Instant::now());
+        let late = || io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time");
+        let left = self.until.saturating_duration_since(Instant::now()).min(self.silence);
         if left.is_zero() {
-            return Err(self.refused("did not answer in time"));
+            return Err(self.lost(late()));
         }
         self.stream.set_read_timeout(Some(left)).map_err(|error| self.lost(error))?;
         let mut buffer = [0; 16 << 10];
@@ -153,7 +163,7 @@ impl Conversation<'_> {
                 Ok(())
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Err(self.refused("did not answer in time"))
+                Err(self.lost(late()))
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
             Err(error) => Err(self.lost(error)),
@@ -180,9 +190,9 @@ fn enter<'a>(
     name: &str,
     about: &str,
     access: &Access,
-    until: Instant,
+    (until, silence): (Instant, Duration),
 ) -> Result<(Conversation<'a>, Vec<u8>), LiveError> {
-    let mut talk = Conversation { stream, address, bytes: Vec::new(), until };
+    let mut talk = Conversation { stream, address, bytes: Vec::new(), until, silence };
     let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
     let greeting = Greeting { word: 0, nonce: caller }.encode(PROTOCOL);
     talk.stream.write_all(&greeting).map_err(|error| talk.lost(error))?;

@@ -117,6 +117,11 @@ pub enum Frame {
         /// MB/s of the platform, all children together.
         rate: f64,
     },
+    /// Child to parent, from one that has children: this is what I compute myself now, whatever else you sent me.
+    Computing {
+        /// The task.
+        task: u64,
+    },
     /// A result begins; body: its first bytes.
     Result {
         /// The task.
@@ -190,6 +195,7 @@ const REPORT: u8 = 17;
 const REPORTED: u8 = 18;
 const HAPPENED: u8 = 19;
 const BYE: u8 = 20;
+const COMPUTING: u8 = 21;
 
 /// Reads the next frame; none while bytes of it are missing.
 ///
@@ -222,7 +228,7 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
         let frame = reader.frame()?;
         return Ok(Some(Decoded { frame, used: HEAD + fixed, body }));
     }
-    if !(PROVE..=BYE).contains(&kind) {
+    if !(PROVE..=COMPUTING).contains(&kind) {
         return Err(FrameError::Kind(kind));
     }
     if rest.len() < fields {
@@ -306,6 +312,7 @@ impl Reader<'_> {
             REPORTED => Frame::Reported,
             HAPPENED => Frame::Happened { event: self.text()? },
             BYE => Frame::Bye,
+            COMPUTING => Frame::Computing { task: self.u64()? },
             other => return Err(FrameError::Kind(other)),
         })
     }
@@ -384,6 +391,7 @@ impl Frame {
                 out.extend(event.as_bytes());
             }
             Self::Bye => out.push(BYE),
+            Self::Computing { task } => long(out, COMPUTING, *task),
         }
     }
 }
@@ -419,6 +427,7 @@ mod tests {
             any::<u64>().prop_map(|task| Frame::Chunk { task }),
             amount().prop_map(|rate| Frame::Pace { rate }),
             amount().prop_map(|rate| Frame::Sending { rate }),
+            any::<u64>().prop_map(|task| Frame::Computing { task }),
             (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), amount()).prop_map(
                 |(task, total, node, ok, rate)| { Frame::Result { task, total, node, ok, form: Form::Bytes, rate } }
             ),

@@ -103,6 +103,22 @@ impl Payload {
         if matches!(self, Self::Blank(_)) { Form::Blank } else { Form::Bytes }
     }
 
+    /// Why its bytes can't be read any more: its file is gone, or shorter than it was.
+    #[must_use]
+    pub fn missing(&self) -> Option<io::Error> {
+        let Self::File(stored) = self else { return None };
+        match File::open(&stored.path).and_then(|file| file.metadata()) {
+            Ok(found) if found.len() >= stored.bytes => None,
+            Ok(found) => Some(io::Error::other(format!(
+                "{} has {} bytes; it had {}",
+                stored.path.display(),
+                found.len(),
+                stored.bytes
+            ))),
+            Err(error) => Some(io::Error::new(error.kind(), format!("{}: {error}", stored.path.display()))),
+        }
+    }
+
     /// Its bytes in memory; of a file, they are read.
     ///
     /// # Errors

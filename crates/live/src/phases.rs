@@ -42,6 +42,7 @@ impl Turn<'_> {
         match self.phase {
             Phase::Gathering => self.gather(now),
             Phase::Running if self.desk.is_some() => return self.is_it_over(now),
+            Phase::Running => return self.is_it_of_use(now),
             Phase::Finishing => self.report(now),
             _ => {}
         }
@@ -74,6 +75,8 @@ impl Turn<'_> {
             self.start(now, now);
             return;
         }
+        // It asks for those who are there, not for those who may come.
+        self.go_without_the_missing(now);
         let tasks = self.station.first_request();
         let agents = 1 + self.station.slots.iter().filter_map(|slot| slot.ready).map(|(agents, _)| agents).sum::<u32>();
         if let Up::Parent(link) = &mut self.station.up {
@@ -102,11 +105,18 @@ impl Turn<'_> {
         }
         for child in 0..self.station.slots.len() {
             let slot = &self.station.slots[child];
-            let (name, there, left) = (slot.name.clone(), slot.link.is_some(), slot.left);
-            if let Some((_, tasks)) = slot.ready.filter(|_| there) {
+            if let Some((_, tasks)) = slot.ready.filter(|_| slot.link.is_some()) {
                 self.station.tell(Event::Asked { child: child as u32, tasks }, now);
-            } else if !there && !left {
-                self.diary.note(&format!("{name} is not there; going ahead without it"));
+            }
+        }
+        self.go_without_the_missing(now);
+    }
+
+    fn go_without_the_missing(&mut self, now: u64) {
+        for child in 0..self.station.slots.len() {
+            let slot = &self.station.slots[child];
+            if slot.link.is_none() && !slot.left {
+                self.diary.note(&format!("{} is not there; going ahead without it", slot.name));
                 self.station.lose(child as u32, "it was not there at the start", now);
             }
         }
@@ -176,6 +186,17 @@ impl Turn<'_> {
         } else if now.saturating_sub(self.began_ns) > (self.station.run.start_s * 1e9) as u64 {
             let left = self.station.tasks.len();
             return Err(LiveError::Lost(format!("all agents are lost, and {left} tasks are not done")));
+        }
+        Ok(())
+    }
+
+    /// A node that computes nothing itself and has lost all below it gives its tasks back by leaving its parent, and knocks
+    /// again; nobody else would ever do them.
+    fn is_it_of_use(&mut self, now: u64) -> Result<(), LiveError> {
+        if self.station.can_compute() || self.station.tasks.is_empty() {
+            self.began_ns = now;
+        } else if now.saturating_sub(self.began_ns) > (self.station.run.silence_s * 1e9) as u64 {
+            return Err(LiveError::Lost("nobody is left below who computes, and it is left to others".into()));
         }
         Ok(())
     }

@@ -235,9 +235,9 @@ impl Station {
 
     fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
         let emulated = self.is_emulated();
-        if self.is_given_up(task) {
+        if let Some((code, why)) = self.unfit(task) {
             // As if the child had failed at it at once: it keeps its place for another task.
-            self.give_up(task);
+            self.give_up(task, code, why);
             let events =
                 [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
             self.events.extend(events.map(|event| (event, at_ns)));
@@ -275,26 +275,33 @@ impl Station {
         &self.run.platform.nodes[place as usize]
     }
 
-    fn is_given_up(&self, task: u64) -> bool {
-        self.lost_with.get(&task).is_some_and(|lost| *lost >= MOST_LOST)
+    /// Why a task is tried no more: it has perhaps ended several agents, each of which computed it when it was lost; or
+    /// its input is gone, which is no fault of the child that would get it.
+    fn unfit(&self, task: u64) -> Option<(&'static str, String)> {
+        if self.lost_with.get(&task).is_some_and(|lost| *lost >= MOST_LOST) {
+            let why =
+                format!("task {task} was being computed {MOST_LOST} times when an agent was lost, and is given up");
+            return Some(("task-given-up", why));
+        }
+        let error = self.tasks.get(&task)?.payload.missing()?;
+        Some(("input-lost", format!("the input of task {task} cannot be read any more: {error}")))
     }
 
-    /// A task that each of several agents computed when it was lost has perhaps ended them, and is tried no more.
-    fn give_up(&mut self, task: u64) {
-        let why = format!("task {task} was being computed on {MOST_LOST} agents when they were lost, and is given up");
-        self.happen("task-given-up", Some(1), why.clone());
+    fn give_up(&mut self, task: u64, code: &str, why: String) {
+        self.happen(code, Some(1), why.clone());
         let payload = Payload::bytes(why.into_bytes());
         self.finished.insert(task, Finished { task, node: self.number, ok: false, payload });
     }
 
     fn compute(&mut self, task: u64, at_ns: u64) {
-        if self.is_given_up(task) {
-            self.give_up(task);
+        if let Some((code, why)) = self.unfit(task) {
+            self.give_up(task, code, why);
             self.events.push_back((Event::Computed { task }, at_ns));
             return;
         }
         let Some(stored) = self.tasks.get(&task) else { return };
         let job = Job { task, work: stored.work, input: stored.payload.clone() };
+        self.tell_computing(task);
         match &mut self.processor {
             Processor::Emulated(processor) => processor.begin(task, job.work, at_ns),
             Processor::Thread(thread) => thread.give(job),
@@ -302,6 +309,16 @@ impl Station {
                 let worked = work(executor.as_mut(), &job, self.run.retries);
                 self.worked(worked);
             }
+        }
+    }
+
+    /// Tells the parent which of its tasks is computed here and not below, before it can end this process.
+    fn tell_computing(&mut self, task: u64) {
+        let Up::Parent(link) = &mut self.up else { return };
+        if !self.slots.is_empty() && matches!(self.processor, Processor::Thread(_)) {
+            link.say(&Frame::Computing { task });
+            // What can't be written now is written, or told, in the turn.
+            let _ = link.flush(now_ns());
         }
     }
 
@@ -434,6 +451,7 @@ impl Station {
         let latency = self.slots[child as usize].latency_ns;
         match heard {
             Heard::Said(Frame::Ask { tasks }) => self.later(latency, Event::Asked { child, tasks }, None, at_ns),
+            Heard::Said(Frame::Computing { task }) => self.slots[child as usize].computing = Some(task),
             Heard::Said(Frame::Sending { rate }) => {
                 self.slots[child as usize].sends = rate;
                 self.share(at_ns);

@@ -4,7 +4,6 @@
 //! Everything that has come is taken in before anything is written, so that many small tasks cost one call each way.
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::Arc;
 
 use crosswind_policy::farm::Event;
@@ -162,15 +161,10 @@ impl<'a> Turn<'a> {
         let mut due = self.station.pass_time(now);
         self.worked()?;
         self.supply()?;
-        if let Err(error) = self.progress(now) {
-            match error {
-                LiveError::Lost(why) if self.desk.is_none() => return Ok(Some(End::ParentLost(why))),
-                error => return Err(error),
-            }
-        }
-        match self.flush(now) {
+        match self.progress(now).and_then(|()| self.flush(now)) {
             Ok(next) => due = earliest(due, next),
-            Err(error) => return Ok(Some(End::ParentLost(error.to_string()))),
+            Err(LiveError::Lost(why)) if self.desk.is_none() => return Ok(Some(End::ParentLost(why))),
+            Err(error) => return Err(error),
         }
         self.deliver()?;
         if self.desk.is_some() && self.phase == Phase::Reported {
@@ -192,7 +186,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Writes to all links, and again where that made the policy say more.
-    fn flush(&mut self, now: u64) -> io::Result<Option<u64>> {
+    fn flush(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
         let mut due = None;
         for _ in 0..64 {
             due = None;
@@ -208,6 +202,8 @@ impl<'a> Turn<'a> {
                 match link.flush(now) {
                     Ok(next) => due = earliest(due, next),
                     Err(error) => {
+                        // Its last words still count.
+                        self.read_child(child as u32, now)?;
                         self.lose(child as u32, &error.to_string(), now);
                         more = true;
                         continue;
@@ -219,7 +215,7 @@ impl<'a> Turn<'a> {
                 }
             }
             if let Up::Parent(link) = &mut self.station.up {
-                due = earliest(due, link.flush(now)?);
+                due = earliest(due, link.flush(now).map_err(|error| LiveError::Lost(error.to_string()))?);
                 if !link.done.is_empty() {
                     self.station.collect(None);
                     more = true;

@@ -199,6 +199,27 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
 }
 
 #[test]
+fn a_node_that_computes_nothing_asks_for_nothing_while_nobody_is_below_it() {
+    let text = "schema_version = 1\nname = \"relay\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
+        [[node]]\nname = \"relay\"\nparent = \"root\"\ncompute_per_s = 0\nreceive_limit_mb_per_s = 10\n\
+        [[node]]\nname = \"leaf\"\nparent = \"relay\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 10\n";
+    let platform = Platform::from_toml(text.as_bytes(), "relay").unwrap();
+    let policy = policy(Order::Bandwidth, Ports::Single);
+    let settings = Settings::of(&platform, &platform.tree().unwrap(), &Wishes::of(&policy, TASK).with_recovery());
+    let fresh = || Told(Node::new(settings[1].clone()));
+    let leaf = ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0 };
+    assert_eq!(fresh().tell(Started), [Ask { tasks: 2 }]);
+    let mut relay = fresh();
+    relay.0.handle(Left { child: 0 }, &mut Vec::new());
+    assert_eq!(relay.tell(Started), []);
+    assert_eq!(relay.tell(Joined { child: leaf }), [Ask { tasks: 2 }]);
+    // A child that has no use for tasks is not one that waits for them.
+    assert_eq!(relay.tell(Asked { child: 1, tasks: 0 }), []);
+    assert_eq!(relay.tell(Arrived { task: 7 }), []);
+    assert_eq!(relay.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 7, limit_mb_per_s: None }]);
+}
+
+#[test]
 fn where_the_send_limit_is_scarce_nobody_is_sent_to_faster_than_it_can_use() {
     // Of 10 MB/s the first can use 3 of its 8, and the second what is left.
     let leaves = [(3.0, 8.0, 0.01), (20.0, 9.0, 0.02)];

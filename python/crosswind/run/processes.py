@@ -1,7 +1,8 @@
 """The processes of a tree of agents: started from the root down, ended by their number, however the run ends.
 
 Each gets the token on its stdin, which stays open: an agent ends when it closes. So none is left behind, not even after
-`kill -9` of this process, and ctrl-C on a terminal reaches this process only.
+`kill -9` of this process, and ctrl-C on a terminal reaches this process only. One that is killed (by a task that takes
+the process with it, by the kernel for want of memory) is started again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ from crosswind.run.spool import Spool
 _LISTEN_PATIENCE_S = 20.0
 _END_PATIENCE_S = 3.0
 _SHOWN = 20  # last lines of a log that an error shows
+_LOOK_S = 0.1
+_OWN_ENDS = (0, 1)  # the run is over, or the agent says why it cannot go on; all others are somebody's doing
+_PAUSE_S = (0.1, 2.0)  # before a start, at first and at most: it doubles for one that lives no longer than that
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,8 @@ class Launch:
     """Start nobody: wait for `crosswind serve --parent` of each node."""
     listen: str | None = None
     """HOST:PORT of the root; default: its `address` and a free port."""
+    again: bool = True
+    """Start an agent again that was killed. One that ended with an error of its own is not: it would again."""
 
 
 class AgentProcesses:
@@ -60,6 +67,9 @@ class AgentProcesses:
     def __init__(self, nodes: Sequence[Mapping[str, Any]], launch: Launch, token: str) -> None:
         self._nodes, self._launch, self._token = nodes, launch, token
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._starts: dict[str, _Start] = {}
+        self._ending = threading.Event()
+        self._watch: threading.Thread | None = None
         self._own_logs = launch.logs is None
         self.logs = launch.logs or Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
         self.logs.mkdir(parents=True, exist_ok=True)
@@ -84,17 +94,43 @@ class AgentProcesses:
         while waiting:
             parent = waiting.pop(0)
             for name in children.get(parent, []):
-                self._start_one(name, addresses[parent], listens=name in children)
+                listen = f"{self._launch.address(name)}:0" if name in children else None
+                self._start_one(name, _Start(addresses[parent], listen))
             for name in children.get(parent, []):
                 if name in children:
                     addresses[name] = self._address_of(name)
+                    # Those below will look for it there if it has to be started again.
+                    self._starts[name].listen = addresses[name]
                     waiting.append(name)
+        if self._launch.again:
+            self._watch = threading.Thread(target=self._start_again, name="crosswind-agents", daemon=True)
+            self._watch.start()
 
-    def _start_one(self, name: str, parent: str, *, listens: bool) -> None:
+    def _start_again(self) -> None:
+        """Look after those who were killed, until the end."""
+        while not self._ending.wait(_LOOK_S):
+            now = time.monotonic()
+            for name, start in self._starts.items():
+                if self._processes[name].poll() in {None, *_OWN_ENDS}:
+                    continue
+                if start.due is None:
+                    start.wait(now)
+                elif now >= start.due:
+                    try:
+                        self._start_one(name, start)
+                    except OSError:  # no memory or no process left just now
+                        start.wait(now)
+
+    def _start_one(self, name: str, start: _Start) -> None:
         command = [*self._launch.prefix(name), sys.executable, "-m", "crosswind.run.agent"]
-        command += ["--parent", parent, "--name", name, "--spool", str(self.spool)]
-        if listens:
-            command += ["--listen", f"{self._launch.address(name)}:0"]
+        command += ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
+        listens = start.listen is not None
+        if start.listen is not None:
+            command += ["--listen", start.listen]
+        self._starts[name] = start
+        start.begun, start.due = time.monotonic(), None
+        if name in self._processes:
+            _close(self._processes[name])
         with self._log_of(name).open("ab") as log:
             process = subprocess.Popen(
                 command,
@@ -139,8 +175,15 @@ class AgentProcesses:
         """Process number of a node's agent (of its prefix, where that does not replace itself)."""
         return self._processes[name].pid
 
+    def signal(self, name: str, number: signal.Signals) -> None:
+        """Send a signal to a node's agent, if it lives."""
+        self._processes[name].send_signal(number)
+
     def end(self, *, keep_logs: bool) -> None:
         """End all: those who know that the run is over have ended; the others are told, then killed."""
+        self._ending.set()
+        if self._watch is not None:
+            self._watch.join()
         for process in self._processes.values():
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -153,12 +196,35 @@ class AgentProcesses:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-            if process.stdout is not None:
-                process.stdout.close()
+            _close(process)
         self._processes.clear()
         self._spool.close()
         if self._own_logs and not keep_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
+
+
+@dataclass
+class _Start:
+    """How an agent is started, and when it was or is to be again."""
+
+    parent: str
+    listen: str | None
+    begun: float = 0.0
+    due: float | None = None
+    pause_s: float = 0.0
+
+    def wait(self, now: float) -> None:
+        """Let it be for a while, longer if it dies again and again."""
+        least, long = _PAUSE_S
+        self.pause_s = least if now - self.begun > long else min(max(2 * self.pause_s, least), long)
+        self.due = now + self.pause_s
+
+
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
 
 
 def environment() -> dict[str, str]:

@@ -29,6 +29,15 @@ pub(crate) struct Slot {
     pub(super) limit: Option<f64>,
     /// Tasks sent to it and not returned, in the order of sending, which is the order in which it computes them.
     pub(super) sent: VecDeque<u64>,
+    /// What it computes itself, where it has children and says so.
+    pub(super) computing: Option<u64>,
+}
+
+impl Slot {
+    /// The task that it is computing, which may have ended it if it is lost; those that waited, or were below, are innocent.
+    fn suspect(&self) -> Option<u64> {
+        self.computing.filter(|task| self.sent.contains(task)).or_else(|| self.sent.front().copied())
+    }
 }
 
 impl Station {
@@ -39,12 +48,11 @@ impl Station {
             return;
         }
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
-        let oldest = slot.sent.front().copied();
+        let suspect = slot.suspect();
         let name = slot.name.clone();
         let lost = self.policy.ledger().map_or_else(Vec::new, |ledger| ledger.clone().recall(child));
         let out = lost.len();
-        // Only the task that it was computing, its oldest, may have ended it; those that waited behind are innocent.
-        if let Some(task) = oldest {
+        if let Some(task) = suspect {
             *self.lost_with.entry(task).or_default() += 1;
         }
         if let Processor::Emulated(processor) = &mut self.processor {
@@ -96,5 +104,6 @@ pub(super) fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
         sends: 0.0,
         limit: None,
         sent: VecDeque::new(),
+        computing: None,
     }
 }

@@ -150,10 +150,10 @@ impl Node {
         commands.push(Command::Compute { task });
     }
 
-    /// Asks for what it has places for.
+    /// Asks for what it has places for, where it or somebody below could compute it.
     #[inline]
     fn ask(&mut self, commands: &mut Vec<Command>) {
-        if self.root {
+        if self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
             return;
         }
         let held = self.asked + self.ready.len() + self.sending;

@@ -87,7 +87,7 @@ impl Waiting {
     #[inline]
     pub fn ask(&mut self, children: &mut [ChildState], child: Child, tasks: u64) {
         let Some(state) = children.get_mut(child as usize) else { return };
-        if !state.served {
+        if !state.served || tasks == 0 {
             return;
         }
         state.requests = state.requests.saturating_add(u32::try_from(tasks).unwrap_or(u32::MAX));

@@ -1,0 +1,76 @@
+"""Faults by lot: whatever happens, each task is answered once."""
+
+import os
+import pickle
+import random
+import signal
+import sys
+from pathlib import Path
+
+import cloudpickle
+import farms
+import pytest
+from farms import point, take, tree, value
+
+from crosswind.run.local import Limits, LiveFarm, Task, Work
+
+pytestmark = pytest.mark.live
+
+cloudpickle.register_pickle_by_value(farms)
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+import soak  # noqa: E402
+
+COUNT = 300
+RAISES, KILLS_ONCE, KILLS = 0.05, 0.01, 0.004
+
+
+def fate(seed, number):
+    drawn = random.Random(f"{seed} {number}").random()
+    for what, part in (("kills", KILLS), ("kills once", KILLS_ONCE), ("raises", RAISES)):
+        if drawn < part:
+            return what
+        drawn -= part
+    return "is done"
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_path):
+    fates = [fate(seed, number) for number in range(COUNT)]
+    assert {"kills", "kills once", "raises"} < set(fates), "the seed draws something of each"
+
+    def work(number):
+        if fates[number] == "raises":
+            raise ValueError(number)
+        mark = tmp_path / str(number)
+        if fates[number] == "kills" or (fates[number] == "kills once" and not mark.exists()):
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number * number
+
+    limits = Limits(silence_s=1.0)
+    with LiveFarm(tree("r", "a<r", "b<r", "c<a"), point(), Work("callable", function=work), limits=limits) as farm:
+        for number in range(COUNT):
+            farm.submit(Task(pickle.dumps(number)))
+        farm.end_of_tasks()
+        taken = take(farm, COUNT)
+        summary, _ = farm.close()
+    for number, what in enumerate(fates):
+        result = taken[number]
+        if what in {"is done", "kills once"}:
+            assert value(result) == number * number
+        else:
+            assert not result.ok
+            assert ("is given up" if what == "kills" else f"ValueError: {number}") in result.data.decode()
+    assert summary["tasks"] == COUNT
+
+
+def test_a_short_soak_accounts_for_every_task_once():
+    found = soak.soak(seconds=15, seed=3)
+    assert found["tasks"] > 100
+    assert sum(found["faults"].values()) >= 3
+    assert {name: found[name] for name in ("missing", "came_twice", "wrong")} == {
+        "missing": [],
+        "came_twice": [],
+        "wrong": [],
+    }, soak.schedule(3, 15, soak.OF_PROCESSES if found["on"] == "loopback" else soak.OF_PROCESSES + soak.OF_HOSTS)
