@@ -58,6 +58,13 @@ class Description(Generic[C]):
             raise DescriptionError(f"{cls._KIND}: {error}", "description", hint) from None
         return cls(cls._CORE.from_json(text.encode(), cls._KIND))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._from_json, (self._checked.to_json(),)  # it travels to other processes as its text
+
+    @classmethod
+    def _from_json(cls, text: str) -> Self:
+        return cls(cls._CORE.from_json(text.encode(), cls._KIND))
+
     @property
     def name(self) -> str:
         """What people call it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -41,3 +42,33 @@ def heard(numbers: Sequence[signal.Signals]) -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
+    """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.
+
+    None outside of the main thread, which hears none.
+
+    Examples
+    --------
+    >>> with told_at([signal.SIGTERM]) as descriptor:
+    ...     os.kill(os.getpid(), signal.SIGTERM)
+    ...     os.read(descriptor, 1) == bytes([signal.SIGTERM])
+    True
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    taken, written = os.pipe()
+    os.set_blocking(written, False)  # as the interpreter asks
+    before = {number: signal.signal(number, lambda number, frame: None) for number in numbers}
+    woken = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    try:
+        yield taken
+    finally:
+        signal.set_wakeup_fd(woken)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        os.close(taken)
+        os.close(written)

@@ -2,6 +2,7 @@
 //!
 //! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and knocks again.
 
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,6 +43,9 @@ pub struct AgentConfig {
     pub patience_s: f64,
     /// Whether the end of the standard input ends the agent.
     pub watch_input: bool,
+    /// A descriptor at which a byte asks the agent to leave: it hands back what waits, finishes the rest, and ends. A second
+    /// one ends it at once.
+    pub leave: Option<RawFd>,
     /// Log.
     pub diary: Diary,
 }
@@ -102,8 +106,11 @@ pub fn run_agent(
         None => None,
     };
     let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
-    let watch_input = config.watch_input;
-    let still = || !watch_input || !linux::input_has_ended();
+    let (watch_input, leave) = (config.watch_input, config.leave);
+    let still = || {
+        let unwatched = !watch_input || !linux::input_has_ended();
+        unwatched && leave.is_none_or(|fd| linux::take_waiting(fd) == 0)
+    };
     let begun = Instant::now();
     let mut again = false;
     loop {
@@ -149,7 +156,7 @@ fn serve(
     let numbers = (admission.number, admission.parent);
     let station = Station::new(&config.name, numbers, run, Up::Parent(Box::new(link)), processor, spool)?;
     let mut turn = Turn::new(station, door, bell, &mut config.diary, Arc::new(code));
-    turn.watch_input = config.watch_input;
+    (turn.watch_input, turn.leave) = (config.watch_input, config.leave);
     turn.joins_late = admission.running;
     let result = turn.run();
     // Only the run's end is one for those below: if it is we who are cut off, they knock until we are back.

@@ -12,7 +12,7 @@ use crosswind_access::greeting::Protocol;
 use crate::fields::{self, FrameError, Reader, long};
 
 /// What agents, ranks and filters speak: all meet in the same way.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 2 };
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 3 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 16 << 20;
 /// Most bytes of a task's body in one frame: what is left for control frames to wait for.
@@ -162,6 +162,13 @@ pub enum Frame {
     },
     /// The connection ends as it should.
     Bye,
+    /// Child to parent: I am to leave. Send me no more tasks; say `Finish` when none is out under me.
+    Draining,
+    /// Child to parent: here is a task back that I have not begun.
+    HandBack {
+        /// The task.
+        task: u64,
+    },
 }
 
 /// A frame, the bytes that it took, and the bytes of body that follow.
@@ -196,6 +203,8 @@ const REPORTED: u8 = 18;
 const HAPPENED: u8 = 19;
 const BYE: u8 = 20;
 const COMPUTING: u8 = 21;
+const DRAINING: u8 = 22;
+const HAND_BACK: u8 = 23;
 
 /// Reads the next frame; none while bytes of it are missing.
 ///
@@ -228,7 +237,7 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
         let frame = reader.frame()?;
         return Ok(Some(Decoded { frame, used: HEAD + fixed, body }));
     }
-    if !(PROVE..=COMPUTING).contains(&kind) {
+    if !(PROVE..=HAND_BACK).contains(&kind) {
         return Err(FrameError::Kind(kind));
     }
     if rest.len() < fields {
@@ -313,6 +322,8 @@ impl Reader<'_> {
             HAPPENED => Frame::Happened { event: self.text()? },
             BYE => Frame::Bye,
             COMPUTING => Frame::Computing { task: self.u64()? },
+            DRAINING => Frame::Draining,
+            HAND_BACK => Frame::HandBack { task: self.u64()? },
             other => return Err(FrameError::Kind(other)),
         })
     }
@@ -392,6 +403,8 @@ impl Frame {
             }
             Self::Bye => out.push(BYE),
             Self::Computing { task } => long(out, COMPUTING, *task),
+            Self::Draining => out.push(DRAINING),
+            Self::HandBack { task } => long(out, HAND_BACK, *task),
         }
     }
 }
@@ -437,6 +450,8 @@ mod tests {
             Just(Frame::Finish),
             Just(Frame::Reported),
             Just(Frame::Bye),
+            Just(Frame::Draining),
+            any::<u64>().prop_map(|task| Frame::HandBack { task }),
         ]
     }
 
@@ -473,7 +488,7 @@ mod tests {
         }
 
         #[test]
-        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..24, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..26, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
             wire.push(kind);
             wire.extend(&fields);

@@ -242,6 +242,19 @@ pub fn input_has_ended() -> bool {
     wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended()
 }
 
+/// Takes what waits at a descriptor, and says how many bytes that was; does not wait, and 64 are enough.
+#[must_use]
+pub fn take_waiting(fd: RawFd) -> usize {
+    let mut watched = [watch(fd, true, false)];
+    if wait(&mut watched, Some(0)).is_err() || watched[0].revents & libc::POLLIN == 0 {
+        return 0;
+    }
+    let mut bytes = [0u8; 64];
+    // SAFETY: the buffer is live and its length is passed along.
+    let read = unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) };
+    usize::try_from(read).unwrap_or(0)
+}
+
 fn waiting_input() -> bool {
     let mut watched = [watch(0, true, false)];
     wait(&mut watched, Some(0)).is_ok() && watched[0].revents & libc::POLLIN != 0

@@ -41,8 +41,10 @@ impl Turn<'_> {
         self.pass_on_happenings();
         match self.phase {
             Phase::Gathering => self.gather(now),
-            Phase::Running if self.desk.is_some() => return self.is_it_over(now),
-            Phase::Running => return self.is_it_of_use(now),
+            Phase::Running => {
+                self.station.finish_the_drained();
+                return if self.desk.is_some() { self.is_it_over(now) } else { self.is_it_of_use(now) };
+            }
             Phase::Finishing => self.report(now),
             _ => {}
         }

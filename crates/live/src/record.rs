@@ -152,6 +152,9 @@ pub(crate) fn event_words(event: &Event) -> String {
             format!("joined {} {:?} {:?}", limit_words(child.key), child.receive_limit_mb_per_s, child.pace_mb_per_s)
         }
         Event::Left { child } => format!("left {child}"),
+        Event::Draining { child } => format!("draining {child}"),
+        Event::HandedBack { child, task } => format!("handed-back {child} {task}"),
+        Event::Drain => "drain".into(),
     }
 }
 
@@ -165,6 +168,7 @@ pub(crate) fn command_words(command: &Command) -> String {
         Command::Compute { task } => format!("compute {task}"),
         Command::Ask { tasks } => format!("ask {tasks}"),
         Command::Return { task } => format!("return {task}"),
+        Command::HandBack { task } => format!("hand-back {task}"),
     }
 }
 
@@ -183,6 +187,9 @@ pub(crate) fn event_of(words: &str) -> Option<Event> {
         "computed" => Event::Computed { task: number()? },
         "returned" => Event::Returned { child: number()? as u32, task: number()? },
         "left" => Event::Left { child: number()? as u32 },
+        "draining" => Event::Draining { child: number()? as u32 },
+        "handed-back" => Event::HandedBack { child: number()? as u32, task: number()? },
+        "drain" => Event::Drain,
         "joined" => {
             let key = match words.next()? {
                 "-" => None,
@@ -213,6 +220,9 @@ mod tests {
             Event::Computed { task: 4 },
             Event::Returned { child: 1, task: 4 },
             Event::Left { child: 9 },
+            Event::Draining { child: 3 },
+            Event::HandedBack { child: 3, task: 8 },
+            Event::Drain,
             Event::Joined {
                 child: ChildSettings { key: Some(-0.1), receive_limit_mb_per_s: f64::INFINITY, pace_mb_per_s: 3.0 },
             },

@@ -221,6 +221,7 @@ impl Station {
             Command::Compute { task } => self.compute(task, at_ns),
             Command::Ask { tasks } => self.asked += tasks,
             Command::Return { task } => self.give_back(task, at_ns),
+            Command::HandBack { task } => self.hand_back(task),
         }
     }
 
@@ -376,6 +377,16 @@ impl Station {
         }
     }
 
+    fn hand_back(&mut self, task: u64) {
+        if let Some(stored) = self.tasks.remove(&task) {
+            self.held_bytes -= stored.in_memory();
+            self.spool.recycle(stored.payload);
+        }
+        if let Up::Parent(link) = &mut self.up {
+            link.say(&Frame::HandBack { task });
+        }
+    }
+
     /// Takes what became of a link's transfers: a child's, or the parent's (none).
     pub fn collect(&mut self, child: Option<u32>) {
         let done = match (child, &mut self.up) {
@@ -466,6 +477,10 @@ impl Station {
                 }
                 let finished = Finished { task, node, ok, payload };
                 self.later(latency, Event::Returned { child, task }, Some(finished), at_ns);
+            }
+            Heard::Said(Frame::HandBack { task }) => {
+                self.handed_back(child, task);
+                self.later(latency, Event::HandedBack { child, task }, None, at_ns);
             }
             Heard::Begun { rate } => {
                 if let Processor::Emulated(processor) = &mut self.processor {

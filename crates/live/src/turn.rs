@@ -4,6 +4,7 @@
 //! Everything that has come is taken in before anything is written, so that many small tasks cost one call each way.
 
 use std::collections::HashMap;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use crosswind_policy::farm::Event;
@@ -67,6 +68,10 @@ pub(crate) struct Turn<'a> {
     pub diary: &'a mut Diary,
     pub code: Arc<Vec<u8>>,
     pub watch_input: bool,
+    /// Where a byte asks this agent to leave.
+    pub leave: Option<RawFd>,
+    /// Whether it was asked to.
+    draining: bool,
     /// At the root.
     pub desk: Option<&'a mut dyn Desk>,
     pub pieces: Vec<Piece>,
@@ -129,6 +134,8 @@ impl<'a> Turn<'a> {
             diary,
             code,
             watch_input: false,
+            leave: None,
+            draining: false,
             desk: None,
             pieces: Vec::new(),
             computed: HashMap::new(),
@@ -150,8 +157,11 @@ impl<'a> Turn<'a> {
     pub fn run(&mut self) -> Result<End, LiveError> {
         linux::exact_timers();
         loop {
-            if let Some(end) = self.once()? {
-                return Ok(end);
+            match self.once()? {
+                // Who was to leave anyway does not knock again.
+                Some(End::ParentLost(_)) if self.draining => return Ok(End::Bye),
+                Some(end) => return Ok(end),
+                None => {}
             }
         }
     }
@@ -250,10 +260,14 @@ impl<'a> Turn<'a> {
         } else {
             None
         };
-        let input = self.watch_input.then(|| {
+        // Who finishes what it has need not have anybody who started it any more.
+        let input = (self.watch_input && !self.draining).then(|| {
             watched.push(linux::watch(0, true, false));
             watched.len() - 1
         });
+        if let Some(fd) = self.leave {
+            watched.push(linux::watch(fd, true, false));
+        }
         let door = watched.len();
         let mut patience = None;
         if let Some(open) = &self.door {
@@ -269,6 +283,10 @@ impl<'a> Turn<'a> {
         }
         if input.is_some_and(|at| linux::readable(&watched[at])) && linux::input_ended() {
             self.diary.note("whoever started this is gone");
+            return Ok(Some(End::Bye));
+        }
+        let asked = self.leave.map_or(0, linux::take_waiting);
+        if asked > 0 && self.drain(asked, now) {
             return Ok(Some(End::Bye));
         }
         for (at, &child) in children.iter().enumerate() {
@@ -325,7 +343,16 @@ impl<'a> Turn<'a> {
                 Up::Parent(link) => link.say(&Frame::Report { node, part, piece }),
                 Up::User(_) => self.pieces.push(Piece { node, part, bytes: piece }),
             },
-            Heard::Said(Frame::Reported) => self.station.slots[at].reported = true,
+            Heard::Said(Frame::Reported) => {
+                self.station.slots[at].reported = true;
+                if self.station.slots[at].draining.is_some() && self.phase == Phase::Running {
+                    self.station.release(child, now);
+                }
+            }
+            Heard::Said(Frame::Draining) => {
+                self.diary.note(&format!("{} is to leave", self.station.slots[at].name));
+                self.station.drain(child, now);
+            }
             Heard::Said(Frame::Happened { event }) => match serde_json::from_str(&event) {
                 Ok(event) => self.station.happened.push(event),
                 Err(error) => self.diary.note_once(&format!("an event that can't be read: {error}")),
@@ -337,6 +364,27 @@ impl<'a> Turn<'a> {
                 }
             }
         }
+    }
+
+    /// Asked to leave, so many times; whether that is to be at once.
+    fn drain(&mut self, asked: usize, now: u64) -> bool {
+        let again = asked > 1 || self.draining;
+        self.draining = true;
+        match self.phase {
+            _ if again => return true,
+            // Nothing is here yet.
+            Phase::Gathering | Phase::Ready => return true,
+            // It ends anyway.
+            Phase::Finishing | Phase::Reported => {}
+            Phase::Running => {
+                self.diary.note("asked to leave: finishing what is here");
+                if let Up::Parent(link) = &mut self.station.up {
+                    link.say(&Frame::Draining);
+                }
+                self.station.tell(Event::Drain, now);
+            }
+        }
+        false
     }
 
     fn say(&mut self, child: u32, frame: &Frame) {

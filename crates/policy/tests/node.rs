@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-use crosswind_policy::farm::Command::{Ask, Compute, Hold, Limit, Return, Send};
-use crosswind_policy::farm::Event::{Arrived, Asked, Computed, Given, Held, Joined, Left, Returned, Sent, Started};
+use crosswind_policy::farm::Command::{Ask, Compute, HandBack, Hold, Limit, Return, Send};
+use crosswind_policy::farm::Event::{
+    Arrived, Asked, Computed, Drain, Draining, Given, HandedBack, Held, Joined, Left, Returned, Sent, Started,
+};
 use crosswind_policy::farm::{ChildSettings, Command, Event, Mean, Node, Settings, Wishes};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
@@ -217,6 +219,58 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_nobody_is_below_it() {
     assert_eq!(relay.tell(Asked { child: 1, tasks: 0 }), []);
     assert_eq!(relay.tell(Arrived { task: 7 }), []);
     assert_eq!(relay.tell(Asked { child: 1, tasks: 1 }), [Send { child: 1, task: 7, limit_mb_per_s: None }]);
+}
+
+#[test]
+fn a_child_that_drains_gets_nothing_more_and_what_it_gives_back_is_done_first() {
+    for ports in [Ports::Single, Ports::Multi] {
+        let wishes = Wishes::of(&policy(Order::Arrival, ports), TASK).with_recovery();
+        let mut root = Told::root(&platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]), &wishes);
+        root.tell(Given { first: 0, tasks: 9 });
+        root.tell(Asked { child: 0, tasks: 3 });
+        root.tell(Sent { child: 0, task: 1 }); // task 2 is on its way
+        assert_eq!(root.tell(Draining { child: 0 }), []);
+        assert_eq!(root.tell(Asked { child: 0, tasks: 2 }), [], "it has no more wishes");
+        assert_eq!(root.tell(Sent { child: 0, task: 2 }), [], "what was on its way arrives, and nothing follows");
+        assert_eq!(root.tell(HandedBack { child: 0, task: 2 }), []);
+        assert_eq!(root.tell(HandedBack { child: 0, task: 2 }), [], "a task comes back once");
+        assert_eq!(root.tell(Asked { child: 1, tasks: 2 }), [Send { child: 1, task: 2, limit_mb_per_s: None }]);
+        assert_eq!(root.tell(Returned { child: 0, task: 1 }), [Return { task: 1 }]);
+        assert_eq!(root.0.ledger().unwrap().lent_to(0), 0);
+    }
+}
+
+#[test]
+fn a_node_that_drains_hands_back_what_waits_and_finishes_what_it_and_its_children_have() {
+    let mut node = inner();
+    node.tell(Started);
+    node.tell(Arrived { task: 0 });
+    node.tell(Asked { child: 0, tasks: 2 });
+    assert_eq!(node.tell(Arrived { task: 1 }), [Send { child: 0, task: 1, limit_mb_per_s: None }]);
+    assert_eq!(node.tell(Arrived { task: 2 }), []);
+    assert_eq!(node.tell(Drain), [HandBack { task: 2 }]);
+    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [], "it asks for nothing, and serves nobody");
+    assert_eq!(node.tell(Arrived { task: 3 }), [HandBack { task: 3 }], "it was on its way");
+    assert_eq!(node.tell(Computed { task: 0 }), [Return { task: 0 }]);
+    assert_eq!(node.tell(Arrived { task: 4 }), [HandBack { task: 4 }], "its processor is idle, and stays so");
+    assert_eq!(node.tell(Returned { child: 0, task: 1 }), [Return { task: 1 }]);
+    assert!(node.0.ledger().unwrap().is_empty());
+}
+
+#[test]
+fn a_child_that_drains_may_be_lost_and_a_node_that_drains_lets_its_children_drain() {
+    let mut node = inner();
+    node.tell(Started);
+    node.tell(Arrived { task: 0 });
+    node.tell(Asked { child: 0, tasks: 2 });
+    node.tell(Arrived { task: 1 });
+    node.tell(Sent { child: 0, task: 1 });
+    node.tell(Drain);
+    node.tell(Draining { child: 0 });
+    assert_eq!(node.tell(HandedBack { child: 0, task: 1 }), [HandBack { task: 1 }], "what comes back goes up");
+    node.tell(Computed { task: 0 });
+    assert_eq!(node.tell(Left { child: 0 }), []);
+    assert!(node.0.ledger().unwrap().is_empty());
 }
 
 #[test]

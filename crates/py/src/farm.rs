@@ -12,6 +12,7 @@ use crosswind_live::agent::{AgentConfig, Workshop, maker, run_agent as run};
 use crosswind_live::desk::{Counter, Keeping, desk};
 use crosswind_live::diary::Diary;
 use crosswind_live::executor::{Answer, Executor, Job, Maker};
+use crosswind_live::frame::PROTOCOL;
 use crosswind_live::journal::Journal;
 use crosswind_live::payload::Payload;
 use crosswind_live::record::{NOBODY, Row};
@@ -421,6 +422,7 @@ struct OwnConfig {
     spool_directory: PathBuf,
     patience_s: f64,
     watch_input: bool,
+    leave: Option<i32>,
     log: Option<PathBuf>,
 }
 
@@ -439,6 +441,7 @@ fn run_agent(py: Python<'_>, config: &str, token: &str, on_listening: Py<PyAny>,
             spool_directory: config.spool_directory,
             patience_s: config.patience_s,
             watch_input: config.watch_input,
+            leave: config.leave,
         };
         let mut raised = None;
         let mut listening = |address: &str| {
@@ -461,6 +464,7 @@ fn replay_log(py: Python<'_>, run: &str, node: &str, log: &str) -> PyResult<usiz
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("AGENT_PROTOCOL", PROTOCOL.version)?;
     module.add_class::<PyFarmRoot>()?;
     module.add_function(wrap_pyfunction!(run_agent, module)?)?;
     module.add_function(wrap_pyfunction!(replay_log, module)?)

@@ -3,8 +3,8 @@
 use crosswind_schema::disturbance::Timelines;
 use crosswind_schema::experiment::Tasks;
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns,
-    Trace, json_schema,
+    AnyExperiment, Disturbance, Experiment, Hosts, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs,
+    StreamsRuns, Trace, json_schema,
 };
 use pyo3::prelude::*;
 
@@ -133,6 +133,29 @@ impl PyDisturbance {
     }
 }
 
+/// Checked hosts; `crosswind.run.hosts.Hosts` wraps them.
+#[pyclass(frozen, name = "Hosts", module = "crosswind._core")]
+pub struct PyHosts(pub Hosts);
+
+#[pymethods]
+impl PyHosts {
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "hosts.toml"))]
+    fn from_toml(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        Hosts::from_toml(text, file).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, file = "hosts"))]
+    fn from_json(py: Python<'_>, text: &[u8], file: &str) -> PyResult<Self> {
+        Hosts::from_json(text, file).map(Self).map_err(|e| errors::description(py, &e))
+    }
+
+    fn to_json(&self) -> PyResult<String> {
+        json(&self.0)
+    }
+}
+
 /// A checked experiment of any kind; `crosswind.Experiment` wraps it.
 #[pyclass(frozen, name = "Experiment", module = "crosswind._core")]
 pub struct PyExperiment(pub AnyExperiment);
@@ -242,6 +265,7 @@ fn schema_of(kind: &str) -> PyResult<String> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyPlatform>()?;
     module.add_class::<PyDisturbance>()?;
+    module.add_class::<PyHosts>()?;
     module.add_class::<PyExperiment>()?;
     module.add("LARGEST_DESCRIPTION_BYTES", crosswind_schema::LARGEST_BYTES)?;
     for function in [

@@ -56,7 +56,7 @@ pub enum Problem {
     TwoRoots { first: String, second: String },
     #[error("a cycle: {}", ring(names))]
     Cycle { names: Vec<String> },
-    #[error("is {parent:?}, which is no node of this platform{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    #[error("is {parent:?}, which is no node of this file{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
     UnknownParent { parent: String, nearest: Option<String> },
     #[error("is {name:?}, the name of {first} already")]
     DuplicateName { name: String, first: String },

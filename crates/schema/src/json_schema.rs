@@ -3,10 +3,12 @@
 use schemars::schema_for;
 use serde_json::Value;
 
-use crate::{AnyExperiment, Disturbance, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace};
+use crate::{
+    AnyExperiment, Disturbance, Hosts, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace,
+};
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 10] = [
+pub const KINDS: [&str; 11] = [
     "platform",
     "experiment",
     "disturbance",
@@ -17,6 +19,7 @@ pub const KINDS: [&str; 10] = [
     "streams-runs",
     "trace",
     "overlap",
+    "hosts",
 ];
 
 /// The JSON Schema of a file kind, or `None` for a kind that does not exist.
@@ -33,6 +36,7 @@ pub fn of(kind: &str) -> Option<Value> {
         "streams-runs" => schema_for!(StreamsRuns).to_value(),
         "trace" => schema_for!(Trace).to_value(),
         "overlap" => schema_for!(Overlap).to_value(),
+        "hosts" => schema_for!(Hosts).to_value(),
         _ => return None,
     })
 }

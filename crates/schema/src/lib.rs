@@ -12,6 +12,7 @@
 //! | Plan | `plan.json` | [`plan`] |
 //! | Overlap | `overlap.json` | [`overlap`] |
 //! | Runs | `runs.json` | [`run`], [`program_run`], [`streams_run`] |
+//! | Hosts | `hosts.toml` | [`hosts`] |
 //! | Trace | `trace.parquet` (this crate: its header) | [`trace`] |
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 //! | Simulated overlap | (between Python and the simulator) | [`simulated_overlap`] |
@@ -20,6 +21,7 @@ pub mod disturbance;
 pub mod error;
 pub mod experiment;
 mod explain;
+pub mod hosts;
 pub mod json_schema;
 pub mod measurement;
 pub mod overlap;
@@ -39,6 +41,7 @@ pub mod units;
 pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::{AnyExperiment, Class, Experiment, ProgramExperiment, StreamsExperiment};
+pub use hosts::Hosts;
 pub use measurement::Measurement;
 pub use overlap::Overlap;
 pub use plan::Plan;

@@ -85,6 +85,42 @@ impl Tree {
         &self.children[self.first_child[n] as usize..self.first_child[n + 1] as usize]
     }
 
+    /// Builds the shape from the names of each node and its parent, which stand in a file's array of tables `list`.
+    ///
+    /// # Errors
+    /// Two roots, no root, a cycle, an unknown parent, a duplicate name.
+    pub(crate) fn of<'a>(
+        list: &str,
+        nodes: impl ExactSizeIterator<Item = (&'a str, Option<&'a str>)> + Clone,
+    ) -> Result<Self, DescriptionError> {
+        let mut index: HashMap<&str, u32> = HashMap::with_capacity(nodes.len());
+        for (at, (name, _)) in nodes.clone().enumerate() {
+            if let Some(first) = index.insert(name, at as u32) {
+                let problem = Problem::DuplicateName { name: name.into(), first: format!("{list}[{first}]") };
+                return Err(problem.at(format!("{list}[{at}].name")));
+            }
+        }
+        let mut parents = Vec::with_capacity(nodes.len());
+        for (at, (_, parent)) in nodes.clone().enumerate() {
+            parents.push(match parent {
+                None => None,
+                Some(parent) => Some(*index.get(parent).ok_or_else(|| {
+                    let nearest = nearest(parent, nodes.clone().map(|(name, _)| name));
+                    Problem::UnknownParent { parent: parent.into(), nearest }.at(format!("{list}[{at}].parent"))
+                })?),
+            });
+        }
+        let name = |n: u32| nodes.clone().nth(n as usize).map_or_else(String::new, |(name, _)| name.into());
+        Self::new(&parents).map_err(|shape| match shape {
+            Shape::NoRoot => Problem::NoRoot.at(list.into()),
+            Shape::TwoRoots(a, b) => Problem::TwoRoots { first: name(a), second: name(b) }.at(format!("{list}[{b}]")),
+            Shape::Cycle(ring) => {
+                let at = ring[0];
+                Problem::Cycle { names: ring.into_iter().map(name).collect() }.at(format!("{list}[{at}].parent"))
+            }
+        })
+    }
+
     /// Builds the shape from each node's parent (`None` at the root).
     ///
     /// # Errors
@@ -219,32 +255,7 @@ impl Platform {
     /// # Errors
     /// Two roots, no root, a cycle, an unknown parent, a duplicate name.
     pub fn tree(&self) -> Result<Tree, DescriptionError> {
-        let mut index: HashMap<&str, u32> = HashMap::with_capacity(self.nodes.len());
-        for (at, node) in self.nodes.iter().enumerate() {
-            if let Some(first) = index.insert(&node.name, at as u32) {
-                let problem = Problem::DuplicateName { name: node.name.clone(), first: format!("node[{first}]") };
-                return Err(problem.at(format!("node[{at}].name")));
-            }
-        }
-        let mut parents = Vec::with_capacity(self.nodes.len());
-        for (at, node) in self.nodes.iter().enumerate() {
-            parents.push(match &node.parent {
-                None => None,
-                Some(parent) => Some(*index.get(parent.as_str()).ok_or_else(|| {
-                    let nearest = nearest(parent, self.nodes.iter().map(|n| n.name.as_str()));
-                    Problem::UnknownParent { parent: parent.clone(), nearest }.at(format!("node[{at}].parent"))
-                })?),
-            });
-        }
-        let name = |n: u32| self.nodes[n as usize].name.clone();
-        Tree::new(&parents).map_err(|shape| match shape {
-            Shape::NoRoot => Problem::NoRoot.at("node".into()),
-            Shape::TwoRoots(a, b) => Problem::TwoRoots { first: name(a), second: name(b) }.at(format!("node[{b}]")),
-            Shape::Cycle(ring) => {
-                let at = ring[0];
-                Problem::Cycle { names: ring.into_iter().map(name).collect() }.at(format!("node[{at}].parent"))
-            }
-        })
+        Tree::of("node", self.nodes.iter().map(|node| (node.name.as_str(), node.parent.as_deref())))
     }
 
     /// What is allowed but suspicious: an interference rate times its link's rate above 1.

@@ -4,8 +4,8 @@ use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::streams::MessageDraws;
 use crosswind_schema::experiment::{Grid, Tasks};
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment, StreamsRuns,
-    Trace, tasks_file,
+    AnyExperiment, Disturbance, Experiment, Hosts, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment,
+    StreamsRuns, Trace, tasks_file,
 };
 use proptest::prelude::*;
 
@@ -53,6 +53,8 @@ fn read_all(bytes: &[u8]) {
         tasks_file::read(bytes, "f").err(),
         AnyExperiment::from_toml(bytes, "f").err(),
         AnyExperiment::from_json(bytes, "f").err(),
+        Hosts::from_toml(bytes, "f").err(),
+        Hosts::from_json(bytes, "f").err(),
         Disturbance::from_toml(bytes, "f").err(),
         Disturbance::from_json(bytes, "f").err(),
     ];

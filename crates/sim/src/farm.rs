@@ -270,6 +270,10 @@ impl<'a> Run<'a> {
                 Command::Hold { child } => self.hold(node, child),
                 Command::Limit { child, limit_mb_per_s } => self.limit(node, child, limit_mb_per_s),
                 Command::Return { task } => self.begin_result(node, task),
+                Command::HandBack { task } => {
+                    let link = &self.links[node as usize];
+                    self.message(link.latency, link.parent, Event::HandedBack { child: link.child, task });
+                }
             }
         }
         commands.clear();

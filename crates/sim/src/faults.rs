@@ -173,7 +173,7 @@ impl Run<'_> {
     /// A message that was under way.
     pub fn deliver(&mut self, node: u32, event: Event) {
         let from_gone = match &event {
-            Event::Asked { child, .. } | Event::Returned { child, .. } => {
+            Event::Asked { child, .. } | Event::Returned { child, .. } | Event::HandedBack { child, .. } => {
                 let p = self.links[node as usize].port;
                 self.ports[p as usize].children[*child as usize] == NOBODY
             }

@@ -110,7 +110,7 @@ impl Slow<'_> {
                     let n = find(&self.sends[node], self.children[node][child as usize]).unwrap();
                     self.sends[node][n].limit = limit_mb_per_s.unwrap_or(f64::INFINITY);
                 }
-                Command::Return { .. } => {}
+                Command::Return { .. } | Command::HandBack { .. } => {}
             }
         }
     }

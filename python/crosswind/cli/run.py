@@ -10,15 +10,18 @@ import typer
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import settings_of
+from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 from crosswind.run import On
 
 if TYPE_CHECKING:
+    from crosswind.run.deployment import Placing
     from crosswind.run.results import Runs
 
 EXAMPLES = """
-Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`).
+Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`), on
+the hosts of a Dask cluster (`--on dask:ADDRESS`) or on those of a file (`--on hosts:FILE`).
 
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
 program over many files. The result stands beside the throughput that no schedule can beat.
@@ -33,6 +36,14 @@ Examples:
 
     crosswind run --command 'gzip -c {input} > {output}' --inputs 'data/*' --out results/
 
+    crosswind run experiment.toml --on dask:tcp://scheduler:8786 --node Lab3=10.0.0.3
+
+    crosswind run experiment.toml --workers dask:tcp://scheduler:8786
+
+    crosswind run experiment.toml --on hosts:hosts.toml --token-file token
+
+In Python: `crosswind.Farm(client)`.
+
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
 """
 
@@ -41,7 +52,26 @@ def run(
     experiment: Annotated[
         Path | None, typer.Argument(help="What to run: an experiment.toml.", metavar="EXPERIMENT.toml")
     ] = None,
-    on: Annotated[On | None, typer.Option(help="Virtual time, or agents on this machine. [default: sim]")] = None,
+    on: Annotated[
+        On | None,
+        typer.Option(
+            metavar="PLACE",
+            help="sim: virtual time. Or agents: local, dask:tcp://SCHEDULER:PORT, hosts:FILE.toml. [default: sim]",
+        ),
+    ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE=HOST", help="dask: host or worker that carries a node; again for more."),
+    ] = None,
+    per: Annotated[Per | None, typer.Option(help="dask: an agent per host, or per worker. [default: host]")] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="dask: where the root listens; else an address that the hosts reach."),
+    ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(help="hosts: what all agents share. dask: the same, there on every host, so it does not travel."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -57,7 +87,12 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Keep what stands in --out already.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Write what each node did when, as Parquet (one run).")] = None,
     perfetto: Annotated[Path | None, typer.Option(help="Write it for ui.perfetto.dev, as JSON (one run).")] = None,
-    workers: Annotated[int | None, typer.Option(help="Points simulated at a time; else one per CPU.", min=1)] = None,
+    workers: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|dask:ADDRESS", help="Points simulated at a time; else one per CPU. Or a cluster's workers."
+        ),
+    ] = None,
     time_scale: Annotated[
         float | None, typer.Option(help="Emulated agents: seconds of the platform per second of the clock.")
     ] = None,
@@ -81,6 +116,7 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
+    placing = _placing(node or [], per, listen, token_file)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -94,12 +130,22 @@ def run(
             retries=retries,
             resume=resume,
             trace=bool(trace or perfetto),
+            on=on or "local",
+            placing=placing,
         )
     else:
         _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
         assert experiment is not None
         done = _experiment(
-            experiment, on or "sim", _settings(settings or [], time_scale), out, resume, workers, trace, perfetto
+            experiment,
+            on or "sim",
+            _settings(settings or [], time_scale),
+            out,
+            resume,
+            trace,
+            perfetto,
+            workers=_workers(workers),
+            placing=placing,
         )
     _write(done, trace, perfetto)
     tell_warnings(done.warnings)
@@ -118,6 +164,31 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
             raise DescriptionError(f"{option} does not go with {beside}", "argument", hint)
 
 
+def _placing(nodes: list[str], per: Per | None, listen: str | None, token_file: Path | None) -> Placing | None:
+    from crosswind.run.deployment import Placing
+
+    given: dict[str, str] = {}
+    for text in nodes:
+        node, equals, host = text.partition("=")
+        if not (node and equals and host) or node in given:
+            raise DescriptionError(f"--node is {text!r}; it must be NODE=HOST, once per node", "argument")
+        given[node] = host
+    if token_file is not None and not token_file.is_file():
+        raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
+    placing = Placing(given, per or "host", listen, token_file)
+    return placing if placing else None
+
+
+def _workers(text: str | None) -> int | str | None:
+    if text is None or text.startswith("dask:"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        message = f"--workers is {text!r}; it must be a number, or dask:ADDRESS of a scheduler"
+        raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786") from None
+
+
 def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
     settings = settings_of(given)
     return settings if time_scale is None else settings | {"execution.time_scale": time_scale}
@@ -129,9 +200,9 @@ def _experiment(
     settings: dict[str, Any],
     out: Path | None,
     resume: bool,
-    workers: int | None,
     trace: Path | None,
     perfetto: Path | None,
+    **options: Any,
 ) -> Runs[Any]:
     from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
@@ -150,7 +221,7 @@ def _experiment(
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
     try:
         with progress_bar() as advance:
-            done = perform(experiment, on, trace=traced, workers=workers, out=out, resume=resume, progress=advance)
+            done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
     except KeyboardInterrupt:
         if out:
             tell(f"{out} holds the runs that were finished; --resume goes on with them")
@@ -160,11 +231,14 @@ def _experiment(
     return done
 
 
-def _command(command: str, inputs: list[str], out: Path, **options: Any) -> Runs[Any]:
+def _command(
+    command: str, inputs: list[str], out: Path, *, on: On, placing: Placing | None, **options: Any
+) -> Runs[Any]:
     from crosswind.run.command import run_command
+    from crosswind.run.deployment import deployed
 
-    with progress_bar() as advance:
-        done = run_command(command, inputs, out, progress=advance, **options)
+    with deployed(on, placing) as launch, progress_bar() as advance:
+        done = run_command(command, inputs, out, launch=launch, progress=advance, **options)
     failed = sum(event["code"] == "task-failed" for event in done[0].events)
     tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done

@@ -11,7 +11,17 @@ from crosswind import _core
 from crosswind.cli.console import print_json
 
 Kind = Literal[
-    "platform", "experiment", "disturbance", "measurement", "plan", "runs", "program-runs", "trace", "overlap"
+    "platform",
+    "experiment",
+    "disturbance",
+    "measurement",
+    "plan",
+    "runs",
+    "program-runs",
+    "streams-runs",
+    "trace",
+    "overlap",
+    "hosts",
 ]
 
 EXAMPLES = """

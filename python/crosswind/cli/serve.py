@@ -21,6 +21,10 @@ Examples:
 Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` only where it has children of its own):
 
     crosswind serve --parent 192.168.1.7:7200 --name Lab3 --token-file token
+
+    crosswind serve --hosts hosts.toml --name Lab3 --token-file token
+
+Asked to end (ctrl-C, SIGTERM), a node gives back what waits there and finishes what it computes; asked again, it ends.
 """
 
 
@@ -38,6 +42,9 @@ def serve(
     parent: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Be a node of a farm, below this one.")
     ] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(metavar="HOSTS.toml", help="The same; the parent and --listen stand in this file.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name in the platform.")] = None,
     token_file: Annotated[
         Path | None, typer.Option(help="File with what all agents of the farm share, 16 bytes or more.")
@@ -50,6 +57,8 @@ def serve(
     ] = None,
 ) -> None:
     """Be the other end of a measurement, or a node of a farm."""
+    if hosts is not None:
+        parent, listen = _of_file(hosts, name, parent, listen)
     if parent is not None:
         _be_agent(parent, name, token_file, about, listen)
         return
@@ -58,21 +67,39 @@ def serve(
     serve_forever(listen or DEFAULT_LISTEN, on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"))
 
 
+def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | None) -> tuple[str, str | None]:
+    from crosswind.errors import DescriptionError
+    from crosswind.run.hosts import Hosts
+
+    if parent is not None or listen is not None:
+        given = "--parent" if parent is not None else "--listen"
+        raise DescriptionError(f"{given} does not go with --hosts: it stands in the file", "argument")
+    if name is None:
+        raise DescriptionError("--name is missing; --hosts needs it", "argument", "which host of the file is this?")
+    found = Hosts.load(hosts)
+    return found.dials(name), found.listens(name)
+
+
 def _be_agent(parent: str, name: str | None, token_file: Path | None, about: Path | None, listen: str | None) -> None:
+    import signal
+
     from crosswind.errors import DescriptionError
     from crosswind.run.agent import be_agent
+    from crosswind.signals import told_at
 
     if name is None or token_file is None:
         missing = "--name" if name is None else "--token-file"
         raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
-    be_agent(
-        parent,
-        name,
-        _text(token_file, "--token-file"),
-        listen=listen,
-        about=_text(about, "--about") if about is not None else "",
-        on_listening=lambda address: tell(f"children knock at {address}"),
-    )
+    with told_at([signal.SIGINT, signal.SIGTERM]) as leave:
+        be_agent(
+            parent,
+            name,
+            _text(token_file, "--token-file"),
+            listen=listen,
+            about=_text(about, "--about") if about is not None else "",
+            leave=leave,
+            on_listening=lambda address: tell(f"children knock at {address}"),
+        )
 
 
 def _text(path: Path, option: str) -> str:

@@ -13,6 +13,8 @@ from crosswind.report.words import plain
 from crosswind.run.results import Run, Runs
 
 SERIES = "policy.order"
+LIVE = ("local", "dask", "hosts")
+"""Where real agents run."""
 APART = ("platform", "policy.ports", "execution.compute", "execution.time_scale")
 """What makes another figure rather than another place in one."""
 UNITS = {"task_size_mb": "MB", "result_size_mb": "MB result", "task_work": "work", "tasks": "tasks", "seed": "seed"}
@@ -87,7 +89,8 @@ def groups_of(runs: Runs[Run]) -> list[Group]:
 
 def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
     """Return the points that stand both in runs on sim and in runs for real."""
-    predicted, real = _means(several, "sim"), _means(several, "local")
+    predicted = _means(several, "sim")
+    real = {key: found for on in LIVE for key, found in _means(several, on).items()}
     pairs = []
     for key, (run, seconds) in real.items():
         if key in predicted:

@@ -19,7 +19,12 @@ from crosswind.run.trace import Trace
 
 MOST_GROUPS = 8
 MOST_PAIRS = 40
-ON = {"sim": "in virtual time", "local": "by agents on one machine"}
+ON = {
+    "sim": "in virtual time",
+    "local": "by agents on one machine",
+    "dask": "by agents on a Dask cluster",
+    "hosts": "by agents on several hosts",
+}
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     pairs = pairs_of(several)
     single = everything[0] if len(everything) == 1 else None
     # Real runs that were predicted too stand beside their predictions, and need no figure of their own.
-    compared = [group for group in groups if len(group.rows) > 1 and not (pairs and group.on == "local")]
+    compared = [group for group in groups if len(group.rows) > 1 and not (pairs and group.on != "sim")]
     cut = len(compared) > MOST_GROUPS
     return RunsSection(
         id=id_,

@@ -8,14 +8,15 @@
 | what came of it | `results`, `trace`, `columns`, `perfetto`, `bounds` |
 | a Python function over many items | `mapping`, `farm`, `calls` |
 | a command over many files | `command` |
-| the tree when the user names none | `here` |
-| processes of agents, one per node | `local`, `agent` |
+| the tree when the user names none | `here`, `places` |
+| a tree of agents: the root, an agent | `local`, `agent` |
+| where agents run: here, on a Dask cluster, on hosts of a file | `deployment`, `processes`, `dask`, `hosted`, `hosts` |
+| simulations spread over a Dask cluster | `spread` |
 | a program by real ranks, one process each | `ranks`, `rank_processes`, `rank` |
 
 Imports nothing heavy here: an agent is a process that must start at once.
 """
 
-from typing import Literal
-
-On = Literal["sim", "local"]
-"""Where an experiment runs: in virtual time, or by real agents or ranks on this machine."""
+On = str
+"""Where an experiment runs: `sim` (in virtual time), `local` (by real agents or ranks on this machine), `dask:ADDRESS`
+(by agents on a Dask cluster), `hosts:FILE` (by agents on the hosts of a hosts.toml)."""

@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from crosswind import _core
+from crosswind.signals import told_at
 
 Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 
@@ -51,6 +52,7 @@ def be_agent(
     log: str | None = None,
     patience_s: float = 60.0,
     watch_input: bool = False,
+    leave: int | None = None,
     on_listening: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Be a node of a farm until its run ends.
@@ -73,6 +75,9 @@ def be_agent(
         How long a parent is waited for, at the start and when it was lost, s.
     watch_input : bool
         Whether the end of stdin ends the agent.
+    leave : int, optional
+        Descriptor at which a byte asks the agent to leave: it hands back what waits, finishes what it computes, and
+        ends. A second byte ends it at once.
     on_listening : callable
         Told the address in use, once.
 
@@ -91,33 +96,41 @@ def be_agent(
         "spool_directory": spool or tempfile.gettempdir(),
         "patience_s": patience_s,
         "watch_input": watch_input,
+        "leave": leave,
         "log": log,
     }
     _core.run_agent(json.dumps(config), token, on_listening, load)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it."""
+    """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it.
+
+    SIGTERM asks it to leave: it hands back what waits and finishes what it computes.
+    """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
     parser.add_argument("--parent", required=True, metavar="HOST:PORT")
     parser.add_argument("--name", required=True)
     parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
     parser.add_argument("--spool", metavar="DIR")
+    parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
     parser.add_argument("--patience-s", type=float, default=60.0)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line()
     try:
-        be_agent(
-            options.parent,
-            options.name,
-            token,
-            listen=options.listen,
-            spool=options.spool,
-            patience_s=options.patience_s,
-            watch_input=True,
-            on_listening=lambda address: print(address, flush=True),
-        )
+        with told_at([signal.SIGTERM]) as leave:
+            be_agent(
+                options.parent,
+                options.name,
+                token,
+                listen=options.listen,
+                about=options.about,
+                spool=options.spool,
+                patience_s=options.patience_s,
+                watch_input=True,
+                leave=leave,
+                on_listening=lambda address: print(address, flush=True),
+            )
     except Exception as error:
         print(f"{options.name}: {error}", file=sys.stderr, flush=True)
         status = 1

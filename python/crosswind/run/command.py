@@ -11,7 +11,8 @@ from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.progress import Advance
 from crosswind.run.columns import as_trace
-from crosswind.run.here import here, point_of
+from crosswind.run.deployment import Deployment
+from crosswind.run.here import point_of
 from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.results import Run, Runs
 
@@ -29,7 +30,7 @@ def run_command(
     retries: int = 0,
     resume: bool = False,
     trace: bool = False,
-    launch: Launch | None = None,
+    launch: Deployment | None = None,
     progress: Advance | None = None,
 ) -> Runs[Run]:
     """Run a command once per input file, on the nodes of a tree.
@@ -44,7 +45,7 @@ def run_command(
     out : path
         Directory for the results, made where it is missing.
     platform : Platform or path, optional
-        The tree. Default: this machine, a root and one node per CPU.
+        The tree. Default: that of the deployment; on this machine a root and one node per CPU.
     name : str
         Name of a result's file; `{name}` is its input's, `{stem}` that without the last suffix, `{number}` its place.
     order : str
@@ -56,7 +57,7 @@ def run_command(
     trace : bool
         Record what each node did when.
     launch : optional
-        How processes are started.
+        Where agents run and how they are started; default: here.
     progress : callable, optional
         Called as `progress(fraction, message)`.
 
@@ -72,14 +73,14 @@ def run_command(
     """
     files = _files(inputs)
     names = _names(files, name)
-    out = Path(out)
+    out, launch = Path(out), launch or Launch()
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
         raise DescriptionError(message, "out", "name a directory that can be made") from None
     if not isinstance(platform, Platform):
-        platform = Platform.load(platform) if platform is not None else here()
+        platform = Platform.load(platform) if platform is not None else launch.tree()
     size_mb = sum(file.stat().st_size for file in files) / len(files) / 1e6
     point = point_of(command, len(files), size_mb, order, None)
     failed: list[dict[str, object]] = []
@@ -105,7 +106,7 @@ def run_command(
         Work("command", command=command),
         source=source(),
         sink=sink,
-        launch=launch or Launch(),
+        launch=launch,
         limits=Limits(retries=retries),
         out=out,
         journal=out / JOURNAL,
@@ -116,8 +117,8 @@ def run_command(
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
     whole["events"] = [*whole.get("events", []), *(e for e in failed if (e["code"], e["t_s"]) not in known)]
-    recorded = as_trace(columns, whole, platform, command, "local") if columns is not None else None
-    return Runs(command, "local", [Run(whole, recorded)])
+    recorded = as_trace(columns, whole, platform, command, launch.on) if columns is not None else None
+    return Runs(command, launch.on, [Run(whole, recorded)])
 
 
 def _failure(t_s: float, file: Path, node: str, said: str) -> dict[str, object]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import complete
 from crosswind.run.columns import traced
+from crosswind.run.deployment import Deployment
 from crosswind.run.local import Work, run_farm
 from crosswind.run.results import Run
 
 
-def run_locally(point: FarmPoint, trace: bool) -> Run:
-    """Run one point on this machine, one process per node of its platform."""
+def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
+    """Run one point on the agents of a deployment, one per node of the point's platform."""
     work = Work(point.description["execution"]["compute"])
-    found, columns = run_farm(point.platform, point.description, work, trace=trace)
+    found, columns = run_farm(point.platform, point.description, work, launch=deployment, trace=trace)
     summary = complete(found, point)
-    return Run(summary, traced(columns, summary, point, "local") if columns is not None else None)
+    return Run(summary, traced(columns, summary, point, deployment.on) if columns is not None else None)

@@ -10,16 +10,20 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import cloudpickle
 
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.calls import CallError, outcome, packed, perform
-from crosswind.run.here import here, point_of
+from crosswind.run.deployment import Deployment, Placing
+from crosswind.run.here import point_of
 from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
 from crosswind.run.results import Run
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
@@ -32,15 +36,19 @@ class Farm(Executor):
 
     Parameters
     ----------
+    on : Platform, path or distributed.Client, optional
+        The tree, on this machine; or the Dask cluster whose hosts carry the agents. The client stays open.
     platform : Platform or path, optional
-        The tree. Its root is this process; it computes only where its `compute_per_s` is above 0. Default: this
-        machine, a root and one node per CPU.
+        The tree. Its root is this process; it computes only where its `compute_per_s` is above 0. Default: on this
+        machine a root and one node per CPU, on a cluster a root and one node per host.
     order : {"arrival", "interference", "interference-rate", "bandwidth", "compute"}
         Which child is served next. All but arrival reckon with the platform's rates.
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
     launch, limits : optional
-        How processes are started, and when somebody is given up: `crosswind.run.local`.
+        Where agents run and how they are started (`crosswind.run.deployment`), and when somebody is given up.
+    placing : Placing, optional
+        On a cluster: which node goes to which host, whether each worker counts as one, and more.
 
     Raises
     ------
@@ -63,16 +71,25 @@ class Farm(Executor):
 
     def __init__(
         self,
-        platform: Platform | str | Path | None = None,
+        on: Platform | str | Path | Client | None = None,
         *,
+        platform: Platform | str | Path | None = None,
         order: Order = "arrival",
         buffer_tasks: int | None = None,
-        launch: Launch | None = None,
+        launch: Deployment | None = None,
         limits: Limits | None = None,
+        placing: Placing | None = None,
         trace: bool = False,
     ) -> None:
+        if on is not None and not isinstance(on, (Platform, str, Path)):
+            from crosswind.run.dask import OnDask
+
+            launch = OnDask(on, placing)
+        elif platform is None:
+            platform = on
+        launch = launch or Launch()
         if platform is None:
-            platform = here()
+            platform = launch.tree()
         elif not isinstance(platform, Platform):
             platform = Platform.load(platform)
         if buffer_tasks is not None and buffer_tasks < 1:
@@ -92,7 +109,7 @@ class Farm(Executor):
             platform,
             point,
             Work("callable", function=perform),
-            launch=launch or Launch(),
+            launch=launch,
             limits=limits or Limits(),
             trace=trace,
         )

@@ -8,13 +8,19 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.run import On
+from crosswind.run.deployment import HINT, Placing, deployed, is_deployed
 from crosswind.run.results import AnyRun, Runs
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Progress = Callable[[float, str], None]
 Perform = Callable[[Any], AnyRun]
@@ -54,10 +60,11 @@ class _RunsFile:
 
 def run(
     experiment: Experiment | str | Path,
-    on: On = "sim",
+    on: On | Client = "sim",
     *,
     trace: bool = False,
-    workers: int | None = None,
+    workers: int | str | Client | None = None,
+    placing: Placing | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
@@ -68,12 +75,17 @@ def run(
     ----------
     experiment : Experiment or path
         What to run.
-    on : {"sim", "local"}
-        In virtual time, or for real on this machine, one process per node or rank, one run after the other.
+    on : str or distributed.Client
+        `sim`: in virtual time. `local`: for real on this machine, one process per node or rank, one run after the
+        other. A farm also runs on a Dask cluster (`dask:ADDRESS`, or a client) and on the hosts of a hosts.toml
+        (`hosts:FILE`).
     trace : bool
         Record what each node of a farm did when. Memory: about 60 bytes per activity.
-    workers : int, optional
-        Points that are simulated at a time, at least 1; default: one per CPU. They change nothing in the result.
+    workers : int, str or distributed.Client, optional
+        Points that are simulated at a time, at least 1; default: one per CPU. `dask:ADDRESS` or a client: by the
+        workers of a Dask cluster. They change nothing in the result.
+    placing : Placing, optional
+        Which node of the platform goes to which host of a cluster.
     out : path, optional
         A `runs.json` that is written as points come in.
     resume : bool
@@ -107,38 +119,79 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.load(experiment)
-    return run_grid(experiment, on, trace=trace, workers=workers, out=out, resume=resume, progress=progress)
+    return run_grid(
+        experiment, on, trace=trace, workers=workers, placing=placing, out=out, resume=resume, progress=progress
+    )
 
 
 def run_grid(
     grid: Grid,
-    on: On = "sim",
+    on: On | Client = "sim",
     *,
     trace: bool = False,
-    workers: int | None = None,
+    workers: int | str | Client | None = None,
+    placing: Placing | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
     store: Store | None = None,
 ) -> Runs[Any]:
     """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
-    if workers is not None and workers < 1:
+    if isinstance(workers, int) and workers < 1:
         raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
-    perform, side_by_side = _performer(grid.kind, on, trace)
-    ledger = _Ledger(grid, on, Path(out) if out is not None else None, resume, store or _RunsFile())
-    meter = _Meter(len(grid), progress)
-    missing = (point for point in grid.points() if not ledger.has(point))
-    try:
-        for point, done in _performed(missing, perform, (workers or _cpus()) if side_by_side else 1):
-            ledger.add(point, done)
-            meter.tell(ledger.done, ledger.taken_over)
-    finally:
-        ledger.write()
-    return ledger.runs()
+    with ExitStack() as stack:
+        if is_deployed(on) and on != "local":
+            place = "dask" if not isinstance(on, str) else on.partition(":")[0]
+            perform, side_by_side = _on_a_cluster(grid.kind, on, trace, placing, stack), False
+        else:
+            place = str(on)
+            if placing:
+                raise DescriptionError(f"nodes are placed on a cluster's hosts; on is {place}", "argument", HINT)
+            perform, side_by_side = _performer(grid.kind, place, trace)
+        side = _side_by_side(workers, stack) if side_by_side else 1
+        ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, store or _RunsFile())
+        meter = _Meter(len(grid), progress)
+        missing = (point for point in grid.points() if not ledger.has(point))
+        try:
+            for point, done in _performed(missing, perform, side) if isinstance(side, int) else side(missing, perform):
+                ledger.add(point, done)
+                meter.tell(ledger.done, ledger.taken_over)
+        finally:
+            ledger.write()
+        return ledger.runs()
+
+
+Spread = Callable[[Iterator[Point], Perform], Iterator[tuple[Point, AnyRun]]]
+
+
+def _side_by_side(workers: int | str | Client | None, stack: ExitStack) -> int | Spread:
+    """Return how many points run at a time here, or what spreads them over a cluster."""
+    if workers is None or isinstance(workers, int):
+        return workers or _cpus()
+    from crosswind.cluster.client import connected
+    from crosswind.run.spread import spread
+
+    if isinstance(workers, str):
+        kind, _, address = workers.partition(":")
+        if kind != "dask" or not address:
+            message = f"workers is {workers!r}; it must be a number, or dask:ADDRESS of a scheduler"
+            raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786")
+        workers = stack.enter_context(connected(address))
+    return partial(spread, workers)
+
+
+def _on_a_cluster(kind: str, on: On | Client, trace: bool, placing: Placing | None, stack: ExitStack) -> Perform:
+    if kind != "farm":
+        message = f"an experiment of kind {kind} runs on sim or local; on a cluster only a farm does"
+        raise DescriptionError(message, "argument", "--on local has one process per rank on this machine")
+    from crosswind.run.emulated import run_on_agents
+
+    deployment = stack.enter_context(deployed(on, placing))
+    return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment)
 
 
 def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
-    """Return what runs one point, and whether several may run at a time."""
+    """Return what runs one point here, and whether several may run at a time."""
     match kind, on:
         case "program" | "streams", "sim" | "local" if trace:
             message = f"trace is of the nodes of a farm; an experiment of kind {kind} has none"
@@ -146,15 +199,16 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
         case "farm", "sim":
             from crosswind.run.simulated import simulate
 
-            return lambda point: simulate(cast(FarmPoint, point), trace), True
+            return partial(simulate, trace=trace), True
         case "farm", "local":
-            from crosswind.run.emulated import run_locally
+            from crosswind.run.emulated import run_on_agents
+            from crosswind.run.processes import Launch
 
-            return lambda point: run_locally(cast(FarmPoint, point), trace), False
+            return partial(run_on_agents, trace=trace, deployment=Launch()), False
         case "program", "sim":
             from crosswind.run.program import simulate_program
 
-            return lambda point: simulate_program(cast(ProgramPoint, point)), True
+            return simulate_program, True
         case "program", "local":
             from crosswind.run.ranks import RanksHere
 
@@ -163,13 +217,13 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
         case "streams", "sim":
             from crosswind.run.streams import simulate_streams
 
-            return lambda point: simulate_streams(cast(StreamsPoint, point)), True
+            return simulate_streams, True
         case "streams", "local":
             from crosswind.run.streams import complete
             from crosswind.run.streams_local import run_streams_here
 
             return lambda point: complete(run_streams_here(point.json), cast(StreamsPoint, point)), False
-    raise DescriptionError(f"on is {on!r}; it must be one of: sim, local", "argument")
+    raise DescriptionError(f"on is {on!r}; it must be one of: sim; {HINT}", "argument")
 
 
 def _cpus() -> int:

@@ -1,4 +1,4 @@
-"""A tree of agents, one process per node, on this machine or wherever a launch prefix puts them.
+"""A tree of agents, one process per node, on this machine or wherever a deployment puts them.
 
 `run_farm` runs a whole workload and ends; `LiveFarm` stays open and takes tasks as they come. Both have the root in
 this process: results are handed over without another hop.
@@ -22,7 +22,8 @@ from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agent import load
-from crosswind.run.processes import AgentProcesses, Launch
+from crosswind.run.deployment import Agents, Deployment
+from crosswind.run.processes import Launch
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 
@@ -92,7 +93,7 @@ class LiveFarm:
         point: Mapping[str, Any],
         work: Work,
         *,
-        launch: Launch | None = None,
+        launch: Deployment | None = None,
         limits: Limits | None = None,
         out: Path | None = None,
         journal: Path | None = None,
@@ -103,11 +104,12 @@ class LiveFarm:
         discard: bool = False,
     ) -> None:
         self._platform, self._point, self._work = platform, dict(point), work
-        self._launch, self._trace = launch or Launch(), trace
-        self._token = token or secrets.token_hex(32)
+        self._launch: Deployment = launch or Launch()
+        self._trace = trace
+        self._token = token or self._launch.token or secrets.token_hex(32)
         self._own_tasks = own_tasks
         self._nodes = platform.to_dict()["node"]
-        self._processes: AgentProcesses | None = None
+        self._processes: Agents | None = None
         self._root: Any = None
         self._settings = settings(platform, self._point, work, limits or Limits(), trace)
         self._config = {
@@ -124,10 +126,10 @@ class LiveFarm:
     def start(self) -> LiveFarm:
         """Open the root's door and start the agents."""
         root = next(node["name"] for node in self._nodes if node.get("parent") is None)
-        self._processes = AgentProcesses(self._nodes, self._launch, self._token)
+        self._processes = self._launch.agents(self._nodes, self._token)
         config = {
             **self._config,
-            "listen": self._launch.listen or f"{self._launch.address(root)}:0",
+            "listen": self._launch.door(root),
             "spool_directory": str(self._processes.spool),
             "log": str(self._processes.logs / "root.log"),
         }
@@ -148,8 +150,8 @@ class LiveFarm:
         return str(self._root.address)
 
     @property
-    def processes(self) -> AgentProcesses:
-        """The agents' processes."""
+    def processes(self) -> Agents:
+        """The agents."""
         assert self._processes is not None  # after start
         return self._processes
 
@@ -232,7 +234,7 @@ class LiveFarm:
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
         policy = self._point.get("policy", {})
         makespan = found["makespan_s"]
-        warnings = []
+        warnings = list(self.processes.warnings)
         if found["events"]:
             message = "something happened in this run: look at its events"
             warnings.append(
@@ -334,7 +336,7 @@ def run_farm(
     *,
     source: Iterable[Task] | None = None,
     sink: Callable[[Result], None] = lambda result: None,
-    launch: Launch | None = None,
+    launch: Deployment | None = None,
     limits: Limits | None = None,
     out: Path | None = None,
     journal: Path | None = None,
@@ -358,7 +360,7 @@ def run_farm(
     sink : callable
         Called with each result, as completed, in the thread that called this.
     launch, limits
-        How processes are started, and when somebody is given up.
+        Where agents run and how they are started (`crosswind.run.deployment`), and when somebody is given up.
     out : Path, optional
         Directory for results, one file each.
     journal : Path, optional

@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.progress import Advance, progress_bar
+from crosswind.run.deployment import HINT, deployed, is_deployed
 from crosswind.run.farm import Farm, Order
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,7 +33,7 @@ def map(
     items: Iterable[T],
     *,
     platform: Platform | str | Path | None = None,
-    on: Literal["local"] = "local",
+    on: str | Client = "local",
     ordered: bool = True,
     order: Order = "arrival",
     buffer_tasks: int | None = None,
@@ -47,8 +51,9 @@ def map(
         Taken lazily, some ahead of the results: it may be endless.
     platform, order, buffer_tasks
         As of `Farm`. Default: this machine, one node per CPU.
-    on : {"local"}
-        Agents on this machine, one process per node.
+    on : str or distributed.Client
+        `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
+        cluster. `hosts:FILE`: on the hosts of a hosts.toml.
     ordered : bool
         Yield in the order of the items, or as results come in.
     out : path, optional
@@ -78,8 +83,8 @@ def map(
     >>> list(map(abs, [-1, 2, -3]))  # doctest: +SKIP
     [1, 2, 3]
     """
-    if on != "local":
-        raise DescriptionError(f"on is {on!r}; it must be local", "argument")
+    if not is_deployed(on):
+        raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
     if resume and out is None:
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
     store = _Store(Path(out), resume) if out is not None else None
@@ -87,7 +92,8 @@ def map(
 
     def results() -> Iterator[R]:
         with ExitStack() as stack:
-            farm = stack.enter_context(Farm(platform, order=order, buffer_tasks=buffer_tasks))
+            launch = stack.enter_context(deployed(on))
+            farm = stack.enter_context(Farm(platform=platform, order=order, buffer_tasks=buffer_tasks, launch=launch))
             tell = stack.enter_context(progress_bar()) if progress is True else progress or None
             meter = _Meter(total, tell)
             calls = _calls(farm, function, enumerate(items), store)

@@ -20,13 +20,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 from crosswind.errors import AgentLost
 from crosswind.run.spool import Spool
 
-_LISTEN_PATIENCE_S = 20.0
-_END_PATIENCE_S = 3.0
+if TYPE_CHECKING:
+    from crosswind.errors import Told
+    from crosswind.platform import Platform
+
+LISTEN_PATIENCE_S = 20.0
+END_PATIENCE_S = 3.0
 _SHOWN = 20  # last lines of a log that an error shows
 _LOOK_S = 0.1
 _OWN_ENDS = (0, 1)  # the run is over, or the agent says why it cannot go on; all others are somebody's doing
@@ -49,6 +53,22 @@ class Launch:
     """HOST:PORT of the root; default: its `address` and a free port."""
     again: bool = True
     """Start an agent again that was killed. One that ended with an error of its own is not: it would again."""
+    on = "local"
+    token = None
+
+    def tree(self) -> Platform:
+        """Return this machine: a root and one node per CPU."""
+        from crosswind.run.here import here
+
+        return here()
+
+    def door(self, root: str) -> str:
+        """Return where the root listens."""
+        return self.listen or f"{self.address(root)}:0"
+
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> AgentProcesses:
+        """Return the nodes' processes, not started yet."""
+        return AgentProcesses(nodes, self, token)
 
 
 class AgentProcesses:
@@ -73,6 +93,7 @@ class AgentProcesses:
         self._own_logs = launch.logs is None
         self.logs = launch.logs or Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
         self.logs.mkdir(parents=True, exist_ok=True)
+        self.warnings: list[Told] = []
         self._spool = Spool()
         self.spool = self._spool.path
 
@@ -152,15 +173,10 @@ class AgentProcesses:
     def _address_of(self, name: str) -> str:
         stdout = self._processes[name].stdout
         assert stdout is not None  # it was asked for
-        ready, _, _ = select.select([stdout], [], [], _LISTEN_PATIENCE_S)
-        address = stdout.readline().decode().strip() if ready else ""
+        address = first_line_of(stdout, LISTEN_PATIENCE_S)
         if not address:
-            raise AgentLost(f"the agent {name} did not start{self._said(name)}", "agent-start")
+            raise AgentLost(f"the agent {name} did not start{last_lines(self._log_of(name))}", "agent-start")
         return address
-
-    def _said(self, name: str) -> str:
-        lines = self._log_of(name).read_text(errors="replace").strip().splitlines()[-_SHOWN:]
-        return ": " + "\n".join(lines) if lines else ""
 
     def complaints(self) -> list[str]:
         """Return the last line of each log that has one."""
@@ -188,7 +204,7 @@ class AgentProcesses:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     process.stdin.close()
-        until = time.monotonic() + _END_PATIENCE_S
+        until = time.monotonic() + END_PATIENCE_S
         for process in self._processes.values():
             try:
                 process.wait(max(until - time.monotonic(), 0.0))
@@ -225,6 +241,18 @@ def _close(process: subprocess.Popen[bytes]) -> None:
         if stream is not None:
             with contextlib.suppress(BrokenPipeError):
                 stream.close()
+
+
+def first_line_of(stdout: IO[bytes], patience_s: float) -> str:
+    """Return the first line that a process prints; empty where none comes in time."""
+    ready, _, _ = select.select([stdout], [], [], patience_s)
+    return stdout.readline().decode().strip() if ready else ""
+
+
+def last_lines(log: Path) -> str:
+    """Return the last lines of a log as the end of a sentence: empty, or a colon and the lines."""
+    lines = log.read_text(errors="replace").strip().splitlines()[-_SHOWN:]
+    return ": " + "\n".join(lines) if lines else ""
 
 
 def environment() -> dict[str, str]:

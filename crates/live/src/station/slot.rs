@@ -6,6 +6,7 @@ use crosswind_policy::farm::{ChildSettings, Event};
 use crosswind_schema::units::Quantity;
 
 use super::{Processor, Station};
+use crate::frame::Frame;
 use crate::link::Link;
 use crate::record::Happening;
 use crate::settings::{RunSettings, Work};
@@ -20,6 +21,8 @@ pub(crate) struct Slot {
     /// Agents in its subtree, once it has said that it is ready; and what it asked for then.
     pub ready: Option<(u32, u64)>,
     pub reported: bool,
+    /// Whether it is to leave, and how far that is.
+    pub draining: Option<Draining>,
     pub(super) receive_limit: f64,
     pub(super) receive_limit_drop: f64,
     pub(super) latency_ns: u64,
@@ -40,6 +43,15 @@ impl Slot {
     }
 }
 
+/// A child that is to leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Draining {
+    /// Tasks that it gave back.
+    pub handed_back: u64,
+    /// Whether all that was out under it is back, and it was told to finish.
+    pub told: bool,
+}
+
 impl Station {
     /// A child is gone.
     pub fn lose(&mut self, child: u32, why: &str, now_ns: u64) {
@@ -47,27 +59,81 @@ impl Station {
         if slot.left {
             return;
         }
-        (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         let suspect = slot.suspect();
         let name = slot.name.clone();
-        let lost = self.policy.ledger().map_or_else(Vec::new, |ledger| ledger.clone().recall(child));
-        let out = lost.len();
+        let out = self.out_under(child);
         if let Some(task) = suspect {
             *self.lost_with.entry(task).or_default() += 1;
         }
+        self.forget(child, now_ns);
+        let message = format!("{name} was lost: {why}; {out} tasks that were out under it wait again");
+        self.happen_to(name, "agent-lost", out, message, now_ns);
+    }
+
+    /// How many tasks are out under a child.
+    fn out_under(&self, child: u32) -> u64 {
+        self.policy.ledger().map_or(0, |ledger| ledger.lent_to(child) as u64)
+    }
+
+    fn forget(&mut self, child: u32, now_ns: u64) {
+        let slot = &mut self.slots[child as usize];
+        (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.result_from(child as usize, 0.0, now_ns);
             self.share(now_ns);
         }
         self.tell(Event::Left { child }, now_ns);
-        self.happened.push(Happening {
-            root_ns: self.clock.root_ns(now_ns),
-            code: "agent-lost".into(),
-            node: Some(name.clone()),
-            number: None,
-            tasks: Some(out as u64),
-            message: format!("{name} was lost: {why}; {out} tasks that were out under it wait again"),
-        });
+    }
+
+    fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
+        let root_ns = self.clock.root_ns(now_ns);
+        let (code, node) = (code.into(), Some(name));
+        self.happened.push(Happening { root_ns, code, node, number: None, tasks: Some(tasks), message });
+    }
+
+    /// A child is to leave, when it has nothing of ours any more.
+    pub fn drain(&mut self, child: u32, now_ns: u64) {
+        let slot = &mut self.slots[child as usize];
+        if !slot.left && slot.draining.is_none() {
+            slot.draining = Some(Draining::default());
+            self.tell(Event::Draining { child }, now_ns);
+        }
+    }
+
+    /// Tells those who drain and have nothing of ours any more to finish.
+    pub fn finish_the_drained(&mut self) {
+        for child in 0..self.slots.len() as u32 {
+            let waits = self.slots[child as usize].draining.is_some_and(|draining| !draining.told);
+            if !waits || self.out_under(child) > 0 {
+                continue;
+            }
+            let slot = &mut self.slots[child as usize];
+            if let (Some(link), Some(draining)) = (&mut slot.link, &mut slot.draining) {
+                link.say(&Frame::Finish);
+                draining.told = true;
+            }
+        }
+    }
+
+    /// A drained child has told what it did, and goes.
+    pub fn release(&mut self, child: u32, now_ns: u64) {
+        let slot = &mut self.slots[child as usize];
+        let (name, back) = (slot.name.clone(), slot.draining.map_or(0, |draining| draining.handed_back));
+        if let Some(link) = &mut slot.link {
+            link.say_bye(now_ns);
+        }
+        self.forget(child, now_ns);
+        let message = format!("{name} left when it was asked to; it gave {back} tasks back");
+        self.happen_to(name, "agent-left", back, message, now_ns);
+    }
+
+    /// A child that drains gave a task back.
+    pub(super) fn handed_back(&mut self, child: u32, task: u64) {
+        let slot = &mut self.slots[child as usize];
+        slot.sent.retain(|sent| *sent != task);
+        if let Some(draining) = &mut slot.draining {
+            draining.handed_back += 1;
+        }
     }
 
     /// A child that was not there before, or comes again. Its number in the policy.
@@ -98,6 +164,7 @@ pub(super) fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
         left: false,
         ready: None,
         reported: false,
+        draining: None,
         receive_limit: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
         receive_limit_drop: node.receive_limit_drop.get(),
         latency_ns: latency(run, place),

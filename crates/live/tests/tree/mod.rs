@@ -86,6 +86,7 @@ pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(),
         spool_directory: std::env::temp_dir(),
         patience_s: 10.0,
         watch_input: false,
+        leave: None,
         diary: Diary::on_stderr(name),
     };
     let run = move || run_agent(config, &mut Bare, &mut |address| told.send(address.to_owned()).unwrap());

@@ -67,6 +67,21 @@ pub enum Event {
         /// Who.
         child: Child,
     },
+    /// A child drains: nothing more is to be sent to it, but for the end of what is on its way.
+    Draining {
+        /// Who.
+        child: Child,
+    },
+    /// A child that drains gave a task back which it had not begun.
+    HandedBack {
+        /// Who.
+        child: Child,
+        /// Which.
+        task: TaskId,
+    },
+    /// This node is to drain: it takes no more tasks, hands back those that wait, and finishes what it computes and what is
+    /// out under its children. The root cannot.
+    Drain,
 }
 
 /// What a node says.
@@ -102,6 +117,11 @@ pub enum Command {
     Ask {
         /// How many.
         tasks: u64,
+    },
+    /// Give a task back to the parent, as it came.
+    HandBack {
+        /// Which.
+        task: TaskId,
     },
     /// A task's result goes to the parent; at the root, to the user.
     Return {

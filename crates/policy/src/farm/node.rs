@@ -39,6 +39,7 @@ pub struct Node {
     root: bool,
     computes: bool,
     returns: bool,
+    draining: bool,
     ports: Ports,
     places: u64,
     /// Tasks asked for and not yet here.
@@ -62,6 +63,7 @@ impl Node {
             root: settings.root,
             computes: settings.computes,
             returns: settings.returns,
+            draining: false,
             ports: settings.ports,
             places: settings.places,
             asked: 0,
@@ -105,6 +107,17 @@ impl Node {
             Event::Given { first, tasks } => self.ready.give(first, tasks),
             Event::Joined { child } => self.children.push(ChildState::new(child)),
             Event::Left { child } => self.left(child),
+            Event::Draining { child } => {
+                if self.knows(child) {
+                    self.waiting.forget(&mut self.children, child);
+                }
+            }
+            Event::HandedBack { task, .. } => {
+                if self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task)) {
+                    self.ready.put_back(task);
+                }
+            }
+            Event::Drain => self.drain(),
         }
         self.go_on(commands);
     }
@@ -134,6 +147,9 @@ impl Node {
             && let Some(task) = self.ready.pop()
         {
             self.compute(task, commands);
+        }
+        if self.draining {
+            commands.extend(std::iter::from_fn(|| self.ready.pop()).map(|task| Command::HandBack { task }));
         }
         if !self.children.is_empty() {
             match self.ports {
@@ -216,6 +232,16 @@ impl Node {
             for task in ledger.recall(child).into_iter().rev() {
                 self.ready.put_back(task);
             }
+        }
+    }
+
+    fn drain(&mut self) {
+        if self.root {
+            return;
+        }
+        (self.draining, self.computes, self.places) = (true, false, 0);
+        for child in 0..self.children.len() {
+            self.waiting.forget(&mut self.children, child as Child);
         }
     }
 

@@ -1,0 +1,128 @@
+"""The way to a Dask cluster: a client, and whether all its workers fit to this process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+
+from crosswind.cluster import versions
+from crosswind.cluster.hosts import Host
+from crosswind.errors import AgentLost, DescriptionError
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+_PATIENCE_S = 10
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Client]:
+    """Yield a client of the scheduler at an address such as `tcp://10.0.0.1:8786`, and close it at the end.
+
+    Raises
+    ------
+    DescriptionError
+        When Dask is not installed here.
+    AgentLost
+        When no scheduler answers there.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        hint = "pip install 'crosswind[dask]'"
+        raise DescriptionError("Dask is not installed here", "no-dask", hint) from None
+    try:
+        client = Client(address, timeout=_PATIENCE_S, set_as_default=False)
+    except ValueError as error:
+        hint = "dask:tcp://SCHEDULER:PORT, as the scheduler prints it when it starts"
+        raise DescriptionError(f"{address!r} is no address of a scheduler: {error}", "cluster", hint) from None
+    except OSError as error:
+        hint = "is it running, and can this machine reach it?"
+        raise AgentLost(f"no Dask scheduler answers at {address}: {error}", "cluster", hint) from None
+    with client:
+        yield client
+
+
+def workers_of(client: Client) -> dict[str, Any]:
+    """Return what the scheduler knows of each worker, by address."""
+    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    return found
+
+
+def fitting(client: Client, workers: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return what the scheduler knows of the workers, once all of them are known to fit to this process.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster.
+    workers : sequence of str, optional
+        Addresses of those to look at; default: all.
+
+    Raises
+    ------
+    DescriptionError
+        When there is none, Crosswind is missing there, or a version differs: host, both versions, what to do.
+    """
+    there = workers_of(client)
+    asked = list(there) if workers is None else [worker for worker in workers if worker in there]
+    if not asked:
+        raise DescriptionError("the Dask cluster has no worker", "cluster", "start one: dask worker SCHEDULER:PORT")
+    cloudpickle.register_pickle_by_value(versions)  # a worker without Crosswind can be asked, too
+    try:
+        found = client.run(versions.look, workers=asked)
+    finally:
+        cloudpickle.unregister_pickle_by_value(versions)
+    for worker, theirs in found.items():
+        problem = difference(ours(), theirs)
+        if problem is not None:
+            message, hint = problem
+            raise DescriptionError(f"{there[worker]['host']} ({worker}): {message}", "versions-differ", hint)
+    return there
+
+
+def ours() -> dict[str, Any]:
+    """Return what this process runs."""
+    return versions.look()
+
+
+def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what keeps a worker from working with us and what to do about it; None where nothing does.
+
+    Examples
+    --------
+    >>> difference({"python": "3.12", "crosswind": "1"}, {"python": "3.11", "crosswind": "1"})
+    ('Python is 3.11 there and 3.12 here', 'run both with the same minor version: functions travel as bytecode')
+    """
+    python, where = theirs["python"], theirs.get("executable", "its Python")
+    if ours["python"] != python:
+        hint = "run both with the same minor version: functions travel as bytecode"
+        return f"Python is {python} there and {ours['python']} here", hint
+    if theirs["crosswind"] is None:
+        why = theirs.get("error", "it is not installed")
+        return f"Crosswind cannot be imported there: {why}", f"on that host: {where} -m pip install 'crosswind[dask]'"
+    for field, name in (
+        ("crosswind", "Crosswind"),
+        ("protocol", "the agents' protocol"),
+        ("cloudpickle", "cloudpickle"),
+    ):
+        if ours.get(field) != theirs.get(field):
+            hint = "install the same version on every host"
+            return f"{name} is {theirs.get(field)} there and {ours.get(field)} here", hint
+    return None
+
+
+def own_address(hosts: Sequence[Host]) -> str:
+    """Return the address of this machine that the hosts of a cluster reach: the one that packets to them leave from."""
+    away = next((host.address for host in hosts if not host.address.startswith("127.")), None)
+    if away is None:
+        return "127.0.0.1"
+    family = socket.AF_INET6 if ":" in away else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as unsent:  # a datagram socket that connects sends nothing
+        unsent.connect((away, 9))
+        found = str(unsent.getsockname()[0])
+    return f"[{found}]" if ":" in found else found

@@ -1,0 +1,71 @@
+"""The hosts of a Dask cluster: which worker of each speaks for it, and at which address others reach it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Per = Literal["host", "worker"]
+"""What counts as a host: all workers at one address together, or each worker for itself."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host of a cluster.
+
+    Attributes
+    ----------
+    name : str
+        Its address, or with `per="worker"` the worker's name.
+    worker : str
+        Address of the worker that speaks for it, such as `tcp://10.0.0.3:41233`.
+    address : str
+        Where other hosts reach it.
+    aliases : frozenset of str
+        Whatever a user may call it: its address, names and addresses of its workers.
+    """
+
+    name: str
+    worker: str
+    address: str
+    aliases: frozenset[str]
+
+
+def hosts_of(workers: Mapping[str, Mapping[str, Any]], per: Per = "host") -> list[Host]:
+    """Return the hosts of a cluster, sorted by address and name; of a host's workers the first speaks for it.
+
+    Parameters
+    ----------
+    workers : mapping
+        `client.scheduler_info(n_workers=-1)["workers"]`. Those that are about to leave do not count.
+    per : {"host", "worker"}
+        What counts as a host.
+
+    Examples
+    --------
+    >>> workers = {f"tcp://10.0.0.{h}:{p}": {"name": p, "host": f"10.0.0.{h}"} for h in (1, 2) for p in (70, 71)}
+    >>> [host.name for host in hosts_of(workers)], [host.name for host in hosts_of(workers, "worker")]
+    (['10.0.0.1', '10.0.0.2'], ['70', '71', '70', '71'])
+    """
+    there = {worker: about for worker, about in workers.items() if about.get("status", "running") == "running"}
+    places: dict[str, list[str]] = {}
+    for worker in sorted(there, key=lambda one: (there[one]["host"], _by_number(there[one]["name"]), one)):
+        places.setdefault(there[worker]["host"] if per == "host" else worker, []).append(worker)
+    hosts = []
+    for members in places.values():
+        about = there[members[0]]
+        names = {str(there[worker]["name"]) for worker in members}
+        aliases = {*members, *names, *(worker.partition("://")[2] for worker in members)}
+        if per == "host":
+            aliases.add(about["host"])
+        hosts.append(
+            Host(about["host"] if per == "host" else str(about["name"]), members[0], about["host"], frozenset(aliases))
+        )
+    return hosts
+
+
+def _by_number(name: object) -> tuple[int, str]:
+    """Order worker 10 after worker 9."""
+    text = str(name)
+    return (int(text), "") if text.isdecimal() else (1 << 62, text)

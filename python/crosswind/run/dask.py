@@ -1,0 +1,290 @@
+"""A tree of agents on the hosts of a Dask cluster: Dask places them, watches them and ships the code.
+
+Tasks and results do not go by Dask: agents connect to each other as the tree says. Each host, or each worker
+(`per="worker"`), carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy worker does not hold it.
+A task in Dask stands for each agent. Workers that join while the farm runs carry an agent more; one that is retired lets
+its agent hand back what waits and finish what it computes; one that dies costs what the tree says
+(docs/concepts/agents.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosswind.cluster.client import fitting, own_address, workers_of
+from crosswind.cluster.hosts import Host, hosts_of
+from crosswind.errors import AgentLost, CrosswindError, Told, warning
+from crosswind.platform import Platform
+from crosswind.run.deployment import Placing
+from crosswind.run.here import LINK_MB_PER_S
+from crosswind.run.places import places, star
+from crosswind.run.spool import Spool
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+    from crosswind.run.hosted import Wanted
+
+_LOOK_S = 1.0
+_WAIT_S = 10.0
+_MOST_STARTS = 5  # of one host: an agent that ends again and again has a reason that another start does not mend
+
+
+class OnDask:
+    """A deployment on a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Of the cluster; it stays open.
+    placing : optional
+        Which node goes where.
+
+    Raises
+    ------
+    DescriptionError
+        When the cluster has no worker, or one does not fit to this process.
+    """
+
+    on = "dask"
+
+    def __init__(self, client: Client, placing: Placing | None = None) -> None:
+        self.client, self.placing = client, placing or Placing()
+        self.hosts = hosts_of(fitting(client), self.placing.per)
+
+    @property
+    def token(self) -> str | None:
+        """What stands in the file of the token, if there is one."""
+        file = self.placing.token_file
+        return file.read_text(encoding="utf-8").strip() if file is not None else None
+
+    def tree(self) -> Platform:
+        """Return a star: this process hands out, every host computes at an equal rate."""
+        return star("the cluster", [host.name for host in self.hosts])
+
+    def door(self, root: str) -> str:
+        """Return where the root listens: the address of this process that the hosts reach."""
+        return self.placing.listen or f"{own_address(self.hosts)}:0"
+
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> DaskAgents:
+        """Return the nodes' agents, not started yet."""
+        below = [node["name"] for node in nodes if node.get("parent") is not None]
+        return DaskAgents(self, nodes, places(below, self.hosts, self.placing.nodes), token)
+
+
+class DaskAgents:
+    """The agents of a farm on a cluster.
+
+    Parameters
+    ----------
+    deployment : OnDask
+        Where.
+    nodes : sequence of mapping
+        The platform's nodes.
+    hosts : mapping
+        Host of each node below the root.
+    token : str
+        What all share.
+    """
+
+    def __init__(
+        self, deployment: OnDask, nodes: Sequence[Mapping[str, Any]], hosts: dict[str, Host], token: str
+    ) -> None:
+        self._client, self._placing, self._token = deployment.client, deployment.placing, token
+        self._farm = secrets.token_hex(4)
+        self._parents = {node["name"]: node.get("parent") for node in nodes}
+        self._guest = _guest(nodes)
+        self._hosts = hosts
+        self._addresses: dict[str, str] = {}
+        self.tasks: dict[str, Future] = {}
+        self._starts: dict[str, int] = {}
+        self._touched: set[str] = set()
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
+        self.warnings: list[Told] = []
+        self.logs = Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
+        self._spool = Spool()
+        self.spool = self._spool.path
+
+    def start(self, root_address: str) -> None:
+        """Start all, each once its parent listens.
+
+        Raises
+        ------
+        AgentLost
+            When one does not start, with what it said.
+        """
+        root = next(name for name, parent in self._parents.items() if parent is None)
+        self._addresses[root] = root_address
+        level = self._children([root])
+        while level:
+            self._start({name: self._hosts[name] for name in level})
+            level = self._children(level)
+        self._watcher.start()
+
+    def _children(self, names: Sequence[str]) -> list[str]:
+        return [name for name, parent in self._parents.items() if parent in names]
+
+    def _start(self, hosts: Mapping[str, Host]) -> None:
+        """Start agents whose parents listen."""
+        from crosswind.run import hosted
+
+        def watched(farm: str, agent: str) -> None:  # travels by value: the scheduler need not have Crosswind
+            from crosswind.run.hosted import watch
+
+            watch(farm, agent)
+
+        wanted: dict[str, list[Wanted]] = {}
+        for name, host in hosts.items():
+            wanted.setdefault(host.worker, []).append(self._wanted(name, host))
+            self._starts[host.name] = self._starts.get(host.name, 0) + 1
+        self._touched |= wanted.keys()
+        listening = self._run(hosted.start, self._farm, wanted, workers=list(wanted))
+        for addresses in listening.values():
+            self._addresses |= {name: address for name, address in addresses.items() if address}
+        for name, host in hosts.items():
+            self._hosts[name] = host
+            self.tasks[name] = self._client.submit(
+                watched,
+                self._farm,
+                name,
+                workers=[host.worker],
+                allow_other_workers=False,
+                pure=False,
+                retries=0,
+                key=f"{hosted.plugin_name(self._farm)}-{name}",
+            )
+
+    def _run(self, function: Any, *arguments: Any, workers: list[str]) -> dict[str, Any]:
+        """Have workers do something at once, however busy they are."""
+        try:
+            found: dict[str, Any] = self._client.run(function, *arguments, workers=workers)
+        except CrosswindError:
+            raise
+        except Exception as error:
+            raise AgentLost(f"the Dask cluster did not do what it should: {error}", "cluster") from error
+        return found
+
+    def _wanted(self, name: str, host: Host) -> Wanted:
+        file = self._placing.token_file
+        known = name in self._parents
+        parent = self._parents[name] if known else next(iter(self._addresses))
+        return {
+            "name": name,
+            "parent": self._addresses[parent or ""],
+            "listen": f"{host.address}:0" if self._children([name]) else None,
+            "about": "" if known else json.dumps({"name": name, **self._guest}),
+            "token": self._token if file is None else None,
+            "token_file": str(file) if file is not None else None,
+        }
+
+    def _follow(self) -> None:
+        """Give agents to hosts that join or come again, until the farm is over."""
+        while not self._over.wait(_LOOK_S):
+            try:
+                self._look()
+            except Exception as error:  # a scheduler that is away: the tree needs it for nothing else
+                self._warn("cluster-away", f"the Dask cluster cannot be asked: {error}", "no host joins meanwhile")
+
+    def _look(self) -> None:
+        hosts = hosts_of(workers_of(self._client), self._placing.per)
+        gone = {name for name, task in self.tasks.items() if task.done()}
+        gone |= {name for name, host in self._hosts.items() if host.name not in {there.name for there in hosts}}
+        # Below an inner node that is gone nobody is of use: those hosts are free, too.
+        orphans = {name for name in self._hosts if self._parents.get(name) in gone and name not in gone}
+        for name in gone | orphans:
+            host = self._hosts.pop(name)
+            self.tasks.pop(name).release()
+            self._addresses.pop(name, None)
+            if name in orphans:
+                self._starts[host.name] -= 1  # it was not to blame
+        taken = {host.name for host in self._hosts.values()}
+        free = [host for host in hosts if host.name not in taken and self._starts.get(host.name, 0) < _MOST_STARTS]
+        if not free or not self._fit(free):
+            return
+        vacant = [name for name in self._parents if self._may_be(name)]
+        for host in free:
+            if self._over.is_set():
+                return
+            at_home = next((name for name in vacant if name in host.aliases), None)
+            name = at_home or (vacant[0] if vacant else self._name_of_a_guest(host))
+            if name in vacant:
+                vacant.remove(name)
+            self._start({name: host})
+
+    def _fit(self, hosts: Sequence[Host]) -> bool:
+        """Whether hosts that joined have what they need."""
+        try:
+            fitting(self._client, [host.worker for host in hosts])
+        except CrosswindError as error:
+            self._warn("host-unfit", f"a host that joined was left out: {error}", error.hint or "look at its versions")
+            return False
+        return True
+
+    def _may_be(self, name: str) -> bool:
+        """Whether a node waits for a host: a leaf without one, whose parent is up."""
+        parent = self._parents[name]
+        return (
+            parent is not None and name not in self._hosts and parent in self._addresses and not self._children([name])
+        )
+
+    def _name_of_a_guest(self, host: Host) -> str:
+        name, again = host.name, 2
+        while name in self._parents or name in self._hosts:
+            name, again = f"{host.name}-{again}", again + 1
+        return name
+
+    def _warn(self, code: str, message: str, hint: str) -> None:
+        if all(known["message"] != message for known in self.warnings):
+            self.warnings.append(warning(code, message, hint))
+
+    def end(self, *, keep_logs: bool) -> None:
+        """End all, and leave nothing of ours in the cluster."""
+        from distributed import wait
+
+        from crosswind.run import hosted
+
+        self._over.set()
+        if self._watcher.ident is not None:
+            self._watcher.join(_WAIT_S)
+        there: dict[str, Any] = {}
+        with contextlib.suppress(Exception):  # a cluster that is gone has nothing of ours
+            there = workers_of(self._client)
+        touched = [worker for worker in self._touched if worker in there]
+        if touched:
+            with contextlib.suppress(Exception):
+                for said in self._client.run(hosted.end, self._farm, workers=touched, on_error="ignore").values():
+                    self._keep(said)
+                wait(list(self.tasks.values()), timeout=_WAIT_S)
+        for task in self.tasks.values():
+            task.release()
+        self.tasks.clear()
+        self._spool.close()
+        if not keep_logs:
+            shutil.rmtree(self.logs, ignore_errors=True)
+
+    def _keep(self, said: Mapping[str, str]) -> None:
+        for name, text in said.items():
+            if text:
+                path = self.logs / (name.replace("/", "_") + ".log")
+                path.write_text(text.removeprefix(": ") + "\n", encoding="utf-8")
+
+
+def _guest(nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return what is supposed of a host that the platform does not know: the mean of the leaves."""
+    parents = {node.get("parent") for node in nodes}
+    leaves = [node for node in nodes if node["name"] not in parents and node.get("parent") is not None]
+    if not leaves:
+        return {"compute_per_s": 1.0, "receive_limit_mb_per_s": LINK_MB_PER_S}
+    return {
+        field: sum(float(node[field]) for node in leaves) / len(leaves)
+        for field in ("compute_per_s", "receive_limit_mb_per_s")
+    }

@@ -1,0 +1,124 @@
+"""Deployment: where the agents of a tree run, and who starts them. Each place is a class of this shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from crosswind.errors import DescriptionError, Told
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+    from crosswind.cluster.hosts import Per
+    from crosswind.platform import Platform
+
+HINT = "local; dask:tcp://SCHEDULER:PORT; hosts:FILE.toml"
+
+
+class Agents(Protocol):
+    """The agents of all nodes below the root."""
+
+    logs: Path
+    """Directory with one log per process."""
+    spool: Path
+    """Directory of the root for tasks' bytes."""
+
+    @property
+    def warnings(self) -> Sequence[Told]: ...  # noqa: D102
+    def start(self, root_address: str) -> None:
+        """Start all; the root listens at this address."""
+
+    def end(self, *, keep_logs: bool) -> None:
+        """End all, and leave nothing behind but, if so asked, the logs."""
+
+
+class Deployment(Protocol):
+    """Where agents run."""
+
+    @property
+    def on(self) -> str:
+        """What stands in results: local, dask or hosts."""
+
+    @property
+    def token(self) -> str | None:
+        """What all agents share, where that was agreed on before."""
+
+    def tree(self) -> Platform:
+        """Return the tree when the user names none."""
+
+    def door(self, root: str) -> str:
+        """Return HOST:PORT at which the root listens; port 0 takes a free one."""
+
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> Agents:
+        """Return the agents of a platform's nodes, not started yet."""
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Which node of the platform goes where on a cluster."""
+
+    nodes: Mapping[str, str] = field(default_factory=dict)
+    """Node -> name or address of a host or a worker; the others go by equal name, then in the order of the file."""
+    per: Per = "host"
+    """One agent per host, or one per Dask worker."""
+    listen: str | None = None
+    """HOST:PORT of the root, where the one that is found is not the one that the hosts reach."""
+    token_file: Path | None = None
+    """File with the token, here and on every host, so that it does not travel."""
+
+    def __bool__(self) -> bool:
+        return self != Placing()
+
+
+@contextmanager
+def deployed(on: str | Client, placing: Placing | None = None) -> Iterator[Deployment]:
+    """Yield the deployment that a word or a client names.
+
+    Parameters
+    ----------
+    on : str or distributed.Client
+        `local`, `dask:ADDRESS` of a scheduler, `hosts:FILE`, or a client, which stays open.
+    placing : optional
+        Which node goes where.
+
+    Raises
+    ------
+    DescriptionError
+        For any other word; when the cluster does not fit to this process.
+    AgentLost
+        When the scheduler cannot be reached.
+    """
+    placing = placing or Placing()
+    if not isinstance(on, str):
+        from crosswind.run.dask import OnDask
+
+        yield OnDask(on, placing)
+        return
+    kind, _, where = on.partition(":")
+    if on == "local":
+        from crosswind.run.processes import Launch
+
+        if placing:
+            raise DescriptionError("nodes are placed on a cluster's hosts; on is local", "argument", f"on: {HINT}")
+        yield Launch()
+    elif kind == "dask" and where:
+        from crosswind.cluster.client import connected
+        from crosswind.run.dask import OnDask
+
+        with connected(where) as client:
+            yield OnDask(client, placing)
+    elif kind == "hosts" and where:
+        from crosswind.run.hosts import OnHosts
+
+        yield OnHosts.load(where, placing)
+    else:
+        raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
+
+
+def is_deployed(on: str | Client) -> bool:
+    """Whether real agents run there: everything but `sim`."""
+    return not isinstance(on, str) or on == "local" or on.partition(":")[0] in ("dask", "hosts")

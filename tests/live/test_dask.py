@@ -1,0 +1,221 @@
+"""Farms and sweeps on a real Dask cluster on this machine: what they come to, what they leave, who joins and who goes."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import cloudpickle
+import farms
+import pytest
+from farms import point, slowly, take, tree, value, wait_until
+
+import crosswind
+from crosswind import DescriptionError
+from crosswind.cluster import client as cluster_client
+from crosswind.run.dask import OnDask
+from crosswind.run.deployment import Placing
+from crosswind.run.local import Limits, LiveFarm, Task, Work
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.live
+
+cloudpickle.register_pickle_by_value(farms)
+PER_WORKER = Placing(per="worker")
+THREE_LEVELS = tree("r", "a<r", "b<a")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+def left_in(client):
+    """What a farm may leave in a cluster: processes, files, tasks, plugins."""
+
+    def there(dask_worker):
+        import tempfile
+        from pathlib import Path
+
+        children = [
+            (entry.parent / "cmdline").read_bytes()
+            for entry in Path("/proc").glob("[0-9]*/stat")
+            if entry.read_text(errors="replace").rpartition(")")[2].split()[1] == str(os.getpid())
+        ]
+        agents = [line for line in children if b"crosswind.run.agent" in line]
+        ours = [path.name for path in Path(tempfile.gettempdir()).glob("crosswind-*")]
+        plugins = [name for name in dask_worker.plugins if "crosswind" in name]
+        return agents, sorted(ours), plugins, sorted(map(str, dask_worker.state.tasks))
+
+    tasks = client.run_on_scheduler(lambda dask_scheduler: sorted(map(str, dask_scheduler.tasks)))
+    plugins = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.worker_plugins))
+    return client.run(there), tasks, plugins
+
+
+def test_a_farm_on_a_client_answers_calls_and_leaves_the_cluster_as_it_was(client):
+    before = left_in(client)
+    with crosswind.Farm(client, placing=PER_WORKER) as farm:
+        assert [future.result() for future in [farm.submit(pow, 2, n) for n in range(20)]] == [2**n for n in range(20)]
+        assert list(farm.map(lambda x: x * x, range(20))) == [x * x for x in range(20)]
+        assert {farm.submit(os.getpid).result() for _ in range(20)}.isdisjoint(client.run(os.getpid).values())
+        assert left_in(client) != before
+    assert len({node["name"] for node in farm.run.nodes}) == 3
+    wait_until(lambda: left_in(client) == before, "the cluster as it was")
+
+
+def test_a_busy_cluster_carries_a_farm_all_the_same(client):
+    over = distributed.Event("over", client=client)
+    busy = client.map(lambda _: distributed.Event("over").wait(60), range(2), pure=False)
+    with crosswind.Farm(client, placing=PER_WORKER) as farm:
+        assert farm.submit(pow, 2, 3).result() == 8
+    assert not [future for future in busy if future.done()]
+    over.set()
+    assert client.gather(busy) == [True, True]
+
+
+def test_the_command_line_runs_an_experiment_on_a_cluster_along_the_tree(client, tmp_path):
+    platform = tmp_path / "platform.toml"
+    platform.write_text(THREE_LEVELS.to_toml())
+    experiment = tmp_path / "experiment.toml"
+    experiment.write_text(
+        'schema_version = 1\nname = "three levels"\nplatform = "platform.toml"\n[workload]\nkind = "farm"\ntasks = 30\n'
+        'task_size_mb = 0.1\ntask_work = 1\n[execution]\ncompute = "emulated"\ntime_scale = 50\n'
+    )
+    on = f"dask:{client.scheduler.address}"
+    done = typed("run", experiment, "--on", on, "--per", "worker", "--node", "a=1", "--json")
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["on"] == "dask"
+    assert {node["name"]: node["tasks"] > 0 for node in said["runs"][0]["nodes"]} == {"r": False, "a": True, "b": True}
+    refused = typed("run", experiment, "--on", on, "--per", "worker", "--node", "c=1")
+    assert (refused.returncode, "no node 'c'" in refused.stderr) == (2, True)
+
+
+def typed(*words):
+    command = [sys.executable, "-m", "crosswind.cli", *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_path):
+    workload = {"kind": "farm", "tasks": 50, "task_size_mb": 1.0, "task_work": 1.0}
+    sweep = {"policy.order": ["interference", "arrival"], "workload.task_work": [1.0, 2.0, 3.0]}
+    description = {"schema_version": 1, "name": "s", "platform": THREE_LEVELS.to_dict(), "workload": workload}
+    experiment = crosswind.Experiment.from_dict({**description, "sweep": sweep, "repetitions": 2})
+    here, there = tmp_path / "here.json", tmp_path / "there.json"
+    crosswind.run(experiment, workers=2, out=here)
+    crosswind.run(experiment, workers=client, out=there)
+    assert there.read_bytes() == here.read_bytes()
+    half = json.loads(here.read_text())
+    half["runs"] = half["runs"][::2]
+    there.write_text(json.dumps(half))
+    crosswind.run(experiment, workers=client, out=there, resume=True)
+    assert there.read_bytes() == here.read_bytes()
+    wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)), "no task left")
+
+
+def farm_on(client, platform, **options):
+    limits = Limits(start_s=30.0, silence_s=2.0)
+    return LiveFarm(platform, point(), Work("callable", function=slowly), launch=client, limits=limits, **options)
+
+
+def codes(summary):
+    return [event["code"] for event in summary["events"]]
+
+
+def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_back(cluster, client):
+    first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    with farm_on(OnDask(client, PER_WORKER), tree("r", "a<r", "b<r")) as farm:
+        count = 600
+        for number in range(count):
+            farm.submit(Task(pickle.dumps(number)))
+        farm.end_of_tasks()
+        taken = take(farm, 10)
+        client.retire_workers([first])
+        cluster.scale(3)  # one more, in its place
+        taken |= take(farm, count - len(taken))
+        summary, _ = farm.close()
+    assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
+    assert codes(summary).count("agent-left") == 1, summary["events"]
+    assert codes(summary).count("agent-joined") == 1, summary["events"]
+    assert "agent-lost" not in codes(summary)
+
+
+def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(client):
+    client.wait_for_workers(2)
+    with farm_on(OnDask(client, PER_WORKER), tree("r", "a<r", "b<r")) as farm:
+        count = 400
+        for number in range(count):
+            farm.submit(Task(pickle.dumps(number)))
+        farm.end_of_tasks()
+        taken = take(farm, 10)
+        task = farm.processes.tasks["a"]
+        os.kill(agent_pid("a"), signal.SIGKILL)
+        wait_until(task.done, "the task's end")
+        assert "ended with -9" in str(task.exception())
+        taken |= take(farm, count - len(taken))
+        summary, _ = farm.close()
+    assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
+    assert codes(summary)[:2] == ["agent-lost", "agent-joined"]
+
+
+def agent_pid(name):
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"crosswind.run.agent" in words and words[words.index(b"--name") + 1] == name.encode():
+            return int(entry.name)
+    raise AssertionError(f"no agent {name}")
+
+
+def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("the token of this test, in a file\n")
+    with farm_on(OnDask(client, Placing(per="worker", token_file=file)), tree("r", "a<r", "b<r")) as farm:
+        lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+        assert not [line for line in lines if b"the token of this test" in line]
+        farm.submit(Task(pickle.dumps(3)))
+        farm.end_of_tasks()
+        assert value(take(farm, 1)[0]) == 9
+        farm.close()
+
+
+def test_a_worker_of_another_version_is_refused_before_anything_runs(client, monkeypatch):
+    look = cluster_client.versions.look
+    ours = {**look(), "crosswind": "9.9"}
+    monkeypatch.setattr(cluster_client, "ours", lambda: ours)
+    with pytest.raises(DescriptionError, match=r"127\.0\.0\.1 .*: Crosswind is .* there and 9\.9 here") as refused:
+        crosswind.Farm(client)
+    assert refused.value.hint == "install the same version on every host"
+
+
+def test_an_agent_of_a_dead_client_ends(cluster, tmp_path):
+    script = (
+        "import sys, os, time, distributed, crosswind\n"
+        "from crosswind.run.deployment import Placing\n"
+        "client = distributed.Client(sys.argv[1], set_as_default=False)\n"
+        "farm = crosswind.Farm(client, placing=Placing(per='worker'))\n"
+        "farm.submit(pow, 2, 3).result()\n"
+        "print('up', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = [sys.executable, "-c", script, cluster.scheduler_address]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"up\n"
+        process.kill()
+    with distributed.Client(cluster, set_as_default=False) as client:
+        wait_until(lambda: not [found for found, *_ in left_in(client)[0].values() if found], "the agents' end")
