@@ -1,4 +1,4 @@
-"""Farms and sweeps on a real Dask cluster on this machine: what they come to, what they leave, who joins and who goes."""
+"""Farms and sweeps on a real Dask cluster on this machine: what they come to, what they leave, who comes and goes."""
 
 import json
 import os
@@ -136,7 +136,7 @@ def codes(summary):
 
 
 def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_back(cluster, client):
-    first, second = sorted(client.scheduler_info(n_workers=-1)["workers"])
+    first, _ = sorted(client.scheduler_info(n_workers=-1)["workers"])
     with farm_on(OnDask(client, PER_WORKER), tree("r", "a<r", "b<r")) as farm:
         count = 600
         for number in range(count):

@@ -15,6 +15,7 @@ import farms
 import pytest
 from farms import Flow, point, slowly, take, tree, value, wait_until
 
+from crosswind._core import AGENT_PROTOCOL
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.platform import Platform
 from crosswind.run.agent import be_agent
@@ -363,7 +364,7 @@ def connect(farm):
     return socket.create_connection((host, int(port)), timeout=10)
 
 
-GREETING = b"XWFM\x00\x01\x00\x00" + bytes(32)
+GREETING = b"XWFM" + AGENT_PROTOCOL.to_bytes(2) + b"\x00\x00" + bytes(32)
 ABUSES = {
     "another protocol": b"GET / HTTP/1.1\r\n\r\n",
     "another version": b"XWFM\x00\x09\x00\x00" + bytes(32),

@@ -32,7 +32,8 @@ def files(tmp_path):
     (tmp_path / "token").write_text("the token of these hosts\n")
     (tmp_path / "hosts.toml").write_text(
         f'schema_version = 1\n[[host]]\nname = "head"\nlisten = "127.0.0.1:{free_port()}"\n'
-        f'[[host]]\nname = "a"\nparent = "head"\nlisten = "127.0.0.1:{free_port()}"\n[[host]]\nname = "b"\nparent = "a"\n'
+        f'[[host]]\nname = "a"\nparent = "head"\nlisten = "127.0.0.1:{free_port()}"\n'
+        '[[host]]\nname = "b"\nparent = "a"\n'
     )
     for number in range(20):
         (tmp_path / f"{number:02}.in").write_text("x" * number)

@@ -124,5 +124,4 @@ def own_address(hosts: Sequence[Host]) -> str:
     family = socket.AF_INET6 if ":" in away else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as unsent:  # a datagram socket that connects sends nothing
         unsent.connect((away, 9))
-        found = str(unsent.getsockname()[0])
-    return f"[{found}]" if ":" in found else found
+        return str(unsent.getsockname()[0])

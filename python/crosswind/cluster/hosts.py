@@ -65,6 +65,17 @@ def hosts_of(workers: Mapping[str, Mapping[str, Any]], per: Per = "host") -> lis
     return hosts
 
 
+def any_port(address: str) -> str:
+    """Return HOST:PORT that takes any free port of an address.
+
+    Examples
+    --------
+    >>> any_port("10.0.0.3"), any_port("fd00::3")
+    ('10.0.0.3:0', '[fd00::3]:0')
+    """
+    return f"[{address}]:0" if ":" in address else f"{address}:0"
+
+
 def _by_number(name: object) -> tuple[int, str]:
     """Order worker 10 after worker 9."""
     text = str(name)

@@ -1,9 +1,9 @@
 """A tree of agents on the hosts of a Dask cluster: Dask places them, watches them and ships the code.
 
 Tasks and results do not go by Dask: agents connect to each other as the tree says. Each host, or each worker
-(`per="worker"`), carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy worker does not hold it.
-A task in Dask stands for each agent. Workers that join while the farm runs carry an agent more; one that is retired lets
-its agent hand back what waits and finish what it computes; one that dies costs what the tree says
+(`per="worker"`), carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy worker does not hold
+it. A task in Dask stands for each agent. Workers that join while the farm runs carry an agent more; one that is retired
+lets its agent hand back what waits and finish what it computes; one that dies costs what the tree says
 (docs/concepts/agents.md).
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cluster.client import fitting, own_address, workers_of
-from crosswind.cluster.hosts import Host, hosts_of
+from crosswind.cluster.hosts import Host, any_port, hosts_of
 from crosswind.errors import AgentLost, CrosswindError, Told, warning
 from crosswind.platform import Platform
 from crosswind.run.deployment import Placing
@@ -72,7 +72,7 @@ class OnDask:
 
     def door(self, root: str) -> str:
         """Return where the root listens: the address of this process that the hosts reach."""
-        return self.placing.listen or f"{own_address(self.hosts)}:0"
+        return self.placing.listen or any_port(own_address(self.hosts))
 
     def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> DaskAgents:
         """Return the nodes' agents, not started yet."""
@@ -180,7 +180,7 @@ class DaskAgents:
         return {
             "name": name,
             "parent": self._addresses[parent or ""],
-            "listen": f"{host.address}:0" if self._children([name]) else None,
+            "listen": any_port(host.address) if self._children([name]) else None,
             "about": "" if known else json.dumps({"name": name, **self._guest}),
             "token": self._token if file is None else None,
             "token_file": str(file) if file is not None else None,
@@ -195,9 +195,11 @@ class DaskAgents:
                 self._warn("cluster-away", f"the Dask cluster cannot be asked: {error}", "no host joins meanwhile")
 
     def _look(self) -> None:
-        hosts = hosts_of(workers_of(self._client), self._placing.per)
+        workers = workers_of(self._client)
+        hosts = hosts_of(workers, self._placing.per)
+        there = {host.worker for host in hosts_of(workers, "worker")}
         gone = {name for name, task in self.tasks.items() if task.done()}
-        gone |= {name for name, host in self._hosts.items() if host.name not in {there.name for there in hosts}}
+        gone |= {name for name, host in self._hosts.items() if host.worker not in there}
         # Below an inner node that is gone nobody is of use: those hosts are free, too.
         orphans = {name for name in self._hosts if self._parents.get(name) in gone and name not in gone}
         for name in gone | orphans:
