@@ -27,12 +27,14 @@ if TYPE_CHECKING:
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
     from crosswind.inject import Injected, inject
+    from crosswind.links import Links
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
     from crosswind.noise import Noise, record
     from crosswind.overlap import overlap
     from crosswind.overlap.result import Overlap
+    from crosswind.overlay import BuiltTree, build_tree
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
@@ -48,6 +50,7 @@ __all__ = [
     "AgentLost",
     "Bearable",
     "Blame",
+    "BuiltTree",
     "CrosswindError",
     "DescriptionError",
     "Disturbance",
@@ -56,6 +59,7 @@ __all__ = [
     "Fit",
     "InfeasibleError",
     "Injected",
+    "Links",
     "Measurement",
     "MeasurementError",
     "Noise",
@@ -71,6 +75,7 @@ __all__ = [
     "__version__",
     "bearable",
     "blame",
+    "build_tree",
     "examine",
     "fit",
     "inject",
@@ -96,12 +101,14 @@ _HOMES = {
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
     "inject": ["Injected", "inject"],
+    "links": ["Links"],
     "measure": ["measure"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
     "noise": ["Noise", "record"],
     "overlap": ["overlap"],
     "overlap.result": ["Overlap"],
+    "overlay": ["BuiltTree", "build_tree"],
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],

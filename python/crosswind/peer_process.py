@@ -17,8 +17,8 @@ END_PATIENCE_S = 2.0
 
 
 @contextmanager
-def peer_process(cpus: Sequence[int]) -> Iterator[str]:
-    """Start a peer on a free port of loopback, on some CPUs (none: any), and end it in the end.
+def peer_process(cpus: Sequence[int], host: str = "127.0.0.1") -> Iterator[str]:
+    """Start a peer on a free port of an address of this host, on some CPUs (none: any), and end it in the end.
 
     It asks the kernel to be killed when the thread that started it ends, so that even `kill -9` leaves nothing behind.
 
@@ -33,7 +33,7 @@ def peer_process(cpus: Sequence[int]) -> Iterator[str]:
         When it does not start.
     """
     start = "from crosswind.serve import main; main()"
-    command = [sys.executable, "-c", start, "--listen", "127.0.0.1:0", "--end-with-parent"]
+    command = [sys.executable, "-c", start, "--listen", f"{host}:0", "--end-with-parent"]
     if cpus:
         command += ["--cpus", ",".join(map(str, cpus))]
     ours = str(Path(__file__).resolve().parents[1])

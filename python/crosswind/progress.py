@@ -10,6 +10,17 @@ Advance = Callable[[float, str], None]
 """Called as `advance(fraction, message)`."""
 
 
+def duration(seconds: float) -> str:
+    """Return how long something takes, for people.
+
+    Examples
+    --------
+    >>> duration(99.4), duration(600)
+    ('99 s', '10 min')
+    """
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
 @contextmanager
 def progress_bar() -> Iterator[Advance | None]:
     """Show a progress bar on a terminal only; yields `advance(fraction, message)`, or None elsewhere."""

@@ -66,6 +66,9 @@ DISTURBANCES = {
 SENDING = "examples/streams_sending_side.toml"
 TEST_OF_64 = ["--set", "workload.stream[0].message_bytes=64"]
 LOCAL_OF_16 = ["--set", "workload.stream[1].message_bytes=16384"]
+SITES = ["--build-tree", "examples/links_of_two_sites.toml"]
+LINKS = 'schema_version = 1\nname = "l"\n[[host]]\nname = "north"\ncompute_per_s = 1\n'
+LINKS += '[[link]]\nfrom = "nort"\nto = "north"\nreceive_limit_mb_per_s = 1\n'
 # Flows of type A, section 4.2 and table 2 of communication-interactions.
 FLOWS = "flows,latency_s\n1,500e-6\n2,550e-6\n2,543e-6\n3,602e-6\n3,617e-6\n4,667e-6\n"
 
@@ -99,6 +102,15 @@ COMMANDS = {
     "plan streams of a sweep": ["plan", "--streams", SENDING, "--local-slowdown", "2"],
     "plan streams and platform": ["plan", FORK, "--streams", SENDING, "--local-slowdown", "2"],
     "plan limit of no streams": ["plan", FORK, *TASK, "--local-slowdown", "2"],
+    "plan tree": ["plan", *SITES, *TASK, "--ports", "single", "--root", "a2"],
+    "plan tree of any root": ["plan", *SITES, *TASK, "--ports", "multi"],
+    "plan tree json": ["plan", *SITES, *TASK, "--ports", "single", "--json"],
+    "plan tree of no host": ["plan", *SITES, *TASK, "--root", "a9"],
+    "plan tree of no task": ["plan", *SITES],
+    "plan tree of a platform": ["plan", "--build-tree", FORK, *TASK],
+    "plan tree of an unknown host": ["plan", "--build-tree", "TMP/links.toml", *TASK],
+    "plan tree and platform": ["plan", FORK, *SITES, *TASK],
+    "plan root of no tree": ["plan", FORK, *TASK, "--root", "Lab0"],
     "run help": ["run", "--help"],
     "run nothing": ["run"],
     "run both": ["run", STUDY, "--command", "true"],
@@ -173,6 +185,9 @@ COMMANDS = {
     "schema of nothing": ["schema", "platfrom"],
     "measure nobody there": ["measure", "--peer", "127.0.0.1:1", "--out", "TMP/m.parquet"],
     "measure bad size": ["measure", "--message-size", "lots"],
+    "measure on nowhere": ["measure", "--on", "mars"],
+    "measure on a cluster with a peer": ["measure", "--on", "dask:tcp://127.0.0.1:1", "--peer", "127.0.0.1:1"],
+    "measure pairs of nobody": ["measure", "--pairs", "star"],
     "measure bad out": ["measure", "--out", "/no/such/place/m.parquet"],
 }
 
@@ -187,7 +202,7 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_said(name, tmp_path):
-    more = {"bad.csv": "size_mb,work\n1,2\n1,two\n", "flows.csv": FLOWS}
+    more = {"bad.csv": "size_mb,work\n1,2\n1,two\n", "flows.csv": FLOWS, "links.toml": LINKS}
     for file, text in (WRONG | WRONG_RUNS | DISTURBANCES | more).items():
         (tmp_path / file).write_text(text)
     done = crosswind(*(a.replace("TMP", str(tmp_path)) for a in COMMANDS[name]))

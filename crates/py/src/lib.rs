@@ -15,6 +15,7 @@ mod measure;
 mod model;
 mod noise;
 mod overlap;
+mod overlay;
 mod program;
 mod ranks;
 mod schema;
@@ -31,6 +32,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     program::register(module)?;
     skeleton::register(module)?;
     overlap::register(module)?;
+    overlay::register(module)?;
     interface::register(module)?;
     measure::register(module)?;
     farm::register(module)?;

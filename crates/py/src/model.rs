@@ -28,7 +28,7 @@ pub fn raise(py: Python<'_>, error: &ModelError) -> PyErr {
 }
 
 /// One of a few words, as it stands in the files.
-fn word<T: DeserializeOwned>(py: Python<'_>, field: &str, value: &str, permitted: &str) -> PyResult<T> {
+pub fn word<T: DeserializeOwned>(py: Python<'_>, field: &str, value: &str, permitted: &str) -> PyResult<T> {
     serde_json::from_value(value.into()).map_err(|_| {
         let message = format!("{field} is {value:?}; it must be one of: {permitted}");
         errors::raise(py, "DescriptionError", &message, "argument", None)

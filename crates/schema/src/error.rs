@@ -58,6 +58,8 @@ pub enum Problem {
     Cycle { names: Vec<String> },
     #[error("is {parent:?}, which is no node of this file{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
     UnknownParent { parent: String, nearest: Option<String> },
+    #[error("is {host:?}, which is no host of this file{}", nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
+    UnknownHost { host: String, nearest: Option<String> },
     #[error("is {name:?}, the name of {first} already")]
     DuplicateName { name: String, first: String },
     #[error("receive_limit_mb_per_s of {node:?} is missing; every node below the root needs one, greater than 0 MB/s")]
@@ -102,6 +104,7 @@ impl Problem {
             Self::TwoRoots { second, .. } => format!("give {second:?} a `parent`"),
             Self::Cycle { .. } => "every chain of parents must end at the root".into(),
             Self::UnknownParent { .. } => "a parent is named exactly as in its own `name`".into(),
+            Self::UnknownHost { .. } => "a link names its hosts exactly as they stand in `[[host]]`".into(),
             Self::DuplicateName { .. } => "names must be unique".into(),
             Self::MissingLimit { .. } => "`crosswind measure` finds it".into(),
             Self::RootReceives { .. } => "remove the field, or give the node a `parent`".into(),

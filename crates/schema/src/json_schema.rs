@@ -4,12 +4,14 @@ use schemars::schema_for;
 use serde_json::Value;
 
 use crate::{
-    AnyExperiment, Disturbance, Hosts, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns, Trace,
+    AnyExperiment, Disturbance, Hosts, Links, Measurement, Overlap, Plan, Platform, ProgramRuns, Runs, StreamsRuns,
+    Trace,
 };
 
 /// The file kinds that have a schema.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 12] = [
     "platform",
+    "links",
     "experiment",
     "disturbance",
     "measurement",
@@ -27,6 +29,7 @@ pub const KINDS: [&str; 11] = [
 pub fn of(kind: &str) -> Option<Value> {
     Some(match kind {
         "platform" => schema_for!(Platform).to_value(),
+        "links" => schema_for!(Links).to_value(),
         "experiment" => schema_for!(AnyExperiment).to_value(),
         "disturbance" => schema_for!(Disturbance).to_value(),
         "measurement" => schema_for!(Measurement).to_value(),

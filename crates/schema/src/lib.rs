@@ -6,6 +6,7 @@
 //! | noun | file | module |
 //! |---|---|---|
 //! | Platform | `platform.toml` | [`platform`] |
+//! | Links | `links.toml` | [`links`] |
 //! | Experiment | `experiment.toml` | [`experiment`] |
 //! | Disturbance | `disturbance.toml` | [`disturbance`] |
 //! | Measurement | `measurement.parquet` (this crate: its header) | [`measurement`] |
@@ -23,6 +24,7 @@ pub mod experiment;
 mod explain;
 pub mod hosts;
 pub mod json_schema;
+pub mod links;
 pub mod measurement;
 pub mod overlap;
 mod pieces;
@@ -42,6 +44,7 @@ pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::{AnyExperiment, Class, Experiment, ProgramExperiment, StreamsExperiment};
 pub use hosts::Hosts;
+pub use links::Links;
 pub use measurement::Measurement;
 pub use overlap::Overlap;
 pub use plan::Plan;

@@ -4,8 +4,8 @@ use crosswind_schema::disturbance::{NEVER, Timelines};
 use crosswind_schema::experiment::streams::MessageDraws;
 use crosswind_schema::experiment::{Grid, Tasks};
 use crosswind_schema::{
-    AnyExperiment, Disturbance, Experiment, Hosts, Measurement, Overlap, Plan, Platform, Runs, StreamsExperiment,
-    StreamsRuns, Trace, tasks_file,
+    AnyExperiment, Disturbance, Experiment, Hosts, Links, Measurement, Overlap, Plan, Platform, Runs,
+    StreamsExperiment, StreamsRuns, Trace, tasks_file,
 };
 use proptest::prelude::*;
 
@@ -42,6 +42,8 @@ fn read_all(bytes: &[u8]) {
     let errors = [
         Platform::from_toml(bytes, "f").err(),
         Platform::from_json(bytes, "f").err(),
+        Links::from_toml(bytes, "f").err(),
+        Links::from_json(bytes, "f").err(),
         Experiment::from_toml(bytes, "f").err(),
         Measurement::from_json(bytes, "f").err(),
         Plan::from_json(bytes, "f").err(),

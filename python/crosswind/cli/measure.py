@@ -15,6 +15,7 @@ from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
 
 UNTRUSTED = 3
+USUAL_S = 60.0
 INTERRUPTED = 130
 
 
@@ -25,6 +26,8 @@ PacedBy = Literal["peer", "sender", "receiver"]
 Variation = Literal["paced", "contention"]
 Placement = Literal["same-core", "other-core", "free", "explicit"]
 SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
+Pairs = Literal["all", "star", "tree"]
+Per = Literal["host", "worker"]
 
 
 def parse_cpus(text: str | None, option: str) -> list[int] | None:
@@ -67,7 +70,15 @@ Examples:
 
     crosswind measure --sweep message-size --values 64KB,1MB,8MB -o sweep-message-size/
 
-Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, host not quiet), 130 interrupted.
+With `--on` the hosts of a Dask cluster and the links between them, a directory with links.toml out, or, for the edges
+of a tree, platform.toml:
+
+    crosswind measure --on dask:tcp://scheduler:8786 --quick -o cluster/
+
+    crosswind measure --on dask:tcp://scheduler:8786 --platform tree.toml -o cluster/
+
+Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, host not quiet, a host went away),
+130 interrupted.
 """
 
 
@@ -102,14 +113,35 @@ def measure(
     ] = None,
     target: Annotated[float, typer.Option(help="Stop when the 95 % interval is within this part of IR.")] = 0.05,
     loss_target: Annotated[float, typer.Option(help="... or the loss at full rate is known to this part.")] = 0.01,
-    max_seconds: Annotated[float, typer.Option(help="Stop at the latest then.", min=1, max=86400)] = 60.0,
+    max_seconds: Annotated[
+        float | None, typer.Option(help="Stop at the latest then. [default: 60, --quick: 4]", min=1, max=86400)
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the shuffled levels.")] = 1,
     name: Annotated[str | None, typer.Option(help="What to call the measurement.")] = None,
     sweep: Annotated[SweepKind | None, typer.Option(help="Measure again for each of several values.")] = None,
     values: Annotated[str | None, typer.Option(help="The sweep's values, separated by commas.")] = None,
-    resume: Annotated[bool, typer.Option(help="Keep the points of the sweep that are complete.")] = True,
+    on: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="dask:tcp://SCHEDULER:PORT: the hosts of a cluster.")
+    ] = None,
+    pairs: Annotated[
+        Pairs | None, typer.Option(help="--on: every pair, from the root to all, or --platform's. [default: all]")
+    ] = None,
+    platform: Annotated[Path | None, typer.Option(help="--on: the tree whose edges are measured.")] = None,
+    node: Annotated[
+        list[str] | None, typer.Option(metavar="NODE=HOST", help="--on: where a node of --platform is; again for more.")
+    ] = None,
+    root: Annotated[str | None, typer.Option(help="--pairs star: the host in the middle; else the first.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="--on: 4 s for each measurement, the loss to 5 % of the compute rate.")
+    ] = False,
+    at_once: Annotated[
+        int | None, typer.Option(help="--on: most pairs at a time; else all without a common host.", min=1)
+    ] = None,
+    per: Annotated[Per | None, typer.Option(help="--on: what counts as a host. [default: host]")] = None,
+    resume: Annotated[bool, typer.Option(help="Keep what is complete of a sweep, or of a cluster.")] = True,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file (measurement.parquet), or the sweep's directory.")
+        Path | None,
+        typer.Option("--out", "-o", help="The file (measurement.parquet), or the directory of a sweep or a cluster."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -138,9 +170,26 @@ def measure(
         "top_mb_per_s": top,
         "target": target,
         "loss_target": loss_target,
-        "max_seconds": max_seconds,
         "seed": seed,
     }
+    if max_seconds is not None or on is None:
+        arguments["max_seconds"] = USUAL_S if max_seconds is None else max_seconds
+    if on is not None:
+        how: dict[str, Any] = {
+            "platform": platform,
+            "pairs": pairs,
+            "root": root,
+            "nodes": node or [],
+            "per": per or "host",
+        }
+        how |= {"quick": quick, "at_once": at_once, "resume": resume, "out": out or Path("cluster"), "json": json}
+        raise typer.Exit(_cluster(on, arguments, {"--sweep": sweep, "--values": values, "--name": name}, how))
+    given = {"--pairs": pairs, "--platform": platform, "--node": node, "--root": root, "--quick": quick, "--per": per}
+    for option, value in {**given, "--at-once": at_once}.items():
+        if value:
+            raise DescriptionError(
+                f"{option} belongs to --on", "usage", "name a cluster: --on dask:tcp://SCHEDULER:PORT"
+            )
     if name:
         arguments["name"] = name
     if sweep:
@@ -174,6 +223,17 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED
+
+
+def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: dict[str, Any]) -> int:
+    from crosswind.cli.measured_cluster import measure_on
+
+    usual = {"peer": None, "direction": "each", "loaders": (), "variation": "paced"}
+    beside = beside | {f"--{name.rstrip('s')}": arguments[name] != value for name, value in usual.items()}
+    for option, value in beside.items():
+        if value:
+            raise DescriptionError(f"{option} does not go with --on", "usage", "who meets whom is what --pairs says")
+    return measure_on(on, {name: value for name, value in arguments.items() if name not in usual}, **how)
 
 
 def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:

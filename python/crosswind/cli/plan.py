@@ -1,4 +1,4 @@
-"""`crosswind plan`: Platform -> Plan, Disturbance -> what a program can bear, or streams -> thresholds and credits."""
+"""`crosswind plan`: Platform -> Plan, Links -> Platform, Disturbance -> what a program bears, streams -> queues."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.bearable import plan_disturbance
 from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.cli.overlay import plan_tree
 from crosswind.cli.thresholds import plan_queues
 from crosswind.errors import DescriptionError
 from crosswind.plan import Method, Plan, Ports
@@ -17,7 +18,8 @@ from crosswind.plan import plan as find_plan
 EXAMPLES = """
 Find the rates at which the tree computes most tasks per second, and what limits each node. With --disturbance: which
 quantum, skew, daemon, share, number of ranks a parallel program can bear. With --streams: which threshold and
-credits of an interface with two queues serve the parallel class best and hold the local class's slowdown.
+credits of an interface with two queues serve the parallel class best and hold the local class's slowdown. With
+--build-tree: which tree over the links of a cluster computes most tasks per second.
 
 Examples:
 
@@ -28,6 +30,8 @@ Examples:
     crosswind plan --disturbance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.05
 
     crosswind plan --streams streams.toml --local-slowdown 1.5
+
+    crosswind plan --build-tree links.toml --task-size-mb 2 --task-work 5 --ports single -o platform.toml
 """
 
 
@@ -37,7 +41,9 @@ def plan(
     task_work: Annotated[float | None, typer.Option(help="Work of a task, work units (greater than 0).")] = None,
     ports: Annotated[Ports, typer.Option(help="Sends that a node may have under way.")] = "multi",
     method: Annotated[Method, typer.Option(help="The best rates, or the paper's greedy rule.")] = "exact",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON; --build-tree: a platform.toml.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
     disturbance: Annotated[Path | None, typer.Option(help="A disturbance.toml, instead of a platform.")] = None,
@@ -55,8 +61,26 @@ def plan(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="PATH=VALUE: a field of --streams; may be repeated.")
     ] = None,
+    build_tree: Annotated[
+        Path | None, typer.Option(help="A links.toml, instead of a platform: the best tree over it.")
+    ] = None,
+    root: Annotated[
+        str | None, typer.Option(help="--build-tree: the host with the input; else whichever is best.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="--build-tree: of the search (above 10 hosts) and of random trees; else 1.")
+    ] = None,
 ) -> None:
-    """Find the best steady rates of a platform, what a program can bear, or the queues that serve two classes."""
+    """Find the best steady rates of a platform, the best tree, what a program can bear, or queues for two classes."""
+    if build_tree:
+        if platform or disturbance or streams or method != "exact":
+            hint = "it takes --task-size-mb, --task-work, --ports, --root, --seed, --out and --json"
+            raise DescriptionError("--build-tree stands beside another plan", "usage", hint)
+        plan_tree(build_tree, task_size_mb, task_work, ports, root, 1 if seed is None else seed, out, json)
+        return
+    if root is not None or seed is not None:
+        option = "--root" if root is not None else "--seed"
+        raise DescriptionError(f"{option} belongs to --build-tree", "usage", "name a links.toml")
     if streams:
         if platform or disturbance or task_size_mb is not None or task_work is not None:
             hint = "--local-slowdown and --out go with --streams; plan platforms and disturbances separately"

@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
-from crosswind.cli.settings import settings_of
+from crosswind.cli.settings import hosts_of_nodes, settings_of
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
@@ -167,12 +167,7 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
 def _placing(nodes: list[str], per: Per | None, listen: str | None, token_file: Path | None) -> Placing | None:
     from crosswind.run.deployment import Placing
 
-    given: dict[str, str] = {}
-    for text in nodes:
-        node, equals, host = text.partition("=")
-        if not (node and equals and host) or node in given:
-            raise DescriptionError(f"--node is {text!r}; it must be NODE=HOST, once per node", "argument")
-        given[node] = host
+    given = hosts_of_nodes(nodes)
     if token_file is not None and not token_file.is_file():
         raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
     placing = Placing(given, per or "host", listen, token_file)

@@ -12,6 +12,7 @@ from crosswind.cli.console import print_json
 
 Kind = Literal[
     "platform",
+    "links",
     "experiment",
     "disturbance",
     "measurement",

@@ -1,4 +1,4 @@
-"""`--set PATH=VALUE`: fields of an experiment that are set on the command line."""
+"""Settings on the command line: `--set PATH=VALUE` of an experiment, `--node NODE=HOST` of a cluster."""
 
 from __future__ import annotations
 
@@ -32,3 +32,25 @@ def settings_of(given: Sequence[str]) -> dict[str, Any]:
         except ValueError:
             settings[path.strip()] = value.strip()
     return settings
+
+
+def hosts_of_nodes(given: Sequence[str]) -> dict[str, str]:
+    """Read what `--node` says: the host of each node named.
+
+    Raises
+    ------
+    DescriptionError
+        When one is no NODE=HOST, or names a node again.
+
+    Examples
+    --------
+    >>> hosts_of_nodes(["Lab3=10.0.0.3"])
+    {'Lab3': '10.0.0.3'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        node, equals, host = text.partition("=")
+        if not (node and equals and host) or node in found:
+            raise DescriptionError(f"--node is {text!r}; it must be NODE=HOST, once per node", "argument")
+        found[node] = host
+    return found

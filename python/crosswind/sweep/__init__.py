@@ -16,6 +16,7 @@ from typing import Any
 from crosswind import host
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
+from crosswind.progress import duration
 from crosswind.sweep.index import NAME, Index, new_index
 from crosswind.sweep.kinds import KINDS, Value, kind_of, parse_values
 from crosswind.sweep.result import Sweep, complete
@@ -170,14 +171,10 @@ class _Overall:
         left = ""
         if self._finished_s:
             each_s = sum(self._finished_s) / self.done
-            left = f", about {_duration((self._points - self.done - fraction) * each_s)} left"
+            left = f", about {duration((self._points - self.done - fraction) * each_s)} left"
         self._progress(
             (self.done + fraction) / self._points, f"point {self.done + 1} of {self._points}{left}, {message}"
         )
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ use super::station::{Offer, Side};
 const MOST_PRICES: usize = 200;
 
 /// Working memory, kept from node to node.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Balance {
     keyed: Vec<(f64, u32)>,
     low: Vec<f64>,

@@ -32,6 +32,9 @@ use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};
 use crate::error::ModelError;
 
 pub use named::plan;
+pub(crate) use station::{Offer, Station};
+pub(crate) use tree::{permitted, share};
+pub(crate) use up::{Bench, best_rate};
 
 /// An independent unit of input.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,6 +11,8 @@
 //!
 //! Scaling all flows down keeps them feasible, so a subtree can do any rate up to its best: bottom-up is exact.
 
+use crosswind_schema::plan::Ports;
+
 /// A node's own numbers, in tasks per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Station {
@@ -43,6 +45,17 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
+    /// What a child behind a link of `receive` tasks/s asks of its parent's port.
+    pub fn new(child: u32, cost: f64, receive: f64, limit: f64, ports: Ports) -> Self {
+        let (port, per_port) = if ports == Ports::Single { (1.0 / receive, receive) } else { (1.0, 1.0) };
+        Self { child, cost, port, per_port, limit }
+    }
+
+    /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
+    pub fn priority(&self) -> f64 {
+        self.gain() * self.per_port
+    }
+
     /// Tasks won per task sent.
     pub fn gain(&self) -> f64 {
         1.0 - self.cost

@@ -128,14 +128,7 @@ impl Walk {
 
     pub fn offer(&self, place: usize, limit: f64) -> Offer {
         let Station { cost, receive, .. } = self.stations[place];
-        let (port, per_port) = if self.ports == Ports::Single { (1.0 / receive, receive) } else { (1.0, 1.0) };
-        Offer { child: place as u32, cost, port, per_port, limit }
-    }
-
-    /// Tasks won per room of the parent's port, the paper's priority; multi-port: the order of lowest interference rates.
-    pub fn priority(&self, place: usize) -> f64 {
-        let Station { cost, receive, .. } = self.stations[place];
-        if self.ports == Ports::Single { (1.0 - cost) * receive } else { 1.0 - cost }
+        Offer::new(place as u32, cost, receive, limit, self.ports)
     }
 
     /// Whether a task sent to the node costs its parent at least the task (IR_s Z C >= 1).
@@ -165,7 +158,7 @@ fn all(values: &[f64], fine: impl Fn(f64) -> bool) -> bool {
 }
 
 /// Whether a value is one that arithmetic carries safely.
-fn permitted(value: f64) -> bool {
+pub(crate) fn permitted(value: f64) -> bool {
     (value == 0.0) | PERMITTED.contains(&value)
 }
 
@@ -190,6 +183,6 @@ fn refused(columns: &Columns<'_>, root: usize, ports: Ports) -> Result<(), Model
 }
 
 /// A share of a task that is too small to count is none: it would only overflow when divided by.
-fn share(value: f64) -> f64 {
+pub(crate) fn share(value: f64) -> f64 {
     if value < PERMITTED.start { 0.0 } else { value }
 }

@@ -6,7 +6,7 @@ use super::balance::Balance;
 use super::ranking::highest_first;
 use super::serve::serve;
 use super::single;
-use super::station::{Best, Station};
+use super::station::{Best, Offer, Station};
 use super::tree::Walk;
 
 /// What the way up finds, breadth first.
@@ -42,7 +42,7 @@ impl Walk {
             keyed.clear();
             for child in range.clone() {
                 if !self.never_send(child) {
-                    keyed.push((self.priority(child), child as u32));
+                    keyed.push((self.offer(child, 0.0).priority(), child as u32));
                 }
             }
             highest_first(&mut keyed);
@@ -70,6 +70,27 @@ impl Walk {
             up.best[place] = best;
         }
         up
+    }
+}
+
+/// Working memory of [`best_rate`], kept from node to node.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bench {
+    flows: Vec<f64>,
+    balance: Balance,
+}
+
+/// The best rate of one node whose children offer this; puts the offers in the order of service.
+pub(crate) fn best_rate(station: &Station, offers: &mut [Offer], ports: Ports, bench: &mut Bench) -> f64 {
+    if offers.is_empty() {
+        return leaf(station).rate;
+    }
+    offers.sort_unstable_by(|a, b| b.priority().total_cmp(&a.priority()));
+    bench.flows.clear();
+    bench.flows.resize(offers.len(), 0.0);
+    match ports {
+        Ports::Single => single::best(station, offers, &mut bench.balance, &mut bench.flows).rate,
+        Ports::Multi => serve(station, offers, &mut bench.flows).rate,
     }
 }
 

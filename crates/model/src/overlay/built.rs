@@ -1,0 +1,270 @@
+//! The answer with names: the tree as a platform, what it reaches, what no tree beats, what others reach.
+
+use std::collections::HashMap;
+
+use crosswind_schema::error::{Warning, nearest};
+use crosswind_schema::plan::{Method, Ports};
+use crosswind_schema::platform::Node;
+use crosswind_schema::{Links, Platform, SCHEMA_VERSION};
+use serde::Serialize;
+
+use super::bound::bound;
+use super::exact::{MOST_HOSTS, best_tree};
+use super::graph::Graph;
+use super::grow::{Rule, grow};
+use super::hung::Hung;
+use super::random::Random;
+use super::search::{flatten, improve};
+use super::{Shape, better};
+use crate::error::ModelError;
+use crate::steady::{Task, plan};
+
+/// How the tree was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// The best tree there is.
+    Exact,
+    /// The best that a search from several trees found.
+    Search,
+}
+
+/// How hard to look.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search<'a> {
+    /// Name of the root; `None`: whichever is best.
+    pub root: Option<&'a str>,
+    /// Of everything drawn at random.
+    pub seed: u64,
+    /// Most hosts for which the best tree is found exactly, at most [`super::MOST_EXACT_HOSTS`].
+    pub exact_hosts: usize,
+    /// Changes that the search tries, all in all.
+    pub steps: u64,
+    /// Random trees to compare with, at least 1.
+    pub random_trees: usize,
+}
+
+impl Default for Search<'_> {
+    fn default() -> Self {
+        Self { root: None, seed: 1, exact_hosts: MOST_HOSTS, steps: 3_000_000, random_trees: 100 }
+    }
+}
+
+/// Steps of the search for a bound, of the tree's own root and of each other root.
+const BOUND_STEPS: u64 = 8_000;
+const BOUND_STEPS_OF_OTHERS: u64 = 1_000;
+
+/// What another tree over the same links reaches.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// `star`, `chain`, `widest` (the fastest link first), `random-median`, `random-best`.
+    pub tree: &'static str,
+    /// Its exact plan's tasks per second, from the root that suits it best where the root is free.
+    pub throughput_tasks_per_s: f64,
+}
+
+/// A tree, and why it is good.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Built {
+    /// Name of the root.
+    pub root: String,
+    /// How it was found.
+    pub method: How,
+    /// Sends at a time.
+    pub ports: Ports,
+    /// Size of a task's input, MB.
+    pub task_size_mb: f64,
+    /// Work of a task, work units.
+    pub task_work: f64,
+    /// What the tree's exact plan computes.
+    pub throughput_tasks_per_s: f64,
+    /// What no tree beats.
+    pub bound_tasks_per_s: f64,
+    /// (bound - throughput) / bound, within 0 to 1.
+    pub gap_to_bound: f64,
+    /// What other trees reach.
+    pub compared: Vec<Compared>,
+    /// Hosts that no known link leads to.
+    pub left_out: Vec<String>,
+    /// The tree.
+    pub platform: Platform,
+    /// What to keep in mind when trusting the figures.
+    pub warnings: Vec<Warning>,
+}
+
+/// The tree over these links whose exact plan is fastest.
+///
+/// # Errors
+/// A root that is no host, no random tree to compare with, a rate in tasks/s beyond what arithmetic carries.
+///
+/// # Examples
+/// A fast host behind a slow link of the root's is fed through a neighbour with fast ones.
+/// ```
+/// use crosswind_model::{Task, overlay};
+/// use crosswind_schema::Links;
+/// use crosswind_schema::plan::Ports;
+/// let host = |name, rate| format!("[[host]]\nname = \"{name}\"\ncompute_per_s = {rate}\n");
+/// let link = |from, to, rate| {
+///     format!("[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nreceive_limit_mb_per_s = {rate}\n")
+/// };
+/// let text = [
+///     "schema_version = 1\nname = \"three\"\n".into(),
+///     host("root", 1), host("near", 1), host("far", 100),
+///     link("root", "near", 50), link("root", "far", 2), link("near", "far", 30),
+/// ].concat();
+/// let links = Links::from_toml(text.as_bytes(), "links.toml").expect("right links");
+/// let search = overlay::Search { root: Some("root"), ..overlay::Search::default() };
+/// let built = overlay::build_tree(&links, Task::new(1.0, 1.0)?, Ports::Single, &search)?;
+/// assert_eq!(built.platform.nodes[2].parent.as_deref(), Some("near"));
+/// assert!((built.throughput_tasks_per_s - 32.0).abs() < 1e-12);
+/// # Ok::<(), crosswind_model::ModelError>(())
+/// ```
+pub fn build_tree(links: &Links, task: Task, ports: Ports, search: &Search<'_>) -> Result<Built, ModelError> {
+    let graph = Graph::new(links, task, ports)?;
+    if search.random_trees == 0 {
+        return Err(ModelError::argument("random_trees", "is 0; it must be at least 1"));
+    }
+    let roots = match search.root {
+        None => (0..graph.count).collect(),
+        Some(name) => vec![host_named(links, name)?],
+    };
+    let exact = graph.count <= search.exact_hosts.min(MOST_HOSTS);
+    let mut random = Random::new(search.seed);
+    let (shape, compared) = best_and_others(&graph, &roots, exact, search, &mut random);
+    let reached = graph.reached(shape.root);
+    let platform = platform_of(links, &shape)?;
+    let plan = plan(&platform, task, ports, Method::Exact)?;
+    let throughput = plan.throughput_tasks_per_s;
+    let most = if exact { throughput } else { bound_of_any(&graph, &roots, shape.root, throughput) };
+    let left_out: Vec<String> =
+        links.hosts.iter().zip(&reached).filter(|(_, is_in)| !**is_in).map(|(host, _)| host.name.clone()).collect();
+    let mut warnings = plan.warnings;
+    if !left_out.is_empty() {
+        warnings.push(Warning::new(
+            "left-out",
+            format!("no known link leads from {:?} to {}", links.hosts[shape.root].name, shown(&left_out)),
+            "measure more pairs",
+        ));
+    }
+    Ok(Built {
+        root: links.hosts[shape.root].name.clone(),
+        method: if exact { How::Exact } else { How::Search },
+        ports,
+        task_size_mb: task.size_mb(),
+        task_work: task.work_units(),
+        throughput_tasks_per_s: throughput,
+        bound_tasks_per_s: most,
+        gap_to_bound: if better(most, throughput) { (most - throughput) / most } else { 0.0 },
+        compared,
+        left_out,
+        platform,
+        warnings,
+    })
+}
+
+fn shown(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    let more = if names.len() > SHOWN { format!(" and {} more", names.len() - SHOWN) } else { String::new() };
+    format!("{}{more}", names[..names.len().min(SHOWN)].join(", "))
+}
+
+fn host_named(links: &Links, name: &str) -> Result<usize, ModelError> {
+    links.hosts.iter().position(|host| host.name == name).ok_or_else(|| {
+        let near = nearest(name, links.hosts.iter().map(|host| host.name.as_str()));
+        let near = near.map(|n| format!("; the nearest is {n:?}")).unwrap_or_default();
+        ModelError::argument("root", format!("is {name:?}, which is no host of {:?}{near}", links.name))
+    })
+}
+
+/// The best tree, and what others reach.
+fn best_and_others(
+    graph: &Graph,
+    roots: &[usize],
+    exact: bool,
+    search: &Search<'_>,
+    random: &mut Random,
+) -> (Shape, Vec<Compared>) {
+    let worth = |shape: &Shape| Hung::new(graph, shape.clone()).throughput();
+    let mut starts = Vec::new();
+    let mut compared = Vec::new();
+    for (tree, rule) in
+        [("star", (|| Rule::Star) as fn() -> Rule<'static>), ("chain", || Rule::Chain), ("widest", || Rule::Widest)]
+    {
+        let grown = roots.iter().map(|&root| grow(graph, root, rule()));
+        let (rate, shape) = best_of(grown.map(|shape| (worth(&shape), shape)));
+        compared.push(Compared { tree, throughput_tasks_per_s: rate });
+        starts.push(shape);
+    }
+    let mut rates = Vec::with_capacity(search.random_trees);
+    let (_, best_random) = best_of((0..search.random_trees).map(|_| {
+        let root = roots[random.below(roots.len())];
+        let shape = grow(graph, root, Rule::Random(random));
+        rates.push(worth(&shape));
+        (rates[rates.len() - 1], shape)
+    }));
+    rates.sort_by(f64::total_cmp);
+    let median = 0.5 * (rates[(rates.len() - 1) / 2] + rates[rates.len() / 2]);
+    compared.push(Compared { tree: "random-median", throughput_tasks_per_s: median });
+    compared.push(Compared { tree: "random-best", throughput_tasks_per_s: rates[rates.len() - 1] });
+    starts.push(best_random);
+    let found = if exact {
+        best_tree(graph, roots)
+    } else {
+        let steps = search.steps / starts.len() as u64;
+        let improved = starts.into_iter().map(|shape| {
+            let found = improve(&mut Hung::new(graph, shape), roots.len() > 1, steps, random);
+            (worth(&found), found)
+        });
+        best_of(improved).1
+    };
+    let mut hung = Hung::new(graph, found);
+    flatten(&mut hung);
+    (hung.shape().clone(), compared)
+}
+
+/// The first of the best.
+fn best_of(shapes: impl Iterator<Item = (f64, Shape)>) -> (f64, Shape) {
+    let mut best: Option<(f64, Shape)> = None;
+    for (rate, shape) in shapes {
+        if best.as_ref().is_none_or(|(most, _)| better(rate, *most)) {
+            best = Some((rate, shape));
+        }
+    }
+    best.unwrap_or_else(|| (0.0, Shape { root: 0, parent: vec![0] }))
+}
+
+/// What no tree from any of the roots beats: the worst root's bound, so the others need not get below it.
+fn bound_of_any(graph: &Graph, roots: &[usize], own: usize, reached: f64) -> f64 {
+    let own = bound(graph, own, reached, reached, BOUND_STEPS, None);
+    let others =
+        |most: f64, &root: &usize| bound(graph, root, reached, most, BOUND_STEPS_OF_OTHERS, Some(&own)).rate.max(most);
+    roots.iter().fold(own.rate, others) // of the own root once more, which ends at once
+}
+
+fn platform_of(links: &Links, shape: &Shape) -> Result<Platform, ModelError> {
+    let ends = links.ends().map_err(|e| ModelError::Platform(Box::new(e)))?;
+    let link_of: HashMap<(usize, usize), usize> = ends.into_iter().zip(0..).collect();
+    let mut nodes = Vec::with_capacity(links.hosts.len());
+    let mut order = vec![shape.root];
+    let mut at = 0;
+    while at < order.len() {
+        let host = order[at];
+        let known = &links.hosts[host];
+        let parent = shape.parent[host];
+        let link = link_of.get(&(parent, host)).map(|&link| &links.links[link]);
+        nodes.push(Node {
+            name: known.name.clone(),
+            parent: link.map(|_| links.hosts[parent].name.clone()),
+            compute_per_s: known.compute_per_s,
+            send_limit_mb_per_s: known.send_limit_mb_per_s,
+            receive_limit_mb_per_s: link.map(|link| link.receive_limit_mb_per_s),
+            receive_limit_drop: Default::default(),
+            latency_s: link.map(|link| link.latency_s).unwrap_or_default(),
+            ir_receive_s_per_mb: link.map(|link| link.ir_receive_s_per_mb).unwrap_or_default(),
+            ir_send_s_per_mb: link.map(|link| link.ir_send_s_per_mb).unwrap_or_default(),
+        });
+        order.extend((0..shape.parent.len()).filter(|&child| child != shape.root && shape.parent[child] == host));
+        at += 1;
+    }
+    Ok(Platform { schema_version: SCHEMA_VERSION, name: links.name.clone(), nodes })
+}
