@@ -29,7 +29,7 @@ use crosswind_schema::plan::Ports;
 use super::graph::{Graph, Leg};
 
 /// Steps without a better bound after which the aim is moved halfway towards it: 30 stop far above the optimum where hosts
-/// stand in groups, 300 come within 3 % of it (tests/property/test_overlay.py).
+/// stand in groups, 300 mostly come within 1 % of it (tests/property/test_overlay.py).
 const PATIENCE: u64 = 300;
 /// How far a step is turned away from the last one: the authors' choice.
 const TURN: f64 = 1.5;
