@@ -48,7 +48,8 @@ def heard(numbers: Sequence[signal.Signals]) -> Iterator[list[int]]:
 def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.
 
-    None outside of the main thread, which hears none.
+    SIGTERM counts once: who ends a job sends it to all of its processes, and one of those to another. None outside of
+    the main thread, which hears no signal.
 
     Examples
     --------
@@ -60,15 +61,29 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     if threading.current_thread() is not threading.main_thread():
         yield None
         return
+    heard, hear = os.pipe()
     taken, written = os.pipe()
-    os.set_blocking(written, False)  # as the interpreter asks
+    os.set_blocking(hear, False)  # as the interpreter asks
+
+    def pass_on() -> None:
+        ended = False
+        while number := os.read(heard, 1):
+            again = ended and number[0] == signal.SIGTERM
+            ended = ended or number[0] == signal.SIGTERM
+            if not again:
+                os.write(written, number)
+
+    thread = threading.Thread(target=pass_on, name="crosswind-signals", daemon=True)
+    thread.start()
     before = {number: signal.signal(number, lambda number, frame: None) for number in numbers}
-    woken = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    woken = signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
     try:
         yield taken
     finally:
         signal.set_wakeup_fd(woken)
         for number, handler in before.items():
             signal.signal(number, handler)
-        os.close(taken)
-        os.close(written)
+        os.close(hear)
+        thread.join()
+        for descriptor in (heard, taken, written):
+            os.close(descriptor)

@@ -29,9 +29,14 @@ THREE_LEVELS = tree("r", "a<r", "b<a")
 
 
 @pytest.fixture(scope="module")
-def cluster():
+def cluster(tmp_path_factory):
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address=None,
+        silence_logs=50,
+        env={"TMPDIR": str(tmp_path_factory.mktemp("cluster"))},  # of its own: what is left there is ours
     ) as cluster:
         yield cluster
 
@@ -126,9 +131,19 @@ def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_pat
     wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)), "no task left")
 
 
-def farm_on(client, platform, **options):
+def lasting(seconds):
+    def square(number):
+        import time
+
+        time.sleep(seconds)
+        return number * number
+
+    return square
+
+
+def farm_on(launch, platform, function=slowly):
     limits = Limits(start_s=30.0, silence_s=2.0)
-    return LiveFarm(platform, point(), Work("callable", function=slowly), launch=client, limits=limits, **options)
+    return LiveFarm(platform, point(), Work("callable", function=function), launch=launch, limits=limits)
 
 
 def codes(summary):
@@ -137,12 +152,13 @@ def codes(summary):
 
 def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_back(cluster, client):
     first, _ = sorted(client.scheduler_info(n_workers=-1)["workers"])
-    with farm_on(OnDask(client, PER_WORKER), tree("r", "a<r", "b<r")) as farm:
-        count = 600
+    # Tasks that take longer than the worker needs to close: it waits for the one that its agent computes.
+    with farm_on(OnDask(client, PER_WORKER), tree("r", "a<r", "b<r"), lasting(0.4)) as farm:
+        count = 24
         for number in range(count):
             farm.submit(Task(pickle.dumps(number)))
         farm.end_of_tasks()
-        taken = take(farm, 10)
+        taken = take(farm, 3)
         client.retire_workers([first])
         cluster.scale(3)  # one more, in its place
         taken |= take(farm, count - len(taken))

@@ -24,7 +24,7 @@ Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` o
 
     crosswind serve --hosts hosts.toml --name Lab3 --token-file token
 
-Asked to end (ctrl-C, SIGTERM), a node gives back what waits there and finishes what it computes; asked again, it ends.
+Asked to end (ctrl-C, SIGTERM), a node gives back what waits there and finishes what it computes; ctrl-C again ends it.
 """
 
 

@@ -105,7 +105,7 @@ def be_agent(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it.
 
-    SIGTERM asks it to leave: it hands back what waits and finishes what it computes.
+    SIGTERM asks it to leave: it hands back what waits and finishes what it computes, however often it is asked.
     """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
     parser.add_argument("--parent", required=True, metavar="HOST:PORT")
