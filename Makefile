@@ -18,7 +18,7 @@ help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
-	@echo "make bench  the benchmarks behind the figures in the docs (about 40 minutes; quiet host)"
+	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
 build: $(VENV)/.built
 

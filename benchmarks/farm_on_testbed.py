@@ -1,20 +1,25 @@
-"""Claim: on a heterogeneous fork graph a farm of real tasks is no slower than Dask's and Ray's, and near the bound.
+"""Claim: on heterogeneous trees a farm of real tasks is no slower than Dask's and Ray's, and near the exact bound.
 
-Nodes are network namespaces with the links of table 4 and shares of a core (`fork7-light-nic.json` of the testbed,
-which needs root); a task is 5 MB of input and 50 ms of a core. The same function computes everywhere, under the node's
-CPU share; whatever else a system runs on the node is outside of it. Time runs from handing over the first task to the
-last result, with all processes up and imports done. The bound is that of the exact plan, single port, no interference.
+Nodes are network namespaces with links and shares of a core, as `testbed_farms/TREE.json` says (the testbed needs
+root): `fork7`, the fork graph of table 4, and `tree13`, three levels of 1, 3 and 9 nodes. A task is some MB of input
+and 50 ms of a core. The same function computes everywhere, under the node's CPU share; whatever else a system runs on
+the node is outside of it. Time runs from handing over the first task to the last result, with all processes up and
+imports done. The bound is that of the exact plan, single port, no interference. Dask and Ray know of no tree: they may
+send straight to any node, within the cards.
 
-Each run is added to the record, so that a quiet minute at a time will do:
-    python benchmarks/farm_on_testbed.py [--tasks 200] [--fresh] ENVIRONMENT...
+Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
+ended, until each combination has been run so often:
+    python benchmarks/farm_on_testbed.py [--tree fork7,tree13] [--task-mb 2,5,10] [--tasks 200] [--runs 5]
+      [--minutes 9] [--fresh] [ENVIRONMENT...]
 with crosswind, crosswind-2-ahead (`buffer_tasks = 2` instead of the chosen number), dask (data as arguments),
-dask-scattered, ray; none: all, in shuffled order.
+dask-scattered, ray; none: all. `--minutes`: begins nothing that would not be over by then, as far as is known.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import itertools
 import json
 import os
 import random
@@ -22,11 +27,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import record
 
@@ -35,24 +41,41 @@ from crosswind import Platform, __version__, plan
 FARMS = Path(__file__).parent / "testbed_farms"
 sys.path.insert(0, str(FARMS))
 from kernel import CORE_S  # noqa: E402
-from nodes import TESTBED, Testbed, missing  # noqa: E402
+from nodes import Testbed, missing  # noqa: E402
 
 NAME = "farm_on_testbed"
-TASK_MB = 5.0
 PORT = 7317
-PATIENCE_S = 600
+PATIENCE_S = 900
+START_S = {"ray": 90.0}
+"""About what it takes to start and to end, where that is more than the others' 20 s."""
 
 
-def platform(spec: dict[str, Any], root: str) -> dict[str, Any]:
+class Combination(NamedTuple):
+    """What is run: a key of the record."""
+
+    tree: str
+    task_mb: float
+    tasks: int
+    environment: str
+
+    @property
+    def task_bytes(self) -> int:
+        """Bytes of a task's input."""
+        return round(self.task_mb * 1e6)
+
+
+def platform(tree: str, spec: dict[str, Any], root: str) -> dict[str, Any]:
     """Describe the testbed as a platform; a work unit is a task's."""
-    rate = {name: node["cpu"] / CORE_S for name, node in spec["nodes"].items()}
-    nodes: list[dict[str, Any]] = [
-        {"name": root, "compute_per_s": rate[root], "send_limit_mb_per_s": spec["nodes"][root]["egress"]}
+
+    def node(name: str) -> dict[str, Any]:
+        one = spec["nodes"][name]
+        card = {"send_limit_mb_per_s": one["egress"]} if "egress" in one else {}
+        return {"name": name, "compute_per_s": one["cpu"] / CORE_S, **card}
+
+    below = [
+        {**node(link["to"]), "parent": link["from"], "receive_limit_mb_per_s": link["MBps"]} for link in spec["links"]
     ]
-    for link in spec["links"]:
-        one = {"name": link["to"], "parent": link["from"], "compute_per_s": rate[link["to"]]}
-        nodes.append({**one, "receive_limit_mb_per_s": link["MBps"]})
-    return {"schema_version": 1, "name": "fork7", "node": nodes}
+    return {"schema_version": 1, "name": tree, "node": [node(root), *below]}
 
 
 def client(bed: Testbed, script: str, *arguments: str) -> dict[str, Any]:
@@ -68,7 +91,7 @@ def client(bed: Testbed, script: str, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def dask(bed: Testbed, tasks: int, how: str = "arguments") -> dict[str, Any]:
+def dask(bed: Testbed, run: Combination, how: str = "arguments") -> dict[str, Any]:
     root = bed.addresses[bed.root]
     scheduler = f"tcp://{root}:{PORT}"
     python_path = {"PYTHONPATH": str(FARMS)}
@@ -77,34 +100,34 @@ def dask(bed: Testbed, tasks: int, how: str = "arguments") -> dict[str, Any]:
     for node, address in bed.addresses.items():
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", node, "--host", address]
         bed.start(node, [*worker, "--nthreads", "1", "--no-nanny", "--no-dashboard"], python_path)
-    return client(bed, "on_dask.py", scheduler, str(len(bed.addresses)), str(tasks), str(round(TASK_MB * 1e6)), how)
+    return client(bed, "on_dask.py", scheduler, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes), how)
 
 
-def ray(bed: Testbed, tasks: int) -> dict[str, Any]:
+def ray(bed: Testbed, run: Combination) -> dict[str, Any]:
     head = f"{bed.addresses[bed.root]}:{PORT}"
     start = [str(Path(sys.executable).parent / "ray"), "start", "--block", "--num-cpus", "1", "--disable-usage-stats"]
-    start += ["--object-store-memory", str(1_500_000_000)]
+    store = max(1_500_000_000, round(1.5 * run.tasks * run.task_bytes))  # the driver's inputs, all at once
     environment = {"PYTHONPATH": str(FARMS), "RAY_DEDUP_LOGS": "0"}
     for node, address in bed.addresses.items():
         if node == bed.root:
-            which = ["--head", "--port", str(PORT), "--include-dashboard", "false"]
+            which = ["--head", "--port", str(PORT), "--include-dashboard", "false", "--object-store-memory", str(store)]
         else:
-            which = ["--address", head]
+            which = ["--address", head, "--object-store-memory", str(1_500_000_000)]
         # One after the other: raylets that start all at once on two cores give up waiting for each other.
         bed.start(node, [*start, *which, "--node-ip-address", address], environment, until=b"Ray runtime started")
-    return client(bed, "on_ray.py", head, str(len(bed.addresses)), str(tasks), str(round(TASK_MB * 1e6)))
+    return client(bed, "on_ray.py", head, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes))
 
 
-def crosswind(bed: Testbed, tasks: int, buffer_tasks: int | None = None) -> dict[str, Any]:
-    workload = {"kind": "farm", "tasks": tasks, "task_size_mb": TASK_MB, "task_work": 1.0}
+def crosswind(bed: Testbed, run: Combination, buffer_tasks: int | None = None) -> dict[str, Any]:
+    workload = {"kind": "farm", "tasks": run.tasks, "task_size_mb": run.task_mb, "task_work": 1.0}
     policy = {"order": "interference", "ports": "single"} | ({"buffer_tasks": buffer_tasks} if buffer_tasks else {})
     point = {"schema_version": 1, "name": NAME, "platform": "", "workload": workload, "policy": policy}
     setup = {
-        "platform": platform(bed.spec, bed.root),
+        "platform": platform(run.tree, bed.spec, bed.root),
         "point": point,
         "addresses": bed.addresses,
         "prefixes": {node: bed.on(node) for node in bed.addresses},
-        "bytes": round(TASK_MB * 1e6),
+        "bytes": run.task_bytes,
     }
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(setup, file)
@@ -112,74 +135,119 @@ def crosswind(bed: Testbed, tasks: int, buffer_tasks: int | None = None) -> dict
         return client(bed, "on_crosswind.py", file.name)
 
 
-ENVIRONMENTS: dict[str, tuple[str | None, Callable[[Testbed, int], dict[str, Any]]]] = {
+ENVIRONMENTS: dict[str, tuple[str | None, Callable[[Testbed, Combination], dict[str, Any]]]] = {
     "crosswind": (None, crosswind),
-    "crosswind-2-ahead": (None, lambda bed, tasks: crosswind(bed, tasks, buffer_tasks=2)),
+    "crosswind-2-ahead": (None, lambda bed, run: crosswind(bed, run, buffer_tasks=2)),
     "dask": ("distributed", dask),
-    "dask-scattered": ("distributed", lambda bed, tasks: dask(bed, tasks, "scattered")),
+    "dask-scattered": ("distributed", lambda bed, run: dask(bed, run, "scattered")),
     "ray": ("ray", ray),
 }
 
 
-def one(environment: str, tasks: int, spec: Path) -> dict[str, Any]:
+def bound_of(run: Combination, spec: dict[str, Any], root: str) -> float:
+    """Tasks per second of the exact plan."""
+    described = Platform.from_dict(platform(run.tree, spec, root))
+    return plan(described, task_size_mb=run.task_mb, task_work=1.0, ports="single").bound_tasks_per_s
+
+
+def one(run: Combination) -> dict[str, Any]:
     """One run, as it stands in the record."""
-    package, run = ENVIRONMENTS[environment]
-    with Testbed(spec) as bed:
-        bound = plan(
-            Platform.from_dict(platform(bed.spec, bed.root)), task_size_mb=TASK_MB, task_work=1.0, ports="single"
-        ).bound_tasks_per_s
-        found = run(bed, tasks)
+    package, perform = ENVIRONMENTS[run.environment]
+    with Testbed(FARMS / f"{run.tree}.json") as bed:
+        bound = bound_of(run, bed.spec, bed.root)
+        found = perform(bed, run)
     computed = Counter(node for node, _, _ in found["results"])
-    assert sum(computed.values()) == tasks
-    assert all(size == round(TASK_MB * 1e6) for _, size, _ in found["results"])
+    assert sum(computed.values()) == run.tasks
+    assert all(size == run.task_bytes for _, size, _ in found["results"])
     return {
-        "environment": environment,
+        **run._asdict(),
         "version": importlib.metadata.version(package) if package else __version__,
         **record.state_of_the_code(),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "tasks": tasks,
         "makespan_s": found["makespan_s"],
-        "ideal_s": tasks / bound,
-        "of_bound": tasks / found["makespan_s"] / bound,
+        "ideal_s": run.tasks / bound,
+        "of_bound": run.tasks / found["makespan_s"] / bound,
         "core_s_per_task": statistics.mean(seconds for _, _, seconds in found["results"]),
         "computed": dict(sorted(computed.items())),
     }
 
 
+def of(run: dict[str, Any]) -> Combination:
+    """Return the key of a recorded run; the first ones were of the fork and 5 MB, and did not say so."""
+    return Combination(run.get("tree", "fork7"), run.get("task_mb", 5.0), run["tasks"], run["environment"])
+
+
 def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Medians of each environment and number of tasks."""
-    groups: dict[tuple[int, str], list[dict[str, Any]]] = {}
+    """Medians of each combination, and its makespan as a multiple of Crosswind's."""
+    groups: dict[Combination, list[dict[str, Any]]] = {}
     for run in runs:
-        groups.setdefault((run["tasks"], run["environment"]), []).append(run)
+        groups.setdefault(of(run), []).append(run)
+    medians = {key: statistics.median(run["makespan_s"] for run in group) for key, group in groups.items()}
     return [
         {
-            "environment": environment,
-            "tasks": tasks,
+            **key._asdict(),
+            "runs": len(group),
             "makespan_s": record.spread([run["makespan_s"] for run in group]),
             "of_bound": record.spread([run["of_bound"] for run in group]),
+            "of_crosswind": medians[key] / ours
+            if (ours := medians.get(key._replace(environment="crosswind")))
+            else None,
         }
-        for (tasks, environment), group in sorted(groups.items())
+        for key, group in sorted(groups.items())
     ]
 
 
+def next_of(wanted: list[Combination], runs: list[dict[str, Any]], most: int, left_s: float) -> Combination | None:
+    """Draw from those that were run least; none when all were run so often, or none would be over in time."""
+    done = Counter(map(of, runs))
+
+    def takes_s(run: Combination) -> float:
+        known = [float(found["makespan_s"]) for found in runs if of(found) == run]
+        if not known:
+            spec = json.loads((FARMS / f"{run.tree}.json").read_text())
+            known = [1.3 * run.tasks / bound_of(run, spec, spec["links"][0]["from"])]
+        return max(known) + START_S.get(run.environment, 20.0)
+
+    open_ = [run for run in wanted if done[run] < most and takes_s(run) <= left_s]
+    least = min((done[run] for run in open_), default=0)
+    return random.choice([run for run in open_ if done[run] == least]) if open_ else None
+
+
 def main() -> None:
+    def listed(kind: Callable[[str], Any]) -> Callable[[str], list[Any]]:
+        return lambda text: [kind(word) for word in text.split(",")]
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("environments", nargs="*", choices=[*ENVIRONMENTS, []], metavar="ENVIRONMENT")
-    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--tree", type=listed(str), default=["fork7", "tree13"])
+    parser.add_argument("--task-mb", type=listed(float), default=[2.0, 5.0, 10.0])
+    parser.add_argument("--tasks", type=listed(int), default=[200])
+    parser.add_argument("--runs", type=int, default=5, help="of each combination, those in the record counted")
+    parser.add_argument("--minutes", type=float, default=9.0)
     parser.add_argument("--fresh", action="store_true", help="forget the runs recorded before")
     options = parser.parse_args()
+    if unknown := [tree for tree in options.tree if not (FARMS / f"{tree}.json").exists()]:
+        parser.error(f"--tree is {unknown[0]!r}; it must be one of {', '.join(p.stem for p in FARMS.glob('*.json'))}")
     if why := missing():
         print(f"skipped: {why}")
         return
+    wanted = [
+        Combination(*words)
+        for words in itertools.product(
+            options.tree, options.task_mb, options.tasks, options.environments or list(ENVIRONMENTS)
+        )
+    ]
     path = record.RECORDS / f"{NAME}.json"
     runs = json.loads(path.read_text())["runs"] if path.exists() and not options.fresh else []
-    for environment in options.environments or random.sample(list(ENVIRONMENTS), len(ENVIRONMENTS)):
-        runs.append(one(environment, options.tasks, TESTBED.parent / "fork7-light-nic.json"))
-        last = runs[-1]
+    over = time.monotonic() + 60 * options.minutes
+    while (run := next_of(wanted, runs, options.runs, over - time.monotonic())) is not None:
+        last = one(run)
+        runs.append(last)
         share = f"{100 * last['of_bound']:.1f} % of the exact bound"
-        print(f"{environment}: {last['makespan_s']:.1f} s ({share}) {last['computed']}", flush=True)
+        print(f"{' '.join(map(str, run))}: {last['makespan_s']:.1f} s ({share}) {last['computed']}", flush=True)
         record.write(NAME, ["numpy"], environments=told(runs), runs=runs)
-    print(path)
+    left = sum(max(options.runs - Counter(map(of, runs))[run], 0) for run in wanted)
+    print(f"{path}; {left} runs are left")
 
 
 if __name__ == "__main__":

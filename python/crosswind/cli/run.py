@@ -234,7 +234,7 @@ def _command(
 
     with deployed(on, placing) as launch, progress_bar() as advance:
         done = run_command(command, inputs, out, launch=launch, progress=advance, **options)
-    failed = sum(event["code"] == "task-failed" for event in done[0].events)
+    failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
     tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done
 

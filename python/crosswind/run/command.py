@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
+
+import numpy as np
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
@@ -16,7 +18,10 @@ from crosswind.run.here import point_of
 from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.results import Run, Runs
 
+FAILED = "task-failed"
 JOURNAL = ".crosswind-journal"
+TOLD = 1_000
+"""Failures that are told one by one; of the others, how many."""
 
 
 def run_command(
@@ -72,7 +77,7 @@ def run_command(
         When there is no input, two results would have one name, or an argument is wrong.
     """
     files = _files(inputs)
-    names = _names(files, name)
+    _check_names(files, name)
     out, launch = Path(out), launch or Launch()
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -81,17 +86,21 @@ def run_command(
         raise DescriptionError(message, "out", "name a directory that can be made") from None
     if not isinstance(platform, Platform):
         platform = Platform.load(platform) if platform is not None else launch.tree()
-    size_mb = sum(file.stat().st_size for file in files) / len(files) / 1e6
+    size_mb = sum(os.stat(file).st_size for file in files) / len(files) / 1e6  # noqa: PTH116
     point = point_of(command, len(files), size_mb, order, None)
     failed: list[dict[str, object]] = []
+    untold = 0
     begun = time.monotonic()
 
     def source() -> Iterator[Task]:
-        for file, result in zip(files, names, strict=True):
-            yield Task(file, 0.0, result)
+        for number, file in enumerate(files):
+            yield Task(Path(file), 0.0, _name(name, file, number))
 
     def sink(result: Result) -> None:
-        if not result.ok:
+        nonlocal untold
+        if not result.ok and len(failed) >= TOLD:
+            untold += 1
+        elif not result.ok:
             said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
             failed.append(_failure(time.monotonic() - begun, files[result.task], result.node, said))
 
@@ -115,27 +124,34 @@ def run_command(
         progress=tell,
     )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
+    if untold:
+        message = f"{untold} more failed; --resume tries them again"
+        failed.append(
+            {"t_s": time.monotonic() - begun, "code": FAILED, "node": None, "tasks": untold, "message": message}
+        )
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
     whole["events"] = [*whole.get("events", []), *(e for e in failed if (e["code"], e["t_s"]) not in known)]
     recorded = as_trace(columns, whole, platform, command, launch.on) if columns is not None else None
     return Runs(command, launch.on, [Run(whole, recorded)])
 
 
-def _failure(t_s: float, file: Path, node: str, said: str) -> dict[str, object]:
+def _failure(t_s: float, file: str, node: str, said: str) -> dict[str, object]:
     lines = [line for line in said.strip().splitlines() if line.strip()]
     message = f"{file}: failed on {node}: {lines[-1] if lines else 'it printed nothing'}"
-    return {"t_s": t_s, "code": "task-failed", "node": node, "tasks": 1, "message": message}
+    return {"t_s": t_s, "code": FAILED, "node": node, "tasks": 1, "message": message}
 
 
-def _files(inputs: Sequence[str | Path]) -> list[Path]:
-    files: list[Path] = []
+def _files(inputs: Sequence[str | Path]) -> list[str]:
+    """Return the inputs, each once; as text, since there may be a million and a path takes five times as much."""
+    files: list[str] = []
     for given in inputs:
         path = Path(given)
-        found = [path] if path.is_file() else sorted(file for file in _matching(path) if file.is_file())
+        found = [str(path)] if path.is_file() else sorted(str(file) for file in _matching(path) if file.is_file())
         if not found:
             raise DescriptionError(f"--inputs is {str(given)!r}: no such file", "no-file", "quote patterns: 'data/*'")
         files += found
-    files = list(dict.fromkeys(files))
+    if len(inputs) > 1:
+        files = list(dict.fromkeys(files))
     if not files:
         raise DescriptionError("there are no inputs", "no-input", "--inputs 'data/*'")
     for file in files:
@@ -150,19 +166,33 @@ def _matching(pattern: Path) -> Iterator[Path]:
     return top.glob(str(parts)) if str(parts) != "." else iter(())
 
 
-def _names(files: Sequence[Path], name: str) -> list[str]:
-    """Return the name of each input's result."""
-    try:
-        names = [name.format(name=f.name, stem=f.stem, number=f"{k:06d}") for k, f in enumerate(files)]
-    except (KeyError, IndexError, ValueError) as error:
-        hint = "it may hold {name}, {stem} and {number}"
-        raise DescriptionError(f"--name is {name!r}: {error!r} is nothing known", "argument", hint) from None
-    first: dict[str, Path] = {}
-    for file, result in zip(files, names, strict=True):
-        if not result or "/" in result or result in (".", "..", JOURNAL):
-            raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
+def _name(name: str, file: str, number: int) -> str:
+    """Return the name of an input's result."""
+    path = PurePath(file)
+    return name.format(name=path.name, stem=path.stem, number=f"{number:06d}")
+
+
+def _check_names(files: Sequence[str], name: str) -> None:
+    """Refuse names that are none, or that two results would have."""
+    hashes = np.fromiter((hash(_checked(name, file, n)) for n, file in enumerate(files)), np.int64, len(files))
+    if len(np.unique(hashes)) == len(files):
+        return
+    # Only now by the names themselves: a million of them take more than all else here.
+    first: dict[str, str] = {}
+    for number, file in enumerate(files):
+        result = _name(name, file, number)
         if result in first:
             message = f"{first[result]} and {file} would both become {result!r}"
             raise DescriptionError(message, "argument", "--name '{number}-{name}' keeps them apart")
         first[result] = file
-    return names
+
+
+def _checked(name: str, file: str, number: int) -> str:
+    try:
+        result = _name(name, file, number)
+    except (KeyError, IndexError, ValueError) as error:
+        hint = "it may hold {name}, {stem} and {number}"
+        raise DescriptionError(f"--name is {name!r}: {error!r} is nothing known", "argument", hint) from None
+    if not result or "/" in result or result in (".", "..", JOURNAL):
+        raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
+    return result

@@ -189,9 +189,9 @@ class LiveFarm:
             for task, ok, data, node in taken or ()
         ]
 
-    def done_before(self) -> frozenset[int]:
-        """Tasks whose results the journal has already (`resume`); numbers of new tasks leave them out."""
-        return frozenset(self._root.done_before())
+    def done_before(self) -> list[int]:
+        """Tasks whose results the journal has already (`resume`), lowest first; numbers of new tasks leave them out."""
+        return list(self._root.done_before())
 
     def interrupt(self) -> None:
         """End the run as soon as possible."""
@@ -398,9 +398,10 @@ def run_farm(
         own_tasks=source is None,
     )
     with farm:
-        feeder = _Feeder(farm, source) if source is not None else None
+        there = farm.done_before()
+        before = done = len(there)
+        feeder = _Feeder(farm, source, there) if source is not None else None
         total = farm.tasks
-        before = done = len(farm.done_before())
         while True:
             results = farm.results(_LOOK_S)
             for result in results:
@@ -418,14 +419,18 @@ def run_farm(
 class _Feeder:
     """Takes tasks from a source on a thread of its own, so that a slow one holds no result back."""
 
-    def __init__(self, farm: LiveFarm, source: Iterable[Task]) -> None:
+    def __init__(self, farm: LiveFarm, source: Iterable[Task], there: Iterable[int]) -> None:
+        """Leave out the tasks that are `there` already, lowest first."""
         self._errors: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
-        done = farm.done_before()
 
         def feed() -> None:
+            done = iter(there)
+            left_out = next(done, None)
             try:
                 for number, task in enumerate(source):
-                    if number not in done:
+                    if number == left_out:
+                        left_out = next(done, None)
+                    else:
                         farm.submit(task)
                 farm.end_of_tasks()
             except BaseException as error:  # whatever it is, the thread that waits raises it
