@@ -68,6 +68,12 @@ impl EmulatedProcessor {
         }
     }
 
+    /// Another compute rate, from then on.
+    pub fn compute_at(&mut self, compute_per_s: f64, at_ns: u64) {
+        self.compute_per_s = compute_per_s;
+        self.change(at_ns);
+    }
+
     /// MB/s of the platform that come from the parent from now on.
     pub fn receive(&mut self, mb_per_s: f64, at_ns: u64) {
         self.receive_mb_per_s = mb_per_s;

@@ -8,6 +8,7 @@
 //! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
 
 use crosswind_access::greeting::Protocol;
+use crosswind_policy::farm::estimate::Subtree;
 
 use crate::fields::{self, FrameError, Reader, long};
 
@@ -122,6 +123,13 @@ pub enum Frame {
         /// The task.
         task: u64,
     },
+    /// Parent to child: hold so many tasks from now on.
+    Places {
+        /// How many.
+        tasks: u64,
+    },
+    /// Child to parent: what my subtree can use, by what was seen of it.
+    Subtree(Subtree),
     /// A result begins; body: its first bytes.
     Result {
         /// The task.
@@ -205,6 +213,10 @@ const BYE: u8 = 20;
 const COMPUTING: u8 = 21;
 const DRAINING: u8 = 22;
 const HAND_BACK: u8 = 23;
+const PLACES: u8 = 24;
+const SUBTREE: u8 = 25;
+/// The last of all.
+const LAST: u8 = SUBTREE;
 
 /// Reads the next frame; none while bytes of it are missing.
 ///
@@ -237,7 +249,7 @@ pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError>
         let frame = reader.frame()?;
         return Ok(Some(Decoded { frame, used: HEAD + fixed, body }));
     }
-    if !(PROVE..=HAND_BACK).contains(&kind) {
+    if !(PROVE..=LAST).contains(&kind) {
         return Err(FrameError::Kind(kind));
     }
     if rest.len() < fields {
@@ -304,6 +316,13 @@ impl Reader<'_> {
             CHUNK => Frame::Chunk { task: self.u64()? },
             PACE => Frame::Pace { rate: self.amount()? },
             SENDING => Frame::Sending { rate: self.amount()? },
+            PLACES => Frame::Places { tasks: self.u64()? },
+            SUBTREE => Frame::Subtree(Subtree {
+                compute_per_s: self.amount()?,
+                uses_tasks_per_s: self.amount()?,
+                empties_tasks_per_s: self.amount()?,
+                longest_send_s: self.amount()?,
+            }),
             RESULT => Frame::Result {
                 task: self.u64()?,
                 total: self.u64()?,
@@ -397,6 +416,13 @@ impl Frame {
                 out.extend(piece);
             }
             Self::Reported => out.push(REPORTED),
+            Self::Places { tasks } => long(out, PLACES, *tasks),
+            Self::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s }) => {
+                long(out, SUBTREE, compute_per_s.to_bits());
+                for amount in [uses_tasks_per_s, empties_tasks_per_s, longest_send_s] {
+                    out.extend(amount.to_bits().to_be_bytes());
+                }
+            }
             Self::Happened { event } => {
                 out.push(HAPPENED);
                 out.extend(event.as_bytes());
@@ -441,6 +467,11 @@ mod tests {
             amount().prop_map(|rate| Frame::Pace { rate }),
             amount().prop_map(|rate| Frame::Sending { rate }),
             any::<u64>().prop_map(|task| Frame::Computing { task }),
+            any::<u64>().prop_map(|tasks| Frame::Places { tasks }),
+            (amount(), amount(), amount(), amount()).prop_map(|(compute_per_s, uses, empties, longest_send_s)| {
+                let (uses_tasks_per_s, empties_tasks_per_s) = (uses, empties);
+                Frame::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s })
+            }),
             (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), amount()).prop_map(
                 |(task, total, node, ok, rate)| { Frame::Result { task, total, node, ok, form: Form::Bytes, rate } }
             ),
@@ -488,7 +519,7 @@ mod tests {
         }
 
         #[test]
-        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..26, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..28, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
             wire.push(kind);
             wire.extend(&fields);

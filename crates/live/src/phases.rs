@@ -222,6 +222,7 @@ impl Turn<'_> {
         if !told && now.saturating_sub(self.finishing_ns) < REPORT_PATIENCE_NS {
             return;
         }
+        self.station.note_what_was_seen();
         let node = self.station.number;
         let shift = self.station.clock.shift_ns();
         let mut rows = Vec::new();

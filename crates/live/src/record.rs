@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crosswind_policy::farm::{ChildSettings, Command, Event};
+use crosswind_schema::run::SeenNode;
 use serde::{Deserialize, Serialize};
 
 /// The child of a row that has none.
@@ -99,6 +100,20 @@ pub struct Totals {
     pub received_bytes: u64,
     /// Attempts beyond the first.
     pub tried_again: u64,
+    /// What was seen of its processor.
+    pub seen: SeenNode,
+    /// What was seen of its children's links.
+    pub links: Vec<SeenLink>,
+}
+
+/// What was seen of a child's link.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeenLink {
+    /// Number of the child.
+    pub number: u32,
+    /// Rate and interference of sending.
+    pub seen: SeenNode,
 }
 
 /// Something that happened.
@@ -138,6 +153,19 @@ fn limit_words(limit: Option<f64>) -> String {
     limit.map_or("-".into(), |limit| format!("{limit:?}"))
 }
 
+fn settings_words(known: &ChildSettings) -> String {
+    format!("{} {:?} {:?}", limit_words(known.key), known.receive_limit_mb_per_s, known.pace_mb_per_s)
+}
+
+fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSettings> {
+    let key = match words.next()? {
+        "-" => None,
+        key => Some(key.parse().ok()?),
+    };
+    let mut rate = || words.next()?.parse().ok();
+    Some(ChildSettings { key, receive_limit_mb_per_s: rate()?, pace_mb_per_s: rate()? })
+}
+
 pub(crate) fn event_words(event: &Event) -> String {
     match event {
         Event::Started => "started".into(),
@@ -148,9 +176,9 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Held { child } => format!("held {child}"),
         Event::Computed { task } => format!("computed {task}"),
         Event::Returned { child, task } => format!("returned {child} {task}"),
-        Event::Joined { child } => {
-            format!("joined {} {:?} {:?}", limit_words(child.key), child.receive_limit_mb_per_s, child.pace_mb_per_s)
-        }
+        Event::Known { child, settings } => format!("known {child} {}", settings_words(settings)),
+        Event::Places { tasks } => format!("places {tasks}"),
+        Event::Joined { child } => format!("joined {}", settings_words(child)),
         Event::Left { child } => format!("left {child}"),
         Event::Draining { child } => format!("draining {child}"),
         Event::HandedBack { child, task } => format!("handed-back {child} {task}"),
@@ -190,15 +218,9 @@ pub(crate) fn event_of(words: &str) -> Option<Event> {
         "draining" => Event::Draining { child: number()? as u32 },
         "handed-back" => Event::HandedBack { child: number()? as u32, task: number()? },
         "drain" => Event::Drain,
-        "joined" => {
-            let key = match words.next()? {
-                "-" => None,
-                key => Some(key.parse().ok()?),
-            };
-            let receive_limit_mb_per_s = words.next()?.parse().ok()?;
-            let pace_mb_per_s = words.next()?.parse().ok()?;
-            Event::Joined { child: ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s } }
-        }
+        "known" => Event::Known { child: number()? as u32, settings: settings_of(&mut words)? },
+        "places" => Event::Places { tasks: number()? },
+        "joined" => Event::Joined { child: settings_of(&mut words)? },
         _ => return None,
     };
     words.next().is_none().then_some(event)
@@ -227,6 +249,11 @@ mod tests {
                 child: ChildSettings { key: Some(-0.1), receive_limit_mb_per_s: f64::INFINITY, pace_mb_per_s: 3.0 },
             },
             Event::Joined { child: ChildSettings { key: None, receive_limit_mb_per_s: 2.5, pace_mb_per_s: 2.5 } },
+            Event::Known {
+                child: 7,
+                settings: ChildSettings { key: Some(-4.5), receive_limit_mb_per_s: 2.5, pace_mb_per_s: 2.0 },
+            },
+            Event::Places { tasks: 12 },
         ] {
             assert_eq!(event_of(&event_words(&event)), Some(event));
         }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crosswind_access::Access;
+use crosswind_schema::run::SeenNode;
 
 use crate::diary::Diary;
 use crate::door::Door;
@@ -13,7 +14,7 @@ use crate::executor::Maker;
 use crate::linux::{Bell, now_ns};
 use crate::payload::{Payload, Spool};
 use crate::phases::{LOG, ROWS, TOTALS};
-use crate::record::{Happening, NOBODY, Row, Totals};
+use crate::record::{Happening, NOBODY, Row, SeenLink, Totals};
 use crate::settings::{GUESTS, RunSettings, Work};
 use crate::station::{Station, Up};
 use crate::turn::{Piece, Turn, processor};
@@ -113,6 +114,8 @@ pub struct NodeSummary {
     pub received_bytes: u64,
     /// Its log for a replay, where one was kept.
     pub log: String,
+    /// What was seen of it and its link beside what the platform says.
+    pub seen: SeenNode,
 }
 
 /// What a run came to.
@@ -198,7 +201,8 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
     for (number, name) in known.filter(|(_, name)| !guest(name)).chain(joined) {
         place.entry(number).or_insert_with(|| {
             let tasks = turn.computed.get(&number).copied().unwrap_or(0);
-            nodes.push(NodeSummary { name, number, tasks, busy_s: 0.0, received_bytes: 0, log: String::new() });
+            let seen = SeenNode::default();
+            nodes.push(NodeSummary { name, number, tasks, busy_s: 0.0, received_bytes: 0, log: String::new(), seen });
             nodes.len() - 1
         });
     }
@@ -207,6 +211,7 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
         parts.entry((node, part)).or_default().extend(bytes);
     }
     let mut rows = Vec::new();
+    let mut links = Vec::new();
     for ((number, part), bytes) in parts {
         let Some(node) = place.get(&number).map(|&at| &mut nodes[at]) else { continue };
         match part {
@@ -214,11 +219,20 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
                 if let Ok(totals) = serde_json::from_slice::<Totals>(&bytes) {
                     node.busy_s += totals.busy_ns as f64 * 1e-9 * scale;
                     node.received_bytes += totals.received_bytes;
+                    node.seen.compute_per_s = totals.seen.compute_per_s;
+                    node.seen.ir_receive_s_per_mb = totals.seen.ir_receive_s_per_mb;
+                    links.extend(totals.links);
                 }
             }
             ROWS => rows.extend(Row::decode(&bytes)),
             LOG => node.log = String::from_utf8_lossy(&bytes).into_owned(),
             _ => {}
+        }
+    }
+    for SeenLink { number, seen } in links {
+        if let Some(node) = place.get(&number).map(|&at| &mut nodes[at].seen) {
+            node.receive_limit_mb_per_s = seen.receive_limit_mb_per_s.or(node.receive_limit_mb_per_s);
+            node.ir_send_s_per_mb = seen.ir_send_s_per_mb.or(node.ir_send_s_per_mb);
         }
     }
     for row in &mut rows {

@@ -1,7 +1,8 @@
 //! What a run is about, as every agent must know it: what a parent says when it lets a child in.
 
+use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{ChildSettings, Mean, Settings, Wishes};
-use crosswind_schema::experiment::Policy;
+use crosswind_schema::experiment::{Change, ChangeKind, PlacedChange, Policy, change};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
 use serde::{Deserialize, Serialize};
@@ -56,6 +57,9 @@ pub struct RunSettings {
     /// What the plan gives each node, tasks/s; for the order `planned`.
     #[serde(default)]
     pub planned_tasks_per_s: Option<Vec<f64>>,
+    /// What happens to the platform in mid-run: emulated rates only.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     /// What agents do.
     pub work: Work,
     /// How often a child says that it lives, s.
@@ -144,10 +148,28 @@ impl RunSettings {
                 permitted: format!("at least two heartbeats, {} s", 2.0 * self.heartbeat_s),
             });
         }
+        let only_rates = |change: &PlacedChange| matches!(change.kind, ChangeKind::Rates { .. });
+        if !self.placed_changes()?.iter().all(only_rates)
+            || !(self.changes.is_empty() || matches!(self.work, Work::Emulated { .. }))
+        {
+            return Err(LiveError::Setup(
+                "the experiment has a change that real nodes do not follow: only rates change, where agents are emulated; \
+                 run it with --on sim, or leave the change out"
+                    .into(),
+            ));
+        }
         if self.planned_tasks_per_s.as_ref().is_some_and(|rates| rates.len() != self.platform.nodes.len()) {
             return Err(LiveError::Setup("the plan has not a rate for each node".into()));
         }
         Ok(())
+    }
+
+    /// The changes in the order of their times.
+    ///
+    /// # Errors
+    /// Changes that cannot be.
+    pub fn placed_changes(&self) -> Result<Vec<PlacedChange>, LiveError> {
+        change::placed(&self.changes, &self.platform).map_err(|error| LiveError::Setup(error.to_string()))
     }
 
     /// The tree's shape.
@@ -158,7 +180,7 @@ impl RunSettings {
         self.platform.tree().map_err(|error| LiveError::Setup(error.to_string()))
     }
 
-    fn wishes(&self) -> Wishes<'_> {
+    pub(crate) fn wishes(&self) -> Wishes<'_> {
         let task = Mean { size_mb: self.mean_size_mb, work: self.mean_work };
         let wishes = Wishes { tasks: self.tasks, ..Wishes::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
@@ -176,6 +198,14 @@ impl RunSettings {
         let place = self.place(name).ok_or_else(|| LiveError::Setup(format!("the platform has no node {name:?}")))?;
         let settings = Settings::of(&self.platform, &tree, &self.wishes()).swap_remove(place as usize);
         Ok((place, settings, tree.children(place).to_vec()))
+    }
+
+    /// What a node finds out, before it has found out anything.
+    ///
+    /// # Errors
+    /// When the platform is no tree.
+    pub(crate) fn estimator(&self, place: u32) -> Result<Estimator, LiveError> {
+        Ok(Estimator::of(&self.platform, &self.tree()?, &self.wishes()).swap_remove(place as usize))
     }
 
     /// The most tasks that some nodes ask for, all together.

@@ -2,15 +2,19 @@
 //!
 //! The same at the root, at inner nodes and at leaves. It never waits: [`crate::turn`] waits for it. Times are those of the
 //! own monotonic clock. An emulated end of a transfer or of work counts from when it was due, not from when this process was
-//! woken, so that lateness does not add up. How fast links go: `sharing`; who the children are: `slot`.
+//! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`.
 
+mod changing;
+mod estimating;
 mod sharing;
 mod slot;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
+use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Command, Event, Node, Settings};
+use crosswind_schema::experiment::PlacedChange;
 use crosswind_schema::units::Quantity;
 
 pub(crate) use self::slot::Slot;
@@ -93,6 +97,9 @@ pub(crate) struct Station {
     /// Own clock at time 0.
     pub zero_ns: u64,
     policy: Node,
+    estimator: Estimator,
+    /// Changes that are still to come.
+    changes: VecDeque<PlacedChange>,
     commands: Vec<Command>,
     events: VecDeque<(Event, u64)>,
     finished: HashMap<u64, Finished>,
@@ -136,6 +143,8 @@ impl Station {
             processor,
             zero_ns: 0,
             policy: Node::new(settings),
+            estimator: run.estimator(place)?,
+            changes: run.placed_changes()?.into(),
             commands: Vec::new(),
             events: VecDeque::new(),
             finished: HashMap::new(),
@@ -216,6 +225,7 @@ impl Station {
             }
             Command::Limit { child, limit_mb_per_s } => {
                 self.slots[child as usize].limit = limit_mb_per_s;
+                self.estimate(at_ns, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
                 self.turn(child, at_ns);
             }
             Command::Compute { task } => self.compute(task, at_ns),
@@ -265,6 +275,7 @@ impl Station {
             slot.sent.push_back(task);
             link.send(task, Kind::Task { work }, payload, pace, at_ns);
         }
+        self.estimate(at_ns, |estimator, now_s, _| estimator.sends(child, limit, now_s));
         if emulated {
             self.share(at_ns);
         }
@@ -304,7 +315,10 @@ impl Station {
         let job = Job { task, work: stored.work, input: stored.payload.clone() };
         self.tell_computing(task);
         match &mut self.processor {
-            Processor::Emulated(processor) => processor.begin(task, job.work, at_ns),
+            Processor::Emulated(processor) => {
+                processor.begin(task, job.work, at_ns);
+                self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
+            }
             Processor::Thread(thread) => thread.give(job),
             Processor::Immediate(executor) => {
                 let worked = work(executor.as_mut(), &job, self.run.retries);
@@ -329,6 +343,9 @@ impl Station {
         self.totals.tasks += 1;
         self.totals.busy_ns += ended_ns.saturating_sub(began_ns);
         self.totals.tried_again += u64::from(tried - 1);
+        if ok && tried == 1 {
+            self.estimate_computed(task, began_ns, ended_ns);
+        }
         if tried > 1 {
             let outcome = if ok { "and succeeded" } else { "and failed again" };
             self.happen("task-tried-again", Some(1), format!("task {task} failed, was tried {tried} times {outcome}"));
@@ -422,8 +439,14 @@ impl Station {
                     self.share(at_ns);
                 }
                 let event = match outcome {
-                    Outcome::Sent => Event::Sent { child, task },
-                    Outcome::Held => Event::Held { child },
+                    Outcome::Sent => {
+                        self.estimate_sent(child, task, at_ns);
+                        Event::Sent { child, task }
+                    }
+                    Outcome::Held => {
+                        self.estimate(at_ns, |estimator, now_s, _| estimator.held(child, now_s));
+                        Event::Held { child }
+                    }
                 };
                 self.events.push_back((event, at_ns));
             }
@@ -440,6 +463,10 @@ impl Station {
     pub fn hear_parent(&mut self, heard: Heard, at_ns: u64) -> Result<bool, io::Error> {
         match heard {
             Heard::Begun { rate } | Heard::Said(Frame::Pace { rate }) => {
+                let stands = rate == 0.0 && self.is_emulated();
+                self.estimate(at_ns, |estimator, now_s, _| {
+                    if stands { estimator.receives_no_more(now_s) } else { estimator.receives(now_s) }
+                });
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.receive(rate, at_ns);
                 }
@@ -449,8 +476,13 @@ impl Station {
                     processor.receive(0.0, at_ns);
                 }
                 self.totals.received_bytes += payload.len();
+                let mb = payload.len() as f64 * 1e-6;
+                self.estimate(at_ns, |estimator, now_s, _| estimator.received(mb, now_s));
                 self.hold(task, Stored { payload, work });
                 self.later(self.own_latency_ns, Event::Arrived { task }, None, at_ns);
+            }
+            Heard::Said(Frame::Places { tasks }) => {
+                self.later(self.own_latency_ns, Event::Places { tasks }, None, at_ns);
             }
             Heard::Said(_) | Heard::Result { .. } => return Ok(false),
         }
@@ -463,6 +495,10 @@ impl Station {
         match heard {
             Heard::Said(Frame::Ask { tasks }) => self.later(latency, Event::Asked { child, tasks }, None, at_ns),
             Heard::Said(Frame::Computing { task }) => self.slots[child as usize].computing = Some(task),
+            Heard::Said(Frame::Subtree(subtree)) => {
+                self.estimate(at_ns, |estimator, _, revisions| estimator.told(child, subtree, revisions));
+                self.settle();
+            }
             Heard::Said(Frame::Sending { rate }) => {
                 self.slots[child as usize].sends = rate;
                 self.share(at_ns);
@@ -514,6 +550,7 @@ impl Station {
 
     /// Does what has become due by now; when the next thing will be.
     pub fn pass_time(&mut self, now_ns: u64) -> Option<u64> {
+        let change = self.take_up_changes(now_ns);
         while let Some((due, (event, finished))) = self.late.take(now_ns) {
             self.arrive(event, finished, due);
         }
@@ -526,7 +563,7 @@ impl Station {
             self.settle();
         }
         let work = if let Processor::Emulated(processor) = &self.processor { processor.due() } else { None };
-        [work, self.late.due()].into_iter().flatten().min()
+        [work, self.late.due(), change].into_iter().flatten().min()
     }
 
     /// What is to be asked of the parent, once.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crosswind_live::payload::Payload;
 use crosswind_live::replay::replay;
 use crosswind_live::settings::Work;
+use crosswind_schema::units::MegabytesPerSecond;
 use tree::{Tree, platform, settings};
 
 fn emulated(time_scale: f64) -> Work {
@@ -107,4 +108,37 @@ fn the_root_alone_computes_everything() {
     let run = settings(platform(&[("r", "", 10.0)]), Work::Noop);
     let done = Tree::new(run).run((0..50).map(|_| (Payload::bytes(vec![1; 100]), 0.0)).collect());
     assert_eq!(done.results.len(), 50);
+}
+
+#[test]
+fn a_link_and_a_processor_that_change_are_followed_and_told_and_the_log_still_replays() {
+    // "a" is served first until its link falls to a third; then "b" is, and the throughput is that of the plan.
+    let mut platform = platform(&[("r", "", 1.0), ("a", "r", 4.0), ("b", "r", 4.0)]);
+    for (node, limit) in [(1, 10.0), (2, 9.0)] {
+        platform.nodes[node].receive_limit_mb_per_s = Some(MegabytesPerSecond::new(limit).unwrap());
+    }
+    let mut run = settings(platform, emulated(20.0));
+    (run.mean_size_mb, run.trace, run.log) = (2.0, true, true);
+    run.policy.adapt = true;
+    run.changes = serde_json::from_value(serde_json::json!([
+        {"at_s": 20.0, "node": "a", "receive_limit_mb_per_s": 10.0 / 3.0},
+    ]))
+    .unwrap();
+    let done = Tree::new(run.clone()).run((0..240).map(|_| (Payload::Blank(2_000_000), 1.0)).collect());
+    assert_eq!(done.results.len(), 240);
+    // Bound after the change: b's 4 tasks/s take 0.89 of the port, a gets 0.185 tasks/s over the rest, the root computes 1.
+    let computed = done.summary.rows.iter().filter(|row| row.work > 0.0).map(|row| row.end_ns as f64 * 1e-9);
+    let after = computed.filter(|end| (25.0..40.0).contains(end)).count() as f64 / 15.0;
+    assert!(after >= 0.9 * 5.185, "{after} tasks/s");
+    let link = done.summary.nodes[1].seen.receive_limit_mb_per_s.unwrap();
+    assert!((link.seen / (10.0 / 3.0) - 1.0).abs() < 0.1 && link.planned == Some(10.0), "{link:?}");
+    let compute = done.summary.nodes[2].seen.compute_per_s.unwrap();
+    assert!((compute.seen / 4.0 - 1.0).abs() < 0.1 && compute.observations > 20, "{compute:?}");
+    assert_eq!(done.summary.events.iter().map(|(_, event)| event.code.as_str()).collect::<Vec<_>>(), ["rates-changed"]);
+    assert!(done.summary.nodes[0].log.contains(" known 0 "), "the order was revised");
+    for node in &done.summary.nodes {
+        replay(&run, &node.name, &node.log).unwrap();
+    }
+    run.work = Work::Noop;
+    assert!(run.check().unwrap_err().to_string().contains("change"));
 }

@@ -376,7 +376,7 @@ impl PyFarmRoot {
         let guard = locked(&self.summary);
         let Some(summary) = guard.as_ref() else { return Ok("null".into()) };
         let nodes: Vec<_> = summary.nodes.iter().map(|node| {
-            serde_json::json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6})
+            serde_json::json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6, "seen": node.seen})
         }).collect();
         let events: Vec<_> = summary.events.iter().map(|(t_s, event)| {
             serde_json::json!({"t_s": t_s, "code": event.code, "node": event.node, "tasks": event.tasks, "message": event.message})

@@ -2,12 +2,12 @@
 
 use crosswind_model::{Task, plan};
 use crosswind_policy::farm::{Mean, Wishes};
-use crosswind_schema::experiment::{Order, Params, Tasks};
+use crosswind_schema::experiment::{ChangeKind, Order, Params, Tasks, change};
 use crosswind_schema::plan::Method;
-use crosswind_schema::run::{ComputedBy, Run, RunEvent, RunNode};
+use crosswind_schema::run::{ComputedBy, Run, RunEvent, RunNode, SeenNode};
 use crosswind_schema::units::Quantity;
-use crosswind_schema::{DescriptionError, Experiment, Platform};
-use crosswind_sim::{Farm, Happened, Options, Outcome, SimError, Trace, simulate as run};
+use crosswind_schema::{DescriptionError, Experiment, Node, Platform};
+use crosswind_sim::{Farm, Happened, NodeSeen, Options, Outcome, SimError, Trace, simulate as run};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -53,7 +53,8 @@ fn simulated(
         chunk_kib: point.policy.chunk_kib,
         result_size_mb: point.workload.result_size_mb.get(),
     };
-    let mut outcome = run(&farm, Options { trace, ..Options::default() }, watch).map_err(Refusal::Run)?;
+    let changes = change::placed(&point.changes, platform).map_err(Refusal::Description)?;
+    let mut outcome = run(&farm, Options { changes: &changes, trace }, watch).map_err(Refusal::Run)?;
     let trace = outcome.trace.take();
     Ok((summary(platform, &point, &outcome), trace))
 }
@@ -61,14 +62,16 @@ fn simulated(
 fn summary(platform: &Platform, point: &Experiment, outcome: &Outcome) -> Run {
     let name = |node: u32| platform.nodes[node as usize].name.clone();
     let event = |happened: &Happened| {
-        let (code, what) = if happened.joined { ("node-joined", "joined") } else { ("node-left", "left") };
-        RunEvent {
-            t_s: happened.t_s,
-            code: code.into(),
-            node: Some(name(happened.node)),
-            tasks: Some(happened.tasks),
-            message: format!("{} {what}; {} tasks run again", name(happened.node), happened.tasks),
-        }
+        let (code, tasks, what) = match happened.kind {
+            ChangeKind::Leaves => {
+                ("node-left", Some(happened.tasks), format!("leaves; {} tasks run again", happened.tasks))
+            }
+            ChangeKind::Joins => ("node-joined", None, happened.kind.to_string()),
+            kind @ ChangeKind::Rates { .. } => ("rates-changed", None, kind.to_string()),
+        };
+        let node = name(happened.node);
+        let message = format!("{node} {what}");
+        RunEvent { t_s: happened.t_s, code: code.into(), node: Some(node), tasks, message }
     };
     Run {
         params: Params::default(),
@@ -89,10 +92,25 @@ fn summary(platform: &Platform, point: &Experiment, outcome: &Outcome) -> Run {
                 tasks: node.tasks,
                 busy_s: node.busy_s,
                 received_mb: node.received_mb,
+                seen: outcome.seen.get(at as usize).map(|seen| beside(&platform.nodes[at as usize], seen)),
             })
             .collect(),
         events: outcome.events.iter().map(event).collect(),
         warnings: Vec::new(),
+    }
+}
+
+/// What was seen of a node beside what the platform says.
+fn beside(node: &Node, seen: &NodeSeen) -> SeenNode {
+    SeenNode {
+        compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),
+        receive_limit_mb_per_s: seen
+            .receive_limit_mb_per_s
+            .and_then(|seen| seen.beside(node.receive_limit_mb_per_s.map(Quantity::get))),
+        ir_receive_s_per_mb: seen
+            .ir_receive_s_per_mb
+            .and_then(|seen| seen.beside(Some(node.ir_receive_s_per_mb.get()))),
+        ir_send_s_per_mb: seen.ir_send_s_per_mb.and_then(|seen| seen.beside(Some(node.ir_send_s_per_mb.get()))),
     }
 }
 

@@ -121,6 +121,18 @@ impl Tree {
         })
     }
 
+    /// A node and all below it, every one after its parent.
+    #[must_use]
+    pub fn below(&self, node: u32) -> Vec<u32> {
+        let mut all = vec![node];
+        let mut at = 0;
+        while at < all.len() {
+            all.extend_from_slice(self.children(all[at]));
+            at += 1;
+        }
+        all
+    }
+
     /// Builds the shape from each node's parent (`None` at the root).
     ///
     /// # Errors

@@ -96,6 +96,41 @@ pub struct RunNode {
     pub busy_s: f64,
     /// Received from the parent, MB.
     pub received_mb: f64,
+    /// What was seen of it beside what the platform says; absent where nothing was estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<SeenNode>,
+}
+
+/// What was seen of a node and its link, each beside what the platform says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenNode {
+    /// Work units/s while it neither sends nor receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_per_s: Option<SeenRate>,
+    /// MB/s from the parent; seen by the parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_limit_mb_per_s: Option<SeenRate>,
+    /// Part of its compute rate lost per MB/s received, s/MB; absent where its traffic did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ir_receive_s_per_mb: Option<SeenRate>,
+    /// Part of the parent's compute rate lost per MB/s sent here, s/MB; absent where the parent's traffic did not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ir_send_s_per_mb: Option<SeenRate>,
+}
+
+/// A rate as it is planned with, and as it was seen at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeenRate {
+    /// As the platform says; null where it does not.
+    pub planned: Option<f64>,
+    /// As it was seen.
+    pub seen: f64,
+    /// Standard deviation of what was seen, in the same unit.
+    pub sd: f64,
+    /// Observations, since it last changed.
+    pub observations: u64,
 }
 
 /// Something that happened in a run.

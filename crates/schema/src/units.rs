@@ -88,6 +88,8 @@ macro_rules! quantity {
 
 quantity!(/// Work units per second.
     WorkPerSecond, "1/s", 0.0, exclusive: false);
+quantity!(/// Work units per second of a processor that computes at all.
+    PositiveWorkPerSecond, "1/s", 0.0, exclusive: true);
 quantity!(/// A transfer rate. 1 MB is 10^6 bytes.
     MegabytesPerSecond, "MB/s", 0.0, exclusive: true);
 quantity!(/// An interference rate: fraction of the compute rate lost per MB/s.

@@ -27,13 +27,15 @@ pub enum SimError {
         /// When.
         time_s: f64,
     },
-    /// A fault that cannot happen.
-    #[error("fault[{at}] is about node {node}; {why}")]
-    Fault {
+    /// A change that cannot happen.
+    #[error("change[{at}], of node {node}: {field} {why}")]
+    Change {
         /// Which.
         at: usize,
         /// Whom it is about.
         node: u32,
+        /// Which field of it.
+        field: &'static str,
         /// Why not.
         why: &'static str,
     },

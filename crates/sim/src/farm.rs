@@ -5,15 +5,15 @@
 
 use std::collections::VecDeque;
 
+use crosswind_policy::farm::estimate::{Estimator, Revision};
 use crosswind_policy::farm::{Child, Command, Event, Node, Settings, Wishes};
-use crosswind_schema::experiment::{Order, Tasks};
+use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
 use crate::agenda::{Agenda, Next};
 use crate::error::SimError;
-use crate::faults::{self, Fault};
 use crate::outcome::{Happened, NodeOutcome, Outcome};
 use crate::port::{NOBODY, Port, SingleSend};
 use crate::processor::{Processor, Refreshed};
@@ -40,8 +40,8 @@ pub struct Farm<'a> {
 /// What else may happen, and what to keep.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
-    /// Nodes that leave and join.
-    pub faults: &'a [Fault],
+    /// Nodes that leave, join or have other rates, in the order of time.
+    pub changes: &'a [PlacedChange],
     /// Whether to keep a trace.
     pub trace: bool,
 }
@@ -105,7 +105,10 @@ pub(crate) struct Run<'a> {
     pub farm: &'a Farm<'a>,
     pub tree: Tree,
     pub settings: Option<Vec<Settings>>,
-    pub faults: &'a [Fault],
+    pub changes: &'a [PlacedChange],
+    /// What each node estimates; none where nobody adapts.
+    pub estimators: Vec<Estimator>,
+    pub revisions: Vec<Revision>,
     pub now: Nanos,
     pub agenda: Agenda,
     pub nodes: Vec<Node>,
@@ -135,14 +138,20 @@ impl<'a> Run<'a> {
         if farm.wishes.order == Order::Planned && planned.is_none_or(|rates| rates.len() != count) {
             return Err(SimError::NoPlan { nodes: count });
         }
-        faults::check(options.faults, &tree)?;
+        change::possible(options.changes, &tree).map_err(|(at, field, why)| SimError::Change {
+            at,
+            node: options.changes[at].node,
+            field,
+            why,
+        })?;
         let mut wishes = farm.wishes;
         wishes.returns |= farm.result_size_mb > 0.0;
-        if !options.faults.is_empty() {
+        let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
+        if elastic {
             wishes = wishes.with_recovery();
         }
         let settings = Settings::of(platform, &tree, &wishes);
-        let kept = (!options.faults.is_empty()).then(|| settings.clone());
+        let kept = elastic.then(|| settings.clone());
         let nodes: Vec<Node> = settings.into_iter().map(Node::new).collect();
         let mut ports = Vec::new();
         let mut links: Vec<Link> = Vec::with_capacity(count);
@@ -185,7 +194,9 @@ impl<'a> Run<'a> {
         Ok(Self {
             farm,
             settings: kept,
-            faults: options.faults,
+            changes: options.changes,
+            estimators: if wishes.adapt { Estimator::of(platform, &tree, &wishes) } else { Vec::new() },
+            revisions: Vec::new(),
             now: 0,
             agenda: Agenda::new(count + ports.len() + if returns { count } else { 0 } + 1),
             processors: (0..count).map(processor).collect(),
@@ -214,7 +225,7 @@ impl<'a> Run<'a> {
         self.empty_inbox();
         self.inbox.push_back((self.tree.root, Event::Given { first: 0, tasks }));
         self.empty_inbox();
-        self.schedule_fault(0);
+        self.schedule_change(0);
         let mut steps = 0;
         while self.done < tasks {
             self.take_up_rates();
@@ -231,7 +242,7 @@ impl<'a> Run<'a> {
                 Next::Slot(slot) if slot < count + ports + self.uplinks.len() as u32 => {
                     self.end_result(slot - count - ports);
                 }
-                Next::Slot(_) => self.next_fault(),
+                Next::Slot(_) => self.next_change(),
                 Next::Message { node, event } => self.deliver(node, event),
             }
             self.empty_inbox();
@@ -259,6 +270,7 @@ impl<'a> Run<'a> {
             match command {
                 Command::Compute { task } => {
                     self.touch(node);
+                    self.estimate(node, |estimator, now_s, _| estimator.computes(now_s));
                     let work = self.farm.tasks.work.get(task);
                     self.processors[node as usize].begin(self.now, task, work);
                 }
@@ -326,6 +338,10 @@ impl<'a> Run<'a> {
         if self.uplinks.is_empty() {
             self.count_done();
         }
+        if !self.estimators.is_empty() {
+            let work = self.farm.tasks.work.get(task);
+            self.estimate(node, |estimator, now_s, revisions| estimator.computed(work, now_s, revisions));
+        }
         self.tell(node, Event::Computed { task });
     }
 
@@ -348,6 +364,7 @@ impl<'a> Run<'a> {
         let [from, to] = self.quarters;
         let in_between = (tasks - 2 * (tasks / 4)) as f64;
         let throughput_tasks_per_s = tasks as f64 / makespan_s;
+        let seen = self.seen();
         let nodes = self.processors.iter_mut().zip(&self.links).map(|(processor, link)| {
             let tasks = processor.computed;
             processor.drop_task(self.now);
@@ -359,6 +376,7 @@ impl<'a> Run<'a> {
             throughput_tasks_per_s,
             steady_tasks_per_s: if to > from { in_between / seconds(to - from) } else { throughput_tasks_per_s },
             nodes: nodes.collect(),
+            seen,
             events: self.events,
             steps,
             trace: self.trace,

@@ -8,7 +8,8 @@
 //! | what happens next? | `agenda` |
 //! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
-//! | who does what when? | `farm`, `transfers`, `results`, `faults` |
+//! | who does what when? | `farm`, `transfers`, `results`, `changes` |
+//! | what do nodes find out meanwhile? | `estimates` |
 //! | the same for the ranks of a parallel program | [`program`] |
 //! | the same for messages of two classes through network interfaces | [`interface`] |
 //! | do a ping and burners overlap on shared processors? | [`overlap`] |
@@ -19,9 +20,10 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod agenda;
+mod changes;
 mod error;
+mod estimates;
 mod farm;
-mod faults;
 pub mod interface;
 mod outcome;
 pub mod overlap;
@@ -36,6 +38,5 @@ mod transfers;
 
 pub use error::SimError;
 pub use farm::{Farm, Options, simulate};
-pub use faults::{Fault, FaultKind};
-pub use outcome::{Happened, NodeOutcome, Outcome};
+pub use outcome::{Happened, NodeOutcome, NodeSeen, Outcome};
 pub use trace::{Activity, Trace};

@@ -1,5 +1,8 @@
 //! What came of a run.
 
+use crosswind_policy::farm::estimate::Estimate;
+use crosswind_schema::experiment::ChangeKind;
+
 use crate::trace::Trace;
 
 /// What came of a run.
@@ -15,7 +18,9 @@ pub struct Outcome {
     pub steady_tasks_per_s: f64,
     /// One per node, in the platform's order.
     pub nodes: Vec<NodeOutcome>,
-    /// Faults, and what they led to.
+    /// What was seen of each node and its link; empty where nobody adapts.
+    pub seen: Vec<NodeSeen>,
+    /// Changes, and what they led to.
     pub events: Vec<Happened>,
     /// Events that were simulated.
     pub steps: u64,
@@ -34,6 +39,19 @@ pub struct NodeOutcome {
     pub received_mb: f64,
 }
 
+/// What was seen of a node and its link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeSeen {
+    /// Work units/s without traffic.
+    pub compute_per_s: Estimate,
+    /// s/MB; none where its traffic does not tell.
+    pub ir_receive_s_per_mb: Option<Estimate>,
+    /// MB/s from its parent; none at the root.
+    pub receive_limit_mb_per_s: Option<Estimate>,
+    /// s/MB at its parent; none where the parent's traffic does not tell.
+    pub ir_send_s_per_mb: Option<Estimate>,
+}
+
 /// Something that happened to a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Happened {
@@ -41,8 +59,8 @@ pub struct Happened {
     pub t_s: f64,
     /// To whom: place in the platform's file.
     pub node: u32,
-    /// Whether it joined; otherwise it left.
-    pub joined: bool,
+    /// What.
+    pub kind: ChangeKind,
     /// Tasks that were out under it and are done again.
     pub tasks: u64,
 }

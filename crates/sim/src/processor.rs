@@ -59,6 +59,11 @@ impl Processor {
         }
     }
 
+    /// Has another compute rate from now on; settled before.
+    pub fn compute_at(&mut self, compute_per_s: f64) {
+        self.compute = compute_per_s * 1e-9;
+    }
+
     pub fn ir_receive(&self) -> f64 {
         self.ir_receive
     }

@@ -12,10 +12,19 @@ use crate::farm::Run;
 use crate::time::{Nanos, after};
 use crate::trace::Activity;
 
+/// A result under way.
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    task: TaskId,
+    began: Nanos,
+    /// MB/ns.
+    rate: f64,
+}
+
 /// A node's link to its parent, for results.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Uplink {
-    sending: Option<(TaskId, Nanos)>,
+    sending: Option<Sending>,
     waiting: VecDeque<TaskId>,
 }
 
@@ -42,8 +51,8 @@ impl Run<'_> {
 
     fn next_result(&mut self, node: u32) {
         let Some(task) = self.uplinks[node as usize].waiting.pop_front() else { return };
-        self.uplinks[node as usize].sending = Some((task, self.now));
-        let rate = self.links[node as usize].receive_limit;
+        let (began, rate) = (self.now, self.links[node as usize].receive_limit);
+        self.uplinks[node as usize].sending = Some(Sending { task, began, rate });
         self.result_rate(node, rate);
         let ends = after(self.now, self.farm.result_size_mb / rate);
         self.agenda.at(ends, self.result_slot(node));
@@ -61,7 +70,7 @@ impl Run<'_> {
     }
 
     pub fn end_result(&mut self, node: u32) {
-        let Some((task, began)) = self.stop_result(node) else { return };
+        let Some(Sending { task, began, .. }) = self.stop_result(node) else { return };
         if let Some(trace) = &mut self.trace {
             let parent = self.links[node as usize].parent;
             trace.transfer(Activity::Result, parent, node, task, (began, self.now), self.farm.result_size_mb);
@@ -70,9 +79,9 @@ impl Run<'_> {
         self.next_result(node);
     }
 
-    fn stop_result(&mut self, node: u32) -> Option<(TaskId, Nanos)> {
+    fn stop_result(&mut self, node: u32) -> Option<Sending> {
         let sent = self.uplinks[node as usize].sending.take()?;
-        self.result_rate(node, -self.links[node as usize].receive_limit);
+        self.result_rate(node, -sent.rate);
         Some(sent)
     }
 

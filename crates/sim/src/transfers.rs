@@ -35,6 +35,8 @@ impl Run<'_> {
         let to = self.ports[p as usize].children[child as usize];
         let rate = self.receive_limit(to);
         let now = self.now;
+        self.estimate(node, |estimator, now_s, _| estimator.sends(child, limit_mb_per_s, now_s));
+        self.estimate(to, |estimator, now_s, _| estimator.receives(now_s));
         let port = &mut self.ports[p as usize];
         if let Some(shared) = &mut port.shared {
             shared.receive_limit(now, child, rate);
@@ -110,6 +112,11 @@ impl Run<'_> {
         let link = &mut self.links[to as usize];
         link.received_mb += self.farm.tasks.size_mb.get(task);
         let (latency, child) = (link.latency, link.child);
+        if !self.estimators.is_empty() {
+            let mb = self.farm.tasks.size_mb.get(task);
+            self.estimate(to, |estimator, now_s, _| estimator.received(mb, now_s));
+            self.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, now_s, revisions));
+        }
         self.tell(node, Event::Sent { child, task });
         self.message(latency, to, Event::Arrived { task });
     }
@@ -129,6 +136,9 @@ impl Run<'_> {
             let to = self.ports[p as usize].children[child as usize];
             self.has_left(node, to, send.task);
         } else {
+            let to = self.ports[p as usize].children[child as usize];
+            self.estimate(to, |estimator, now_s, _| estimator.receives_no_more(now_s));
+            self.estimate(node, |estimator, now_s, _| estimator.held(child, now_s));
             self.tell(node, Event::Held { child });
         }
     }
@@ -159,6 +169,7 @@ impl Run<'_> {
     pub fn limit(&mut self, node: u32, child: Child, limit_mb_per_s: Option<f64>) {
         let p = self.links[node as usize].port;
         let now = self.now;
+        self.estimate(node, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
         if let Some(shared) = &mut self.ports[p as usize].shared {
             shared.limit(now, child, limit_mb_per_s.map(|limit| limit * 1e-9));
             self.shared_changed(p);

@@ -5,8 +5,9 @@
 mod farms;
 
 use crosswind_schema::experiment::draw::{Column, Tasks};
+use crosswind_schema::experiment::{ChangeKind, PlacedChange};
 use crosswind_schema::experiment::{Order, Workload};
-use crosswind_sim::{Activity, Fault, FaultKind, Options};
+use crosswind_sim::{Activity, Options};
 use farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use proptest::prelude::*;
 
@@ -128,7 +129,7 @@ proptest! {
                 let mut times: Vec<f64> = picks.iter().map(|pick| pick.1 * span).collect();
                 times.sort_by(f64::total_cmp);
                 let mut gone = vec![false; tree.len()];
-                let mut faults = Vec::new();
+                let mut changes = Vec::new();
                 for (pick, at_s) in picks.iter().zip(times) {
                     let node = 1 + pick.0.index(tree.len() - 1);
                     let mut up = tree[node].parent;
@@ -138,9 +139,9 @@ proptest! {
                     if up.is_some() {
                         continue; // a node above it is gone
                     }
-                    let kind = if gone[node] { FaultKind::Joins } else { FaultKind::Leaves };
+                    let kind = if gone[node] { ChangeKind::Joins } else { ChangeKind::Leaves };
                     gone[node] = !gone[node];
-                    if kind == FaultKind::Joins {
+                    if kind == ChangeKind::Joins {
                         for below in node + 1..tree.len() {
                             let mut up = tree[below].parent;
                             while let Some(above) = up && above > node {
@@ -149,9 +150,9 @@ proptest! {
                             gone[below] &= up != Some(node);
                         }
                     }
-                    faults.push(Fault { at_s, node: node as u32, kind });
+                    changes.push(PlacedChange { at_s, node: node as u32, kind });
                 }
-                let options = Options { faults: &faults, trace: true };
+                let options = Options { changes: &changes, trace: true };
                 let outcome = run_with(&platform, &tasks, way, result, options);
                 let trace = outcome.trace.unwrap();
                 let mut computed: Vec<u64> = (0..trace.len())

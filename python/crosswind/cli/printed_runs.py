@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, tell
+from crosswind.run.seen import seen_rates
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -164,6 +165,23 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     print_table(columns, cells)
     if len(one.nodes) > most:
         print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
+    stale = [rate for rate in seen_rates(one.nodes) if rate.stale]
+    if stale:
+        columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]
+        columns += [("± sd", "right"), ("off", "right"), ("observations", "right")]
+        cells = [
+            [
+                rate.node,
+                rate.field,
+                _shown(rate.planned, ".4g"),
+                f"{rate.seen:.4g}",
+                f"{rate.sd:.2g}",
+                _shown(rate.off, "+.0%"),
+                str(rate.observations),
+            ]
+            for rate in stale[:most]
+        ]
+        print_table(columns, cells)
     for event in one.events[:most]:
         tell(f"{event['t_s']:.3f} s: {event['message']}")
 

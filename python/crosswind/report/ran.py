@@ -11,7 +11,7 @@ from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
 from crosswind.report.measured import Card
-from crosswind.report.run_tables import events_table, node_table, order_table, pair_table
+from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, seen_table
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import Run, Runs
@@ -87,7 +87,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
         groups=[_compared(group, id_) for group in compared[:MOST_GROUPS]],
         note=f"{MOST_GROUPS} of {len(compared)} comparisons are drawn; runs.json has all." if cut else "",
         pairs=_pairs(pairs, id_) if pairs else None,
-        nodes=[node_table(single.nodes, single.makespan_s)] if single is not None else [],
+        nodes=_nodes(single) if single is not None else [],
         events=events_table(everything),
         warnings=[warning for runs in several for warning in runs.warnings],
     )
@@ -117,6 +117,11 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
         events=events_table([run]),
         warnings=run.warnings,
     )
+
+
+def _nodes(run: Run) -> list[Table]:
+    seen = seen_table(run.nodes)
+    return [node_table(run.nodes, run.makespan_s), *([seen] if seen else [])]
 
 
 def _where(runs: Runs[Run]) -> str:

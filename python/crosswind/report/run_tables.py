@@ -9,6 +9,7 @@ from crosswind.report.compared import Group, Pair
 from crosswind.report.tables import MOST_NODES, Column, Table
 from crosswind.report.words import number, percent, plain
 from crosswind.run.results import Run
+from crosswind.run.seen import RATES, seen_rates
 
 MOST_APPLICATIONS = 60
 MOST_EVENTS = 60
@@ -79,6 +80,38 @@ def node_table(nodes: Sequence[Mapping[str, Any]], makespan_s: float, most: int 
     cut = len(nodes) > most
     note = f"{most:,} of {len(nodes):,} nodes are shown, those that computed most." if cut else ""
     return Table("What each node did", columns, rows, note)
+
+
+def seen_table(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table | None:
+    """Return what was seen of nodes and links beside what was planned, furthest off first; None where nothing was."""
+    rates = sorted(seen_rates(nodes), key=lambda rate: (not rate.stale, -abs(rate.off or 0.0)))
+    if not rates:
+        return None
+    columns = [
+        Column("node", numeric=False),
+        Column("rate", numeric=False),
+        Column("planned"),
+        Column("seen"),
+        Column("± sd"),
+        Column("off", "of planned"),
+        Column("observations", "tasks"),
+        Column("", numeric=False),
+    ]
+    rows = [
+        [
+            rate.node,
+            f"{RATES[rate.field][0]}, {RATES[rate.field][1]}",
+            number(rate.planned),
+            number(rate.seen),
+            number(rate.sd, 2),
+            "–" if rate.off is None else f"{100 * rate.off:+.1f} %".replace("-", "−"),
+            f"{rate.observations:,}",
+            "stale" if rate.stale else "",
+        ]
+        for rate in rates[:most]
+    ]
+    note = f"{most:,} of {len(rates):,} rates are shown, those that are furthest off." if len(rates) > most else ""
+    return Table("Planned and seen", columns, rows, note)
 
 
 def events_table(runs: Sequence[Run], most: int = MOST_EVENTS) -> Table | None:

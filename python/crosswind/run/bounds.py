@@ -8,6 +8,7 @@ from typing import Any
 from crosswind import _core
 from crosswind.errors import warning
 from crosswind.experiment import FarmPoint
+from crosswind.run.seen import stale_warnings
 
 
 def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
@@ -27,6 +28,10 @@ def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
         message = "tasks differ: the bound is that of tasks of mean size and mean work"
         hint = "a schedule that suits each task to its node may pass it; compare orders with each other instead"
         warnings.append(warning("bound-of-mean-tasks", message, hint))
+    if any("leaves" not in change and "joins" not in change for change in point.description.get("change", [])):
+        message = "the platform changes in this run: the bound is that of the platform as it begins"
+        warnings.append(warning("bound-before-changes", message, "compare with the same run without changes"))
+    warnings += stale_warnings(whole["nodes"])
     return {**whole, "warnings": warnings}
 
 

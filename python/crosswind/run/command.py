@@ -17,6 +17,7 @@ from crosswind.run.deployment import Deployment
 from crosswind.run.here import point_of
 from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.results import Run, Runs
+from crosswind.run.seen import stale_warnings
 
 FAILED = "task-failed"
 JOURNAL = ".crosswind-journal"
@@ -84,6 +85,7 @@ def run_command(
     except OSError as error:
         message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
         raise DescriptionError(message, "out", "name a directory that can be made") from None
+    described = platform is not None  # of this machine nobody has said what its links carry
     if not isinstance(platform, Platform):
         platform = Platform.load(platform) if platform is not None else launch.tree()
     size_mb = sum(os.stat(file).st_size for file in files) / len(files) / 1e6  # noqa: PTH116
@@ -129,6 +131,8 @@ def run_command(
         failed.append(
             {"t_s": time.monotonic() - begun, "code": FAILED, "node": None, "tasks": untold, "message": message}
         )
+    if described:
+        whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
     whole["events"] = [*whole.get("events", []), *(e for e in failed if (e["code"], e["t_s"]) not in known)]
     recorded = as_trace(columns, whole, platform, command, launch.on) if columns is not None else None

@@ -251,7 +251,7 @@ class LiveFarm:
             "throughput_tasks_per_s": found["tasks"] / makespan if makespan > 0 else 0.0,
             "bound_tasks_per_s": None,
             "root_only_tasks_per_s": None,
-            "nodes": found["nodes"],
+            "nodes": [{name: value for name, value in node.items() if value != {}} for node in found["nodes"]],
             "events": found["events"],
             "warnings": warnings,
         }
@@ -283,6 +283,7 @@ def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: L
         "mean_work": work_units,
         "tasks": count,
         "planned_tasks_per_s": planned,
+        "changes": point.get("change", []),
         "work": _work(work, point, round(float(workload.get("result_size_mb", 0.0)) * 1e6)),
         "silence_s": limits.silence_s,
         "heartbeat_s": min(0.5, limits.silence_s / 4),

@@ -31,7 +31,7 @@ _FIELDS: tuple[str, ...] = (
     "throughput_tasks_per_s",
 )
 _FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings")
-_NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb")
+_NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "seen")
 
 
 _PROGRAM_FIELDS: tuple[str, ...] = ("params", "seed", "program", "ranks", "disturbance", "compute", "makespan_s")

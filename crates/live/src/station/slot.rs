@@ -82,6 +82,7 @@ impl Station {
             processor.result_from(child as usize, 0.0, now_ns);
             self.share(now_ns);
         }
+        self.estimate(now_ns, |estimator, _, revisions| estimator.left(child, revisions));
         self.tell(Event::Left { child }, now_ns);
     }
 
@@ -144,6 +145,9 @@ impl Station {
             processor.child(self.run.platform.nodes[place as usize].ir_send_s_per_mb.get());
         }
         self.slots.push(fresh);
+        if let Ok(tree) = self.run.tree() {
+            self.estimator.joined(&self.run.platform, &tree, &self.run.wishes(), place);
+        }
         self.tell(Event::Joined { child: settings }, now_ns);
         (self.slots.len() - 1) as u32
     }

@@ -24,54 +24,100 @@ const OF_ALL: f64 = 0.01;
 /// A port that is never free for long makes nobody ask for more than so many times as much.
 const BUSIEST: f64 = 0.9;
 
+/// A child that is served, as its places depend on it; tasks/s and s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub child: u32,
+    pub key: f64,
+    pub uses: f64,
+    /// What it uses while it receives nothing.
+    pub empties: f64,
+    /// What its link carries.
+    pub link: f64,
+    pub latency_s: f64,
+    /// Its own longest send.
+    pub own_sends_s: f64,
+    /// Places beyond which the end of the run would only wait for them.
+    pub most: f64,
+}
+
 /// The places of each node, in the platform's order; 0 where no task would ever come.
 pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand) -> Vec<u64> {
     let mut places = vec![0u64; platform.nodes.len()];
-    let mut line: Vec<u32> = Vec::new();
-    let everybody = demand.uses[tree.root as usize];
+    let mut line: Vec<Asker> = Vec::new();
+    let by_key = order::rule(wishes.order) == Rule::Fixed;
     for &n in &tree.order {
-        line.clear();
-        line.extend(tree.children(n).iter().filter(|&&c| demand.served[c as usize]));
+        let served = tree.children(n).iter().filter(|&&c| demand.served[c as usize]);
         if let Some(tasks) = wishes.buffer_tasks {
-            line.iter().for_each(|&c| places[c as usize] = tasks);
+            served.for_each(|&c| places[c as usize] = tasks);
             continue;
         }
-        let by_key = order::rule(wishes.order) == Rule::Fixed;
-        if by_key {
-            line.sort_by(|&a, &b| demand.key[a as usize].total_cmp(&demand.key[b as usize]));
-        }
-        let longest = longest_sends(&line, demand);
-        let use_of = |c: u32| demand.uses[c as usize] / demand.link[c as usize];
-        let all: f64 = line.iter().map(|&c| use_of(c)).sum();
-        let mut before = 0.0;
-        for &c in &line {
+        line.clear();
+        line.extend(served.map(|&c| {
             let child = c as usize;
-            let send = 1.0 / demand.link[child];
-            let (other, busy) = match wishes.ports {
-                Ports::Multi => (send, 0.0),
-                Ports::Single if longest[0].1 == c => (longest[1].0, if by_key { before } else { all - use_of(c) }),
-                Ports::Single => (longest[0].0, if by_key { before } else { all - use_of(c) }),
-            };
-            before += use_of(c);
-            let own_sends = longest_sends(tree.children(c), demand)[0].0;
-            let latency = platform.nodes[child].latency_s.get();
-            let wait = (other + send) / (1.0 - busy.min(BUSIEST)) + 2.0 * latency + own_sends;
-            let of_all = wishes.tasks.map_or(MOST, |tasks| OF_ALL * tasks as f64 * demand.uses[child] / everybody);
-            places[child] = (demand.empties[child] * wait).min(MOST).min(of_all).ceil() as u64 + 2;
+            let uses = demand.uses[child];
+            Asker {
+                child: c,
+                key: demand.key[child],
+                uses,
+                empties: demand.empties[child],
+                link: demand.link[child],
+                latency_s: platform.nodes[child].latency_s.get(),
+                own_sends_s: longest_send(tree.children(c), demand),
+                most: most(tree, wishes, demand, c),
+            }
+        }));
+        for (child, tasks) in of_line(&mut line, wishes.ports, by_key) {
+            places[child as usize] = tasks;
         }
     }
     places
 }
 
+/// Places of a child beyond which the end of the run would only wait for them, two aside.
+pub(crate) fn most(tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, child: u32) -> f64 {
+    let everybody = demand.uses[tree.root as usize];
+    wishes.tasks.map_or(MOST, |tasks| OF_ALL * tasks as f64 * demand.uses[child as usize] / everybody)
+}
+
+/// The places of each child of a node, of all that are served, in the order of the file.
+pub(crate) fn of_line(line: &mut [Asker], ports: Ports, by_key: bool) -> impl Iterator<Item = (u32, u64)> + '_ {
+    if by_key {
+        line.sort_by(|a, b| a.key.total_cmp(&b.key));
+    }
+    let longest = longest_sends(line.iter().map(|asker| (1.0 / asker.link, asker.child)));
+    let use_of = |asker: &Asker| asker.uses / asker.link;
+    let all: f64 = line.iter().map(use_of).sum();
+    let mut before = 0.0;
+    line.iter().map(move |asker| {
+        let send = 1.0 / asker.link;
+        let (other, busy) = match ports {
+            Ports::Multi => (send, 0.0),
+            Ports::Single => {
+                let other = if longest[0].1 == asker.child { longest[1].0 } else { longest[0].0 };
+                (other, if by_key { before } else { all - use_of(asker) })
+            }
+        };
+        before += use_of(asker);
+        let wait = (other + send) / (1.0 - busy.min(BUSIEST)) + 2.0 * asker.latency_s + asker.own_sends_s;
+        (asker.child, (asker.empties * wait).min(MOST).min(asker.most).ceil() as u64 + 2)
+    })
+}
+
+/// A port's longest send, s; 0 where it has none.
+pub(crate) fn longest_send(children: &[u32], demand: &Demand) -> f64 {
+    let served = children.iter().map(|&c| c as usize).filter(|&c| demand.served[c]);
+    longest_sends(served.map(|c| (1.0 / demand.link[c], c as u32)))[0].0
+}
+
 /// The two longest sends of a port, and whose the longest is.
-fn longest_sends(children: &[u32], demand: &Demand) -> [(f64, u32); 2] {
+fn longest_sends(sends: impl Iterator<Item = (f64, u32)>) -> [(f64, u32); 2] {
     let mut longest = [(0.0f64, u32::MAX); 2];
-    for &c in children.iter().filter(|&&c| demand.served[c as usize]) {
-        let time = 1.0 / demand.link[c as usize];
-        if time > longest[0].0 {
-            longest = [(time, c), longest[0]];
-        } else if time > longest[1].0 {
-            longest[1] = (time, c);
+    for send in sends {
+        if send.0 > longest[0].0 {
+            longest = [send, longest[0]];
+        } else if send.0 > longest[1].0 {
+            longest[1] = send;
         }
     }
     longest

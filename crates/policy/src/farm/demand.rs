@@ -24,6 +24,19 @@ pub(crate) struct Demand {
     pub link: Vec<f64>,
     /// Its key in the parent's order; infinite where it is never served.
     pub key: Vec<f64>,
+    /// Tasks per second that its children bring it, what sending to them costs it taken off.
+    pub below: Vec<f64>,
+}
+
+/// A child, as the pace of several sends at once depends on it, tasks/s.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// What its link carries.
+    pub link: f64,
+    /// What it can use.
+    pub uses: f64,
+    /// Whether it is ever served.
+    pub served: bool,
 }
 
 impl Demand {
@@ -40,14 +53,14 @@ impl Demand {
                 .map(|node| node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size)
                 .collect(),
             key: vec![f64::INFINITY; count],
+            below: vec![0.0; count],
         };
-        let mut below = vec![0.0f64; count];
         for &node in tree.order.iter().rev() {
             let n = node as usize;
             let own = platform.nodes[n].compute_per_s.get() / work;
             let rho = platform.nodes[n].ir_receive_s_per_mb.get() * size * own;
-            demand.uses[n] = ((own + below[n]) / (1.0 + rho)).min(demand.link[n]);
-            demand.empties[n] = (own + below[n]).min(2.0 * demand.link[n]);
+            demand.uses[n] = ((own + demand.below[n]) / (1.0 + rho)).min(demand.link[n]);
+            demand.empties[n] = (own + demand.below[n]).min(2.0 * demand.link[n]);
             if node == tree.root {
                 continue;
             }
@@ -57,25 +70,33 @@ impl Demand {
             }
             if let Some(key) = order::key(wishes.order, &candidate).filter(|_| demand.uses[n] > 0.0) {
                 (demand.served[n], demand.key[n]) = (true, key);
-                below[tree.parent[n] as usize] += demand.uses[n] * (1.0 - candidate.cost()).max(0.0);
+                demand.below[tree.parent[n] as usize] += demand.uses[n] * (1.0 - candidate.cost()).max(0.0);
             }
         }
         demand
     }
 
-    /// MB/s at which each child is sent to where several are at once: its receive limit, or if all of those do not fit
-    /// into the send limit, what it can use and its part of what is then left.
-    ///
-    /// A preferred child that is sent to faster than it can use the tasks fills its buffer, and while it needs nothing the
-    /// others may not be able to take the whole limit: bursts waste the port.
+    /// MB/s at which each child of a node is sent to where several are at once: see [`paces`].
     pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, node: u32) -> Vec<f64> {
         let size = wishes.task.size_mb;
-        let children = tree.children(node);
-        let served = || children.iter().map(|&c| c as usize).filter(|&c| self.served[c]);
+        let part = |&c: &u32| {
+            let c = c as usize;
+            Part { link: self.link[c], uses: self.uses[c], served: self.served[c] }
+        };
         let limit = platform.nodes[node as usize].send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size;
-        let all: f64 = served().map(|c| self.link[c]).sum();
-        let used: f64 = served().map(|c| self.uses[c]).sum();
-        let part = if all > limit { (limit / used).max(1.0) } else { f64::INFINITY };
-        children.iter().map(|&c| size * self.link[c as usize].min(self.uses[c as usize] * part)).collect()
+        paces(size, limit, tree.children(node).iter().map(part))
     }
+}
+
+/// MB/s at which each child is sent to where several are at once: its receive limit, or if all of those do not fit into
+/// the send limit (tasks/s), what it can use and its part of what is then left.
+///
+/// A preferred child that is sent to faster than it can use the tasks fills its buffer, and while it needs nothing the
+/// others may not be able to take the whole limit: bursts waste the port.
+pub(crate) fn paces(size_mb: f64, limit: f64, children: impl Iterator<Item = Part> + Clone) -> Vec<f64> {
+    let served = || children.clone().filter(|part| part.served);
+    let all: f64 = served().map(|part| part.link).sum();
+    let used: f64 = served().map(|part| part.uses).sum();
+    let share = if all > limit { (limit / used).max(1.0) } else { f64::INFINITY };
+    children.map(|part| size_mb * part.link.min(part.uses * share)).collect()
 }

@@ -57,6 +57,18 @@ pub enum Event {
         /// Which.
         task: TaskId,
     },
+    /// More is known of a child than before.
+    Known {
+        /// Of whom.
+        child: Child,
+        /// What is known now.
+        settings: ChildSettings,
+    },
+    /// The parent says how many tasks may be asked for or waiting here from now on.
+    Places {
+        /// How many.
+        tasks: u64,
+    },
     /// A child joined: it gets the next number.
     Joined {
         /// What is known of it.

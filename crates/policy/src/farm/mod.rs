@@ -15,9 +15,11 @@
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | `settings` | what does a node know of itself and its children? |
+//! | [`estimate`] | what does it find out while it runs? |
 
 mod buffer;
 mod demand;
+pub mod estimate;
 mod event;
 mod ledger;
 mod multi;

@@ -104,6 +104,9 @@ impl Node {
             }
             Event::Returned { task, .. } => self.returned(task, commands),
             Event::Started => {}
+            Event::Known { child, settings } => self.waiting.know(&mut self.children, child, settings),
+            Event::Places { .. } if self.draining => {}
+            Event::Places { tasks } => self.places = tasks,
             Event::Given { first, tasks } => self.ready.give(first, tasks),
             Event::Joined { child } => self.children.push(ChildState::new(child)),
             Event::Left { child } => self.left(child),

@@ -37,6 +37,8 @@ pub struct Wishes<'a> {
     pub returns: bool,
     /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
     pub recovers: bool,
+    /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
+    pub adapt: bool,
 }
 
 impl<'a> Wishes<'a> {
@@ -52,6 +54,7 @@ impl<'a> Wishes<'a> {
             planned_tasks_per_s: None,
             returns: false,
             recovers: false,
+            adapt: policy.adapt,
         }
     }
 

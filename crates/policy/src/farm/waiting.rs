@@ -28,6 +28,7 @@ pub(crate) struct ChildState {
     key: f64,
     /// Whether it is ever served.
     pub served: bool,
+    gone: bool,
     /// Tasks that it asked for and that have not begun to leave.
     requests: u32,
     /// Tasks that began to leave.
@@ -49,6 +50,7 @@ impl ChildState {
         Self {
             key: settings.key.unwrap_or(0.0),
             served: settings.key.is_some(),
+            gone: false,
             requests: 0,
             begun: 0,
             receive_limit: settings.receive_limit_mb_per_s,
@@ -87,12 +89,13 @@ impl Waiting {
     #[inline]
     pub fn ask(&mut self, children: &mut [ChildState], child: Child, tasks: u64) {
         let Some(state) = children.get_mut(child as usize) else { return };
-        if !state.served || tasks == 0 {
+        if state.gone || tasks == 0 {
             return;
         }
         state.requests = state.requests.saturating_add(u32::try_from(tasks).unwrap_or(u32::MAX));
-        if state.transfer != Transfer::None {
-            return; // it waits again when the send is over
+        // Who is never served may be so later; who is being sent to waits again when the send is over.
+        if !state.served || state.transfer != Transfer::None {
+            return;
         }
         if self.rule == Rule::Arrival {
             self.line.extend(std::iter::repeat_n(child, tasks as usize));
@@ -167,9 +170,26 @@ impl Waiting {
         }
     }
 
+    /// What is known of a child has changed. Planned rates stay: they are a whole tree's, and no node knows that.
+    pub fn know(&mut self, children: &mut [ChildState], child: Child, settings: ChildSettings) {
+        let Some(state) = children.get_mut(child as usize) else { return };
+        if state.gone {
+            return;
+        }
+        (state.receive_limit, state.pace) = (settings.receive_limit_mb_per_s, settings.pace_mb_per_s);
+        if self.rule != Rule::Fixed {
+            return;
+        }
+        (state.served, state.key) = (settings.key.is_some(), settings.key.unwrap_or(0.0));
+        if state.transfer == Transfer::None {
+            self.ranking.remove(child);
+            self.wait_again(children, child);
+        }
+    }
+
     /// A child that left waits for nothing.
     pub fn forget(&mut self, children: &mut [ChildState], child: Child) {
-        children[child as usize].served = false;
+        (children[child as usize].served, children[child as usize].gone) = (false, true);
         children[child as usize].requests = 0;
         self.ranking.remove(child);
     }

@@ -4,6 +4,7 @@
 //! parallel program under disturbances; [`StreamsExperiment`], messages of two classes through network interfaces.
 //! [`AnyExperiment`] reads any; [`Grid`] is what they have in common.
 
+pub mod change;
 pub mod draw;
 pub mod execution;
 mod kind;
@@ -23,6 +24,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use self::change::{Change, ChangeKind, PlacedChange};
 pub use self::draw::Tasks;
 pub use self::execution::{Compute, Execution, ProgramExecution, RankCompute};
 pub use self::kind::AnyExperiment;
@@ -63,6 +65,9 @@ pub struct Experiment {
     /// How a live run computes; simulations ignore it.
     #[serde(default)]
     pub execution: Execution,
+    /// What happens to the platform in mid-run.
+    #[serde(rename = "change", default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
     /// Dotted path -> values, in the order of the file; the grid is their product, the last path varying fastest.
     #[serde(default, skip_serializing_if = "Sweep::is_empty")]
     pub sweep: Sweep,

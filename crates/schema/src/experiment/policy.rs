@@ -40,6 +40,10 @@ impl Order {
     ];
 }
 
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
 /// Who decides, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -55,11 +59,14 @@ pub struct Policy {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub buffer_tasks: Option<u64>,
+    /// Whether priorities, paces and buffers follow the rates that nodes see while they run.
+    #[serde(skip_serializing_if = "is_false")]
+    pub adapt: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { order: Order::Interference, ports: Ports::Single, chunk_kib: 512, buffer_tasks: None }
+        Self { order: Order::Interference, ports: Ports::Single, chunk_kib: 512, buffer_tasks: None, adapt: false }
     }
 }
 
@@ -77,6 +84,10 @@ impl Policy {
             Err(Problem::Value(format!("is {value}; it must be 1 to {most}")).at(field.into()))
         };
         within("policy.chunk_kib", self.chunk_kib, LARGEST_CHUNK_KIB)?;
+        if self.adapt && self.order == Order::Planned {
+            let problem = "is true with order \"planned\", which keeps to the rates of a plan made before; take order \"interference\"";
+            return Err(Problem::Value(problem.into()).at("policy.adapt".into()));
+        }
         self.buffer_tasks.map_or(Ok(()), |tasks| within("policy.buffer_tasks", tasks, MOST_BUFFER_TASKS))
     }
 }

@@ -8,15 +8,17 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::change;
 use super::{Execution, Experiment, PlatformSource, Policy, Workload};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
 /// The dotted paths that a farm's sweep may vary; below a distribution's table its own fields too.
-pub const SWEPT: [&str; 13] = [
+pub const SWEPT: [&str; 14] = [
     "execution.compute",
     "execution.time_scale",
     "platform",
+    "policy.adapt",
     "policy.buffer_tasks",
     "policy.chunk_kib",
     "policy.order",
@@ -312,11 +314,13 @@ impl Grid for Experiment {
         self.workload.source()?;
         self.policy.check()?;
         self.execution.check()?;
+        change::check(&self.changes)?;
         if let PlatformSource::Inline(platform) = &self.platform {
             platform.check().map_err(|mut e| {
                 e.field = e.field.map(|f| format!("platform.{f}"));
                 e
             })?;
+            change::placed(&self.changes, platform)?;
         }
         Ok(())
     }

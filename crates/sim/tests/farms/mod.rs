@@ -59,10 +59,15 @@ pub struct Way {
     pub order: Order,
     pub ports: Ports,
     pub buffer: Option<u64>,
+    pub adapt: bool,
 }
 
 pub fn way(order: Order, ports: Ports, buffer: Option<u64>) -> Way {
-    Way { order, ports, buffer }
+    Way { order, ports, buffer, adapt: false }
+}
+
+pub fn adapting(order: Order, ports: Ports) -> Way {
+    Way { adapt: true, ..way(order, ports, None) }
 }
 
 pub fn mean(tasks: &Tasks) -> Mean {
@@ -76,7 +81,8 @@ pub fn run(platform: &Platform, tasks: &Tasks, way: Way) -> Outcome {
 
 pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f64, options: Options<'_>) -> Outcome {
     let task = mean(tasks);
-    let policy = Policy { order: way.order, ports: way.ports, buffer_tasks: way.buffer, ..Policy::default() };
+    let policy =
+        Policy { order: way.order, ports: way.ports, buffer_tasks: way.buffer, adapt: way.adapt, ..Policy::default() };
     let wishes = Wishes::of(&policy, task);
     let rates: Vec<f64> = match way.order {
         Order::Planned => {

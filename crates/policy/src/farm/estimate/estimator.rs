@@ -1,0 +1,492 @@
+//! What one node sees while it runs, and what follows: other keys and paces for its children, other buffers, and what
+//! its parent should know of its subtree.
+
+use crosswind_schema::experiment::Order;
+use crosswind_schema::plan::Ports;
+use crosswind_schema::units::Quantity;
+use crosswind_schema::{Platform, Tree};
+
+use super::super::buffer::{self, Asker};
+use super::super::demand::{self, Demand, Part};
+use super::super::event::Child;
+use super::super::order::{self, Candidate, Rule};
+use super::super::settings::{ChildSettings, Mean, Wishes};
+use super::compute::{Compute, Traffic};
+use super::flow::Flow;
+use super::rate::{Estimate, Rate};
+
+/// What is believed follows what is seen once they are so far apart: less is noise, and would be told up and down the tree
+/// after every task.
+const MOVED: f64 = 0.02;
+/// A send that got less than this part of what the policy allowed was as fast as its link.
+const ALLOWED: f64 = 0.95;
+
+/// What a parent must know of a child's subtree.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Subtree {
+    /// Compute rate of the child itself, work units/s.
+    pub compute_per_s: f64,
+    /// Tasks per second that its subtree can use while it receives them, if its link carries them.
+    pub uses_tasks_per_s: f64,
+    /// Tasks per second that it uses while it receives nothing.
+    pub empties_tasks_per_s: f64,
+    /// Its own longest send, s.
+    pub longest_send_s: f64,
+}
+
+impl Subtree {
+    fn differs(&self, other: &Self) -> bool {
+        apart(self.compute_per_s, other.compute_per_s)
+            || apart(self.uses_tasks_per_s, other.uses_tasks_per_s)
+            || apart(self.empties_tasks_per_s, other.empties_tasks_per_s)
+            || apart(self.longest_send_s, other.longest_send_s)
+    }
+}
+
+/// What follows from what was seen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Revision {
+    /// For the node itself: [`Event::Known`](crate::farm::Event::Known).
+    Child {
+        /// Of whom.
+        child: Child,
+        /// What is known now.
+        settings: ChildSettings,
+    },
+    /// For a child: [`Event::Places`](crate::farm::Event::Places).
+    Places {
+        /// For whom.
+        child: Child,
+        /// Tasks that it may hold.
+        tasks: u64,
+    },
+    /// For the parent's [`Estimator::told`].
+    Subtree(Subtree),
+}
+
+/// What was seen of a node's processor and its children's links.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// Work units/s without traffic.
+    pub compute_per_s: Estimate,
+    /// s/MB; none where the node's traffic does not tell it.
+    pub ir_receive_s_per_mb: Option<Estimate>,
+    /// The children, those that left too.
+    pub children: Vec<SeenChild>,
+}
+
+/// What was seen of a child's link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeenChild {
+    /// MB/s that it receives.
+    pub receive_limit_mb_per_s: Estimate,
+    /// s/MB at the node that sends; none where its traffic does not tell it.
+    pub ir_send_s_per_mb: Option<Estimate>,
+}
+
+#[derive(Clone, Debug)]
+struct Link {
+    here: bool,
+    rate: Rate,
+    /// As the file says; what is not learnt stays so.
+    ir_send: f64,
+    latency_s: f64,
+    subtree: Subtree,
+    /// More than this the child may not ask for, however fast it is: its part of all tasks.
+    most_places: f64,
+    flow: Flow,
+    send: Send,
+    /// What was told last.
+    settings: ChildSettings,
+    places: u64,
+    /// Rate that this was reckoned with.
+    reckoned: f64,
+}
+
+/// The send under way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Send {
+    since: Option<f64>,
+    limit: Option<f64>,
+    seconds: f64,
+    /// MB that the policy allowed in the meantime, where it set a limit.
+    allowed_mb: f64,
+    limited: bool,
+}
+
+impl Send {
+    fn settle(&mut self, now_s: f64) {
+        let Some(since) = self.since.take() else { return };
+        let seconds = (now_s - since).max(0.0);
+        self.seconds += seconds;
+        match self.limit {
+            Some(limit) => (self.limited, self.allowed_mb) = (true, self.allowed_mb + limit * seconds),
+            None => self.allowed_mb = f64::INFINITY,
+        }
+    }
+}
+
+/// When a task was begun, and what had passed by then.
+#[derive(Clone, Debug)]
+struct Begun {
+    at_s: f64,
+    received_mb: f64,
+    sent_mb: Vec<f64>,
+    others: f64,
+}
+
+/// What one node estimates, and how it reckons with it.
+///
+/// # Examples
+/// A root that sends one task of 2 MB after another to its only child, over a link of which the file says 10 MB/s:
+/// ```
+/// use crosswind_policy::farm::{Mean, Wishes, estimate::{Estimator, Revision}};
+/// use crosswind_schema::{Platform, experiment::Policy};
+///
+/// let text = "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
+///     [[node]]\nname = \"leaf\"\nparent = \"root\"\ncompute_per_s = 50\nreceive_limit_mb_per_s = 10\n";
+/// let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
+/// let policy = Policy { adapt: true, ..Policy::default() };
+/// let wishes = Wishes::of(&policy, Mean { size_mb: 2.0, work: 5.0 });
+/// let tree = platform.tree().expect("a tree");
+/// let mut root = Estimator::of(&platform, &tree, &wishes).swap_remove(0);
+/// let mut revisions = Vec::new();
+/// for task in 0..20 {
+///     let now_s = f64::from(task);
+///     root.sends(0, None, now_s);
+///     root.sent(0, 2.0, now_s + 0.5, &mut revisions); // 4 MB/s
+/// }
+/// assert!((root.seen().children[0].receive_limit_mb_per_s.value - 4.0).abs() < 0.1);
+/// assert!(revisions.iter().any(|revision| matches!(revision, Revision::Child { child: 0, .. })));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Estimator {
+    /// Whether anything follows from what is seen.
+    adapts: bool,
+    root: bool,
+    order: Order,
+    ports: Ports,
+    task: Mean,
+    send_limit_mb_per_s: f64,
+    chooses_places: bool,
+    compute: Compute,
+    received: Flow,
+    /// MB/s at which the last task came.
+    receive_rate: f64,
+    receiving_since: Option<f64>,
+    begun: Option<Begun>,
+    /// Fractions lost to the sends that are not learnt, times seconds.
+    others: f64,
+    links: Vec<Link>,
+    /// Compute rate and interference that was reckoned with.
+    reckoned: (f64, f64),
+    told: Subtree,
+}
+
+impl Estimator {
+    /// Of every node of a platform, in the platform's order, before anything was seen. Children are numbered as in
+    /// `tree.children`.
+    #[must_use]
+    pub fn of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>) -> Vec<Self> {
+        let demand = Demand::of(platform, tree, wishes);
+        let places = buffer::places(platform, tree, wishes, &demand);
+        (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, wishes, &demand, &places, n)).collect()
+    }
+
+    fn of_node(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, places: &[u64], n: u32) -> Self {
+        let node = &platform.nodes[n as usize];
+        let receives = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
+        let compute = Compute::known(node.compute_per_s.get(), node.ir_receive_s_per_mb.get(), receives);
+        let reckoned = (compute.per_s(), compute.ir_receive());
+        let mut estimator = Self {
+            adapts: wishes.adapt,
+            root: n == tree.root,
+            order: wishes.order,
+            ports: wishes.ports,
+            task: wishes.task,
+            send_limit_mb_per_s: node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+            chooses_places: wishes.buffer_tasks.is_none(),
+            compute,
+            received: Flow::default(),
+            receive_rate: receives,
+            receiving_since: None,
+            begun: None,
+            others: 0.0,
+            links: Vec::new(),
+            reckoned,
+            told: subtree(platform, wishes, demand, tree, n),
+        };
+        for &child in tree.children(n) {
+            estimator.link(platform, wishes, demand, tree, places, child);
+        }
+        estimator
+    }
+
+    fn link(
+        &mut self,
+        platform: &Platform,
+        wishes: &Wishes<'_>,
+        demand: &Demand,
+        tree: &Tree,
+        places: &[u64],
+        child: u32,
+    ) {
+        let node = &platform.nodes[child as usize];
+        let limit = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
+        let ir_send = node.ir_send_s_per_mb.get();
+        self.compute.child(self.links.len() as Child, ir_send, limit);
+        self.links.push(Link {
+            here: true,
+            rate: Rate::known(limit),
+            ir_send,
+            latency_s: node.latency_s.get(),
+            subtree: subtree(platform, wishes, demand, tree, child),
+            most_places: buffer::most(tree, wishes, demand, child),
+            flow: Flow::default(),
+            send: Send::default(),
+            settings: ChildSettings { key: None, receive_limit_mb_per_s: limit, pace_mb_per_s: limit },
+            places: places[child as usize],
+            reckoned: limit,
+        });
+    }
+
+    /// A child joined, as the platform says it is: it gets the next number.
+    pub fn joined(&mut self, platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, child: u32) {
+        let demand = Demand::of(platform, tree, wishes);
+        let places = buffer::places(platform, tree, wishes, &demand);
+        self.link(platform, wishes, &demand, tree, &places, child);
+    }
+
+    /// A child is gone.
+    pub fn left(&mut self, child: Child, revisions: &mut Vec<Revision>) {
+        let Some(link) = self.links.get_mut(child as usize) else { return };
+        (link.here, link.send) = (false, Send::default());
+        link.flow.end(0.0);
+        self.compute.left(child);
+        self.begun = None; // the unknowns have other places now
+        self.revise(revisions);
+    }
+
+    /// A send to a child begins, or goes on: [`Command::Send`](crate::farm::Command::Send).
+    pub fn sends(&mut self, child: Child, limit_mb_per_s: Option<f64>, now_s: f64) {
+        let Some(link) = self.links.get_mut(child as usize) else { return };
+        (link.send.since, link.send.limit) = (Some(now_s), limit_mb_per_s);
+        let expected = link.rate.value().min(limit_mb_per_s.unwrap_or(f64::INFINITY));
+        link.flow.begin(now_s, expected);
+    }
+
+    /// A send's limit changes: [`Command::Limit`](crate::farm::Command::Limit).
+    pub fn limits(&mut self, child: Child, limit_mb_per_s: Option<f64>, now_s: f64) {
+        self.held(child, now_s);
+        self.sends(child, limit_mb_per_s, now_s);
+    }
+
+    /// A send stands still: [`Event::Held`](crate::farm::Event::Held).
+    pub fn held(&mut self, child: Child, now_s: f64) {
+        let Some(link) = self.links.get_mut(child as usize) else { return };
+        link.send.settle(now_s);
+        link.flow.pause(now_s);
+    }
+
+    /// A task of so many MB has left: [`Event::Sent`](crate::farm::Event::Sent).
+    ///
+    /// With 0 MB it was not measured: too small, or given up.
+    pub fn sent(&mut self, child: Child, mb: f64, now_s: f64, revisions: &mut Vec<Revision>) {
+        let alone = order::rule(self.order) != Rule::Arrival || self.ports == Ports::Single;
+        let Some(link) = self.links.get_mut(child as usize) else { return };
+        link.send.settle(now_s);
+        let send = std::mem::take(&mut link.send);
+        link.flow.end(mb);
+        if self.compute.ir_send(child).is_none() {
+            self.others += link.ir_send * mb;
+        }
+        let rate = mb / send.seconds;
+        // Where all share the port as they will, or the policy's limit was reached, the link may be faster than it looks.
+        if alone && (!send.limited || mb < ALLOWED * send.allowed_mb) {
+            link.rate.observe(rate);
+        } else {
+            link.rate.observe_at_least(rate);
+        }
+        if apart(link.rate.value(), link.reckoned) {
+            self.revise(revisions);
+        }
+    }
+
+    /// A task begins to come from the parent.
+    pub fn receives(&mut self, now_s: f64) {
+        self.receiving_since.get_or_insert(now_s);
+        self.received.begin(now_s, self.receive_rate);
+    }
+
+    /// It stands still.
+    pub fn receives_no_more(&mut self, now_s: f64) {
+        self.received.pause(now_s);
+    }
+
+    /// It has come.
+    pub fn received(&mut self, mb: f64, now_s: f64) {
+        if let Some(since) = self.receiving_since.take().filter(|&since| now_s > since) {
+            self.receive_rate = mb / (now_s - since);
+        }
+        self.received.end(mb);
+    }
+
+    /// The parent is gone, and what was coming from it.
+    pub fn receives_nothing(&mut self) {
+        self.receiving_since = None;
+        self.received.end(0.0);
+    }
+
+    /// A task begins to be computed.
+    pub fn computes(&mut self, now_s: f64) {
+        let received_mb = self.received.mb(now_s);
+        self.begun = Some(Begun { at_s: now_s, received_mb, sent_mb: self.sent_mb(now_s), others: self.others });
+    }
+
+    /// It is computed: so many work units. What is not known (0) tells nothing.
+    pub fn computed(&mut self, work: f64, now_s: f64, revisions: &mut Vec<Revision>) {
+        let Some(begun) = self.begun.take() else { return };
+        let seconds = now_s - begun.at_s;
+        if !(seconds > 0.0 && work > 0.0) {
+            return;
+        }
+        let sent_mb = self.sent_mb(now_s);
+        let traffic = Traffic {
+            received: (self.received.mb(now_s) - begun.received_mb).max(0.0) / seconds,
+            sent: sent_mb.iter().zip(&begun.sent_mb).map(|(now, then)| (now - then).max(0.0) / seconds).collect(),
+            others: (self.others - begun.others) / seconds,
+        };
+        self.compute.observe(work / seconds, &traffic);
+        let (compute, ir) = (self.compute.per_s(), self.compute.ir_receive());
+        if apart(compute, self.reckoned.0) || (ir - self.reckoned.1).abs() * self.receive_rate > MOVED {
+            self.revise(revisions);
+        }
+    }
+
+    /// A child says what its subtree can use.
+    pub fn told(&mut self, child: Child, subtree: Subtree, revisions: &mut Vec<Revision>) {
+        if let Some(link) = self.links.get_mut(child as usize) {
+            link.subtree = subtree;
+            self.revise(revisions);
+        }
+    }
+
+    /// What was seen so far.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        let interference = self.compute.interference();
+        let of_child = |child: Child| {
+            let at = self.compute.learnt.iter().position(|&learnt| learnt == child)?;
+            interference[1 + at]
+        };
+        let children = (0..).zip(&self.links).map(|(child, link)| SeenChild {
+            receive_limit_mb_per_s: link.rate.estimate(),
+            ir_send_s_per_mb: of_child(child),
+        });
+        Seen {
+            compute_per_s: self.compute.estimate(),
+            ir_receive_s_per_mb: interference[0],
+            children: children.collect(),
+        }
+    }
+
+    fn sent_mb(&self, now_s: f64) -> Vec<f64> {
+        self.compute.learnt.iter().map(|&child| self.links[child as usize].flow.mb(now_s)).collect()
+    }
+
+    /// Reckons anew, by the formulas that the platform's rates went into (`demand`, `buffer`, `order`).
+    fn revise(&mut self, revisions: &mut Vec<Revision>) {
+        self.reckoned = (self.compute.per_s(), self.compute.ir_receive());
+        for link in &mut self.links {
+            link.reckoned = link.rate.value();
+        }
+        if !self.adapts {
+            return;
+        }
+        let Mean { size_mb, work } = self.task;
+        let mut below = 0.0;
+        let mut parts = Vec::with_capacity(self.links.len());
+        let mut askers = Vec::with_capacity(self.links.len());
+        for (child, link) in self.links.iter().enumerate().filter(|(_, link)| link.here) {
+            let candidate = Candidate {
+                ports: self.ports,
+                task: self.task,
+                own_compute_per_s: self.reckoned.0,
+                compute_per_s: link.subtree.compute_per_s,
+                receive_limit_mb_per_s: link.reckoned,
+                ir_send_s_per_mb: self.compute.ir_send(child as Child).unwrap_or(link.ir_send),
+                planned_tasks_per_s: 0.0,
+            };
+            let key = order::key(self.order, &candidate);
+            let carries = link.reckoned / size_mb;
+            let uses = link.subtree.uses_tasks_per_s.min(carries);
+            let served = key.is_some() && uses > 0.0;
+            parts.push((child, key, Part { link: carries, uses, served }));
+            if served {
+                below += uses * (1.0 - candidate.cost()).max(0.0);
+                askers.push(Asker {
+                    child: child as u32,
+                    key: key.unwrap_or(0.0),
+                    uses,
+                    empties: link.subtree.empties_tasks_per_s.min(2.0 * carries),
+                    link: carries,
+                    latency_s: link.latency_s,
+                    own_sends_s: link.subtree.longest_send_s,
+                    most: link.most_places,
+                });
+            }
+        }
+        let limit = self.send_limit_mb_per_s / size_mb;
+        let paces = demand::paces(size_mb, limit, parts.iter().map(|(.., part)| *part));
+        for ((child, key, _), pace) in parts.into_iter().zip(paces) {
+            let link = &mut self.links[child];
+            let receive_limit_mb_per_s = link.reckoned;
+            let pace_mb_per_s = pace.min(receive_limit_mb_per_s);
+            let settings = ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s };
+            if settings != link.settings {
+                link.settings = settings;
+                revisions.push(Revision::Child { child: child as Child, settings });
+            }
+        }
+        let longest_send_s = askers.iter().map(|asker| 1.0 / asker.link).fold(0.0, f64::max);
+        if self.chooses_places {
+            for (child, tasks) in buffer::of_line(&mut askers, self.ports, order::rule(self.order) == Rule::Fixed) {
+                let link = &mut self.links[child as usize];
+                if tasks != link.places {
+                    link.places = tasks;
+                    revisions.push(Revision::Places { child, tasks });
+                }
+            }
+        }
+        let own = self.reckoned.0 / work;
+        let subtree = Subtree {
+            compute_per_s: self.reckoned.0,
+            uses_tasks_per_s: (own + below) / (1.0 + self.reckoned.1 * size_mb * own),
+            empties_tasks_per_s: own + below,
+            longest_send_s,
+        };
+        if !self.root && subtree.differs(&self.told) {
+            self.told = subtree;
+            revisions.push(Revision::Subtree(subtree));
+        }
+    }
+}
+
+/// What a parent knows of a child's subtree from the file.
+fn subtree(platform: &Platform, wishes: &Wishes<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
+    let node = &platform.nodes[n as usize];
+    let compute_per_s = node.compute_per_s.get();
+    let own = compute_per_s / wishes.task.work;
+    let all = own + demand.below[n as usize];
+    Subtree {
+        compute_per_s,
+        uses_tasks_per_s: all / (1.0 + node.ir_receive_s_per_mb.get() * wishes.task.size_mb * own),
+        empties_tasks_per_s: all,
+        longest_send_s: buffer::longest_send(tree.children(n), demand),
+    }
+}
+
+/// Whether two amounts differ by more than noise.
+fn apart(a: f64, b: f64) -> bool {
+    (a - b).abs() > MOVED * b.abs()
+}

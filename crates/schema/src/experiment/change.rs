@@ -1,0 +1,186 @@
+//! Changes: what happens to the platform of a farm in mid-run.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{DescriptionError, Problem, nearest};
+use crate::platform::{Platform, Tree};
+use crate::units::{MegabytesPerSecond, PositiveWorkPerSecond, Quantity, Seconds};
+
+/// Something that happens to a node at a time of the run: its rates change, or it leaves with all below it, or joins again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When, s since the start.
+    pub at_s: Seconds,
+    /// To whom: a node of the platform.
+    pub node: String,
+    /// Its compute rate from then on, work units/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_per_s: Option<PositiveWorkPerSecond>,
+    /// Its receive limit from then on, MB/s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_limit_mb_per_s: Option<MegabytesPerSecond>,
+    /// It is gone, with all below it. Simulated only.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub leaves: bool,
+    /// It is back, with all below it and nothing in hand. Simulated only.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub joins: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// What a change does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ChangeKind {
+    /// The node is gone.
+    Leaves,
+    /// It is back.
+    Joins,
+    /// It has other rates; none: as before.
+    Rates {
+        /// Work units/s.
+        compute_per_s: Option<f64>,
+        /// MB/s.
+        receive_limit_mb_per_s: Option<f64>,
+    },
+}
+
+impl fmt::Display for ChangeKind {
+    /// What the node does, as "computes 3 work units/s from now on".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leaves => write!(f, "leaves"),
+            Self::Joins => write!(f, "joins"),
+            Self::Rates { compute_per_s, receive_limit_mb_per_s } => {
+                let computes = compute_per_s.map(|rate| format!("computes {rate} work units/s"));
+                let receives = receive_limit_mb_per_s.map(|rate| format!("receives {rate} MB/s"));
+                let both: Vec<String> = [computes, receives].into_iter().flatten().collect();
+                write!(f, "{} from now on", both.join(" and "))
+            }
+        }
+    }
+}
+
+/// A change of a node of a platform.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PlacedChange {
+    /// When, s since the start.
+    pub at_s: f64,
+    /// To whom: place in the platform's file.
+    pub node: u32,
+    /// What.
+    pub kind: ChangeKind,
+}
+
+/// An error about a change: its place in the file, and a field of it.
+fn wrong(at: usize, field: &str, sentence: impl Into<String>) -> DescriptionError {
+    Problem::Value(sentence.into()).at(format!("change[{at}].{field}"))
+}
+
+impl Change {
+    /// What it does.
+    fn kind(&self, at: usize) -> Result<ChangeKind, DescriptionError> {
+        let rates = self.compute_per_s.is_some() || self.receive_limit_mb_per_s.is_some();
+        match (rates, self.leaves, self.joins) {
+            (true, false, false) => Ok(ChangeKind::Rates {
+                compute_per_s: self.compute_per_s.map(Quantity::get),
+                receive_limit_mb_per_s: self.receive_limit_mb_per_s.map(Quantity::get),
+            }),
+            (false, true, false) => Ok(ChangeKind::Leaves),
+            (false, false, true) => Ok(ChangeKind::Joins),
+            _ => {
+                let sentence = "must say one thing: `leaves = true`, `joins = true`, or new rates";
+                Err(Problem::Value(sentence.into()).at(format!("change[{at}]")))
+            }
+        }
+    }
+}
+
+/// Checks what changes say by themselves, whatever the platform.
+pub(super) fn check(changes: &[Change]) -> Result<(), DescriptionError> {
+    changes.iter().enumerate().try_for_each(|(at, change)| change.kind(at).map(drop))
+}
+
+/// The changes of a platform's nodes, in the order of their times; of the same time, in that of the file.
+///
+/// # Errors
+/// A node that the platform does not have; a rate that it cannot have; leaving or joining where that is impossible.
+pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChange>, DescriptionError> {
+    if changes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::with_capacity(changes.len());
+    for (at, change) in changes.iter().enumerate() {
+        let Some(place) = platform.nodes.iter().position(|node| node.name == change.node) else {
+            let near = nearest(&change.node, platform.nodes.iter().map(|node| node.name.as_str()));
+            let near = near.map(|near| format!("; the nearest is {near:?}")).unwrap_or_default();
+            return Err(wrong(at, "node", format!("is {:?}, which is no node of this platform{near}", change.node)));
+        };
+        let node = &platform.nodes[place];
+        if change.receive_limit_mb_per_s.is_some() && node.parent.is_none() {
+            let sentence = format!("is given for {:?}, the root, which receives from nobody", node.name);
+            return Err(wrong(at, "receive_limit_mb_per_s", sentence));
+        }
+        if change.compute_per_s.is_some() && node.compute_per_s.get() == 0.0 {
+            let sentence = format!("is given for {:?}, which computes nothing from the start", node.name);
+            return Err(wrong(at, "compute_per_s", sentence));
+        }
+        found.push((at, PlacedChange { at_s: change.at_s.get(), node: place as u32, kind: change.kind(at)? }));
+    }
+    found.sort_by(|a, b| a.1.at_s.total_cmp(&b.1.at_s));
+    let places: Vec<usize> = found.iter().map(|(at, _)| *at).collect();
+    let found: Vec<PlacedChange> = found.into_iter().map(|(_, change)| change).collect();
+    possible(&found, &platform.tree()?).map_err(|(at, field, why)| wrong(places[at], field, why))?;
+    Ok(found)
+}
+
+/// Whether changes can happen one after the other.
+///
+/// # Errors
+/// The first that cannot: which, its field, and why.
+pub fn possible(changes: &[PlacedChange], tree: &Tree) -> Result<(), (usize, &'static str, &'static str)> {
+    let mut gone = vec![false; tree.parent.len()];
+    let mut before = 0.0;
+    for (at, change) in changes.iter().enumerate() {
+        let wrong = |field, why| Err((at, field, why));
+        if !(change.at_s >= before && change.at_s.is_finite()) {
+            return wrong("at_s", "must be at least 0 and not before that of the change before it");
+        }
+        before = change.at_s;
+        if change.node as usize >= gone.len() {
+            return wrong("node", "is no node of the platform");
+        }
+        let leaves = match change.kind {
+            ChangeKind::Rates { .. } => continue,
+            kind => kind == ChangeKind::Leaves,
+        };
+        if change.node == tree.root {
+            return wrong("node", "is the root; it holds the tasks and cannot leave");
+        }
+        let mut up = tree.parent[change.node as usize];
+        while up != tree.root && !gone[up as usize] {
+            up = tree.parent[up as usize];
+        }
+        if gone[up as usize] {
+            return wrong("node", "is below a node that is gone at that time");
+        }
+        match (leaves, gone[change.node as usize]) {
+            (true, true) => return wrong("leaves", "is true for a node that has left before"),
+            (false, false) => return wrong("joins", "is true for a node that is there; only who left can join"),
+            _ => {}
+        }
+        gone[change.node as usize] = leaves;
+        if !leaves {
+            for n in tree.below(change.node) {
+                gone[n as usize] = false;
+            }
+        }
+    }
+    Ok(())
+}
