@@ -49,10 +49,19 @@ def test_the_example_of_the_receiving_side_is_relieved_by_credits():
 
 
 def test_the_example_of_one_to_all_and_all_to_one_is_relieved_on_both_sides():
-    for run in crosswind.run(EXAMPLES / "streams_one_to_all.toml"):
+    runs = crosswind.run(EXAMPLES / "streams_one_to_all.toml")
+    short, long = ([run for run in runs if run.params[TEST_LENGTH] == length] for length in (64, 24576))
+    for run in short:
         test = run.stream("test")
-        assert test["bytes"] == 100 * 6 * 64
+        assert test["bytes"] == 100 * 3 * (64 + 64)
         assert test["slowdown_queued"] < test["slowdown_fifo"] / 2
+    # Of short messages three frames wait at most, and more than 4 gives them nothing; long ones gain, the local class pays.
+    times = [run.stream("test")["queued_s"] for run in short]
+    assert times[0] > times[1] == times[2]
+    ours, theirs = ([run.stream(name)["slowdown_queued"] for run in long] for name in ("test", "local out"))
+    assert [run.params["policy.threshold"] for run in long] == [1, 4, 16]
+    assert ours[0] > 1.2 * ours[1] > 1.3 * ours[2]
+    assert theirs[0] < theirs[1] / 2 < theirs[2] / 4
 
 
 def test_one_queue_in_place_of_two_is_the_same_run_again():

@@ -18,9 +18,10 @@ use crosswind_schema::experiment::streams::{Arrivals, Links, Stream, Transport};
 use crosswind_schema::units::{Bytes, Quantity};
 
 use crate::ModelError;
-use crate::contention::queues::{Cycle, fifo_slowdown};
+use crate::contention::queues::{Cycle, fifo_slowdown, merged_slowdown};
 
-/// The closed forms that apply to one point, by name: `fifo NAME` is the most that stream NAME is slowed down in one queue.
+/// The closed forms that apply to one point, by name: `fifo NAME` is the most that stream NAME is slowed down in one queue;
+/// `merged NAME` about how much it is, where it meets one backlogged stream at a receiver's link and nowhere else.
 ///
 /// # Errors
 /// None for an experiment that was checked.
@@ -56,7 +57,30 @@ pub fn closed_forms(point: &StreamsExperiment) -> Result<BTreeMap<String, f64>, 
         let before: f64 = others.map(|(_, other)| before(stream, other, &links)).sum();
         forms.insert(format!("fifo {}", stream.name), fifo_slowdown(cycle(stream, &links), before, 1)?);
     }
+    if let [one, other] = &streams[..] {
+        for (test, local) in [(one, other), (other, one)] {
+            if let Some(slowdown) = merged(test, local, &links)? {
+                forms.insert(format!("merged {}", test.name), slowdown);
+            }
+        }
+    }
     Ok(forms)
+}
+
+/// Of a stream beside a backlogged one from another host to the same receiver.
+fn merged(test: &Stream, local: &Stream, links: &Links) -> Result<Option<f64>, ModelError> {
+    let plain = |stream: &Stream| {
+        let fixed = matches!(stream.message_bytes, Amount::Fixed(_));
+        fixed && stream.at_once() == Some(1) && stream.answer_bytes.is_none() && stream.to.hosts().len() == 1
+    };
+    let (ours, theirs) = (cycle(test, links), cycle(local, links));
+    let meet = test.from != local.from && test.to.hosts() == local.to.hosts();
+    let whole = plain(test) && plain(local) && local.mean_gap_s() == 0.0 && links.host_s_per_frame.get() == 0.0;
+    let frame_s = links.frame_bytes.get() as f64 * 1e-6 / links.link_mb_per_s.get();
+    if !meet || !whole || theirs.message_s < ours.message_s || ours.message_s < frame_s * (1.0 - 1e-9) {
+        return Ok(None);
+    }
+    merged_slowdown(ours, theirs, frame_s).map(Some)
 }
 
 /// On one link: messages of a host to others.

@@ -59,6 +59,19 @@ fn streams_that_meet_at_a_receiver_or_on_the_way_back_count_too() {
 }
 
 #[test]
+fn where_two_streams_merge_before_a_receiver_there_is_a_form_beside_the_bound_and_nowhere_else() {
+    let a = stream("A", "parallel", 0, "1", 2048, "");
+    let local = |from, bytes, rest: &str| stream("local", "local", from, "1", bytes, rest);
+    let found = forms(&(a.clone() + &local(2, 16384, "")), BARE);
+    assert!((found["merged A"] - 3.13).abs() < 0.01 && found["fifo A"] >= 10.0, "{found:?}");
+    // The long stream is longer than the test's: it has none.
+    assert!(!found.contains_key("merged local"));
+    for other in [local(0, 16384, ""), local(2, 16384, ", gap_s = 0.1"), local(2, 1024, "")] {
+        assert!(!forms(&(a.clone() + &other), BARE).contains_key("merged A"), "{other}");
+    }
+}
+
+#[test]
 fn there_is_no_form_of_messages_made_whatever_is_under_way_nor_where_frames_are_lost_nor_beside_a_job() {
     let a = stream("A", "parallel", 0, "1", 64, "");
     let open = stream("local", "local", 0, "1", 64, ", arrivals = \"open\", gap_s = 1");

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 const FRAME: u32 = 1024;
 
 fn settings(discipline: Discipline, threshold: u32, literal: bool) -> QueueSettings {
-    QueueSettings { discipline, threshold, literal, frame_bytes: FRAME }
+    QueueSettings { discipline, threshold, literal, ..QueueSettings::fifo(FRAME) }
 }
 
 fn any_settings() -> impl Strategy<Value = QueueSettings> {
@@ -109,9 +109,9 @@ proptest! {
     #[test]
     fn no_local_frame_waits_longer_than_the_bound(
         discipline in prop::sample::select(vec![Discipline::Threshold, Discipline::Drr]), threshold in 1u32..40,
-        script in prop::collection::vec((1..=FRAME, 1..=FRAME, prop::bool::weighted(0.3), prop::bool::weighted(0.2)), 1..400)
+        pad in any::<bool>(), script in prop::collection::vec((1..=FRAME, 1..=FRAME, prop::bool::weighted(0.3), prop::bool::weighted(0.2)), 1..400)
     ) {
-        let settings = settings(discipline, threshold, false);
+        let settings = QueueSettings { pad, ..settings(discipline, threshold, false) };
         let mut queue = DoubleQueue::new(settings);
         let (mut frames, mut bytes) = (0u64, 0u64);
         for (parallel, local, comes, no_credit) in script {
@@ -183,6 +183,15 @@ fn four_to_one_by_frames_is_80_percent_of_the_bytes_only_where_all_frames_are_al
     }
     let by_bytes = settings(Discipline::Drr, 4, false);
     assert!((parallel_share(by_bytes, [64, FRAME]) - 0.8).abs() < 0.001);
+}
+
+#[test]
+fn where_every_frame_takes_the_same_time_bytes_are_counted_as_frames_are() {
+    let padded = QueueSettings { pad: true, ..settings(Discipline::Drr, 4, false) };
+    assert_eq!(padded.longest_wait(), LongestWait::Frames(4));
+    for lengths in [[64, FRAME], [FRAME, 64], [1, 1]] {
+        assert_eq!(parallel_share(padded, lengths), parallel_share(settings(Discipline::Threshold, 4, false), lengths));
+    }
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Config {
             listen: self.listen,
             peers: self.peers,
             forwards: self.forwards.into_iter().map(forward).collect(),
-            queue: QueueSettings::from_policy(&self.policy, self.frame_bytes),
+            queue: QueueSettings::from_policy(&self.policy, self.frame_bytes, self.pad),
             credits: CreditSettings::from_policy(&self.policy),
             rate_out: self.rate_mb_per_s.map(rate),
             rate_in: self.rate_in_mb_per_s.map(rate),

@@ -35,6 +35,7 @@ pub mod program_run;
 mod read;
 pub mod run;
 pub mod simulated_overlap;
+mod source;
 pub mod streams_run;
 pub mod tasks_file;
 pub mod trace;

@@ -3,6 +3,7 @@
 
 mod interfaces;
 
+use crosswind_model::contention::queues::{Cycle, merged_slowdown};
 use crosswind_schema::Class::{Local, Parallel};
 use crosswind_sim::interface::{Observer, Seen, simulate_streams};
 use interfaces::{Diary, FRAME_S, LATENCY_S, experiment, stream, together, within};
@@ -211,6 +212,26 @@ fn two_hosts_that_send_to_one_share_its_link_and_wait_for_each_other() {
         assert!(within(stream.fifo_s, 4000.0 * FRAME_S, 0.02), "{} s", stream.fifo_s);
     }
     assert_eq!(run.dropped, 0, "they wait, and nothing is lost");
+}
+
+#[test]
+fn where_streams_merge_before_a_receiver_the_slowdown_grows_with_the_root_of_the_local_message() {
+    let cycle = |frames: u32| Cycle { message_s: f64::from(frames) * FRAME_S, rest_s: LATENCY_S };
+    for test in [1, 2, 4, 8] {
+        for local in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|&local| local >= test) {
+            let rest =
+                |frames| format!("message_bytes = {}\narrivals = \"backlogged\"\nmessages = 2000\n", frames * 1024);
+            let text = format!(
+                "[workload]\nkind = \"streams\"\nhosts = 3\n{}{}",
+                stream("test", Parallel, 0, 2, &rest(test)),
+                stream("local", Local, 1, 2, &rest(local))
+            );
+            let run = simulate_streams(&experiment(&text), &[], &mut |_| true).unwrap();
+            let form = merged_slowdown(cycle(test), cycle(local), FRAME_S).unwrap();
+            let found = run.streams[0].slowdown_fifo;
+            assert!(within(found, form, 0.10), "{test} beside {local} frames: {found}, {form} by the form");
+        }
+    }
 }
 
 #[test]

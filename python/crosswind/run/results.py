@@ -275,7 +275,7 @@ class StreamsRun(AnyRun):
                     "class": one.get("class", "parallel"),
                     **{name: one[name] for name in ("messages", "bytes", "alone_s", "fifo_s", "queued_s")},
                     **slowdowns,
-                    "form_fifo": self.bounds.get(f"fifo {one['name']}"),
+                    "form_fifo": self.bounds.get(f"merged {one['name']}", self.bounds.get(f"fifo {one['name']}")),
                     **latencies,
                 }
             )

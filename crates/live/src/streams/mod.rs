@@ -69,7 +69,7 @@ pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Resu
     let frame_bytes = links.frame_bytes.get() as u32;
     let fifo = Queues { queue: QueueSettings::fifo(frame_bytes), credits: None };
     let queued = Queues {
-        queue: QueueSettings::from_policy(&point.policy, frame_bytes),
+        queue: QueueSettings::from_policy(&point.policy, frame_bytes, links.pad),
         credits: CreditSettings::from_policy(&point.policy),
     };
     let all: Vec<usize> = (0..streams.len()).collect();
@@ -147,8 +147,8 @@ fn check(point: &StreamsExperiment, links: &Links) -> Result<(), LiveError> {
 fn warnings(links: &Links) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let hint = "compare with --on sim, which has it";
-    if links.transport == Transport::SlowStart {
-        let message = "transport = \"slow-start\" is the simulator's; here frames wait for room";
+    if links.transport != Transport::Reliable {
+        let message = "links that lose frames are the simulator's; here frames wait for room, whatever transport says";
         warnings.push(Warning::new("transport-not-emulated", message, hint));
     }
     if links.host_s_per_frame.get() > 0.0 {

@@ -52,7 +52,7 @@ pub fn settings(discipline: Discipline) -> FilterSettings {
         listen: Some("127.0.0.1:0".into()),
         peers: Vec::new(),
         forwards: Vec::new(),
-        queue: QueueSettings { discipline, threshold: 4, literal: false, frame_bytes: 1024 },
+        queue: QueueSettings { discipline, threshold: 4, ..QueueSettings::fifo(1024) },
         credits: None,
         rate_out: None,
         rate_in: None,

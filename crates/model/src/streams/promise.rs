@@ -37,9 +37,9 @@ pub struct PromisedStream {
 struct Turn {
     frame_s: f64,
     threshold: f64,
-    /// Frames' times of the parallel class before one local frame, for each of the threshold.
-    per_frame: f64,
-    /// The same in time, to the time of a local frame with the fewest bytes.
+    /// Whether it is by bytes; where all frames take the same time it is by frames.
+    by_bytes: bool,
+    /// The time of a parallel frame, of the longest ones, to that of a local one, of the shortest, for each of the threshold.
     per_time: f64,
     /// What may go in one turn beyond that, s.
     kept_s: f64,
@@ -49,24 +49,18 @@ impl Turn {
     fn of(point: &StreamsExperiment, links: &Links) -> Self {
         let frame = links.frame_bytes.get() as f64;
         let frame_s = frame * 1e-6 / links.link_mb_per_s.get();
-        let (strict, by_bytes) = (point.policy.queue == Discipline::Strict, point.policy.queue == Discipline::Drr);
+        let strict = point.policy.queue == Discipline::Strict;
+        let by_bytes = point.policy.queue == Discipline::Drr && !links.pad;
         let threshold = if strict { f64::INFINITY } else { point.policy.threshold.get() as f64 };
-        // By bytes, a padded frame takes longer than it counts for; by frames, a short one counts as much as a long one.
-        let (per_frame, per_time) = match (by_bytes, links.pad) {
-            (true, true) => {
-                let padded = frame / shortest_frame(point, Class::Parallel, frame);
-                (padded, padded)
-            }
-            (false, false) => (1.0, frame / shortest_frame(point, Class::Local, frame)),
-            _ => (1.0, 1.0),
-        };
-        let kept_s = if by_bytes { per_frame * frame_s } else { 0.0 };
-        Self { frame_s, threshold, per_frame, per_time, kept_s }
+        // By frames, a short one counts as much as a long one.
+        let per_time = if by_bytes || links.pad { 1.0 } else { frame / shortest_local_frame(point, frame) };
+        let kept_s = if by_bytes { frame_s } else { 0.0 };
+        Self { frame_s, threshold, by_bytes, per_time, kept_s }
     }
 
     /// The longest that a local frame waits for parallel ones once it is first, s.
     fn wait_s(&self) -> f64 {
-        self.threshold * self.per_frame * self.frame_s + self.kept_s
+        self.threshold * self.frame_s + self.kept_s
     }
 }
 
@@ -81,12 +75,11 @@ fn last_frame(bytes: &Amount<Bytes>, frame: f64) -> f64 {
     }
 }
 
-/// Fewest bytes of a message in a frame of a class.
-fn shortest_frame(point: &StreamsExperiment, class: Class, frame: f64) -> f64 {
-    let streams = point.workload.streams.iter().filter(|stream| stream.class == class);
-    let of_streams = streams.flat_map(|stream| std::iter::once(&stream.message_bytes).chain(&stream.answer_bytes));
-    let of_jobs = point.workload.jobs.iter().filter(|_| class == Class::Parallel).map(|_| 1.0);
-    of_streams.map(|bytes| last_frame(bytes, frame)).chain(of_jobs).fold(frame, f64::min)
+/// Fewest bytes of a message in a local frame.
+fn shortest_local_frame(point: &StreamsExperiment, frame: f64) -> f64 {
+    let streams = point.workload.streams.iter().filter(|stream| stream.class == Class::Local);
+    let lengths = streams.flat_map(|stream| std::iter::once(&stream.message_bytes).chain(&stream.answer_bytes));
+    lengths.map(|bytes| last_frame(bytes, frame)).fold(frame, f64::min)
 }
 
 /// Whether the parallel class meets a local stream nowhere but at the output of a host: only there two queues divide a link.
@@ -154,8 +147,7 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
         cycle.rest_s = (cycle.rest_s - stream.mean_gap_s() / stream.messages.get() as f64).max(0.0);
         let frames = (bytes.get() / links.frame_bytes.get() as f64).ceil();
         // Time of the frames that go for each of the threshold, to that of the message.
-        let per_message = frames * turn.per_frame * turn.frame_s / cycle.message_s;
-        let per_message = if policy.queue == Discipline::Drr && !links.pad { 1.0 } else { per_message };
+        let per_message = if turn.by_bytes { 1.0 } else { frames * turn.frame_s / cycle.message_s };
         let first_s = turn.frame_s + turn.kept_s;
         let most = promised_threshold(cycle, first_s, slowdown)? / per_message;
         streams.push(PromisedStream {

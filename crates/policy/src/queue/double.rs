@@ -22,7 +22,7 @@ struct Waiting<F> {
 ///   queues was empty; as printed (`literal`) it does not.
 /// - `Drr`: the same in bytes. The first local frame goes as soon as `threshold` times its length of parallel frames have gone
 ///   while it waited (what they were too long is counted for the next), so neither class can gain by long frames or by short
-///   ones (E4-14). This is deficit round robin of two queues with the smallest quantum that lets the first local frame go.
+///   ones (E4-14). Where every frame takes the time of the longest (`pad`) each counts as much. This is deficit round robin of two queues with the smallest quantum that lets the first local frame go.
 /// - `Strict`: a local frame only when no parallel one may go.
 ///
 /// # Examples
@@ -162,10 +162,10 @@ impl<F> DoubleQueue<F> {
 
     #[inline]
     fn by_bytes(&mut self, ready: [bool; 2]) -> Option<Class> {
-        let price = |waiting: &Waiting<F>| self.settings.at_least_one() * u64::from(waiting.bytes);
+        let price = |waiting: &Waiting<F>| self.settings.at_least_one() * self.settings.weight(waiting.bytes);
         let price = self.queues[LOCAL].front().map_or(0, price);
         if ready[PARALLEL] && !(ready[LOCAL] && self.earned >= price) {
-            let sent = self.queues[PARALLEL].front().map_or(0, |first| u64::from(first.bytes));
+            let sent = self.queues[PARALLEL].front().map_or(0, |first| self.settings.weight(first.bytes));
             self.earned = match (self.queues[LOCAL].is_empty(), ready[LOCAL]) {
                 (true, _) => 0,
                 (false, true) => self.earned + sent,

@@ -15,6 +15,8 @@ pub struct QueueSettings {
     pub literal: bool,
     /// The longest frame, bytes.
     pub frame_bytes: u32,
+    /// Every frame takes the time of the longest, and counts as much.
+    pub pad: bool,
 }
 
 /// The most that may leave before the first of the waiting local frames does, while nothing but the discipline keeps it.
@@ -34,18 +36,25 @@ impl QueueSettings {
     /// One queue, for frames up to so many bytes.
     #[must_use]
     pub const fn fifo(frame_bytes: u32) -> Self {
-        Self { discipline: Discipline::Fifo, threshold: 1, literal: false, frame_bytes }
+        Self { discipline: Discipline::Fifo, threshold: 1, literal: false, frame_bytes, pad: false }
     }
 
-    /// The queues that an experiment describes, for frames up to so many bytes.
+    /// The queues that an experiment describes, for frames up to so many bytes; `pad`: each takes the time of the longest.
     #[must_use]
-    pub fn from_policy(policy: &QueuePolicy, frame_bytes: u32) -> Self {
+    pub fn from_policy(policy: &QueuePolicy, frame_bytes: u32, pad: bool) -> Self {
         Self {
             discipline: policy.queue,
             threshold: policy.threshold.get().try_into().unwrap_or(u32::MAX),
             literal: policy.literal,
             frame_bytes,
+            pad,
         }
+    }
+
+    /// What a frame of so many bytes counts for.
+    #[inline]
+    pub(super) const fn weight(&self, bytes: u32) -> u64 {
+        if self.pad { self.frame_bytes as u64 } else { bytes as u64 }
     }
 
     /// The bound on starvation: the most that may leave before the first of the waiting local frames.
@@ -64,6 +73,7 @@ impl QueueSettings {
         match self.discipline {
             Discipline::Fifo => LongestWait::ItsTurn,
             Discipline::Threshold => LongestWait::Frames(threshold),
+            Discipline::Drr if self.pad => LongestWait::Frames(threshold),
             // It goes once it has earned its length; the frame with which it has may have needed only one byte.
             Discipline::Drr => LongestWait::Bytes(threshold * frame + frame.saturating_sub(1)),
             Discipline::Strict => LongestWait::Unbounded,

@@ -17,11 +17,7 @@ pub mod sweep;
 pub mod window;
 pub mod workload;
 
-use std::fmt;
-
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::change::{Change, ChangeKind, PlacedChange};
@@ -39,6 +35,7 @@ pub use self::workload::{Amount, Distribution, Source, Workload, WorkloadKind};
 use crate::error::DescriptionError;
 use crate::platform::Platform;
 use crate::read;
+use crate::source::string_or_table;
 
 /// A farm of tasks: what to run, on what, decided by whom.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -87,23 +84,10 @@ pub enum PlatformSource {
     Inline(Platform),
 }
 
-// By hand, since serde's untagged enums forget which field of the inline platform was wrong.
 impl<'de> Deserialize<'de> for PlatformSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PathOrTable;
-        impl<'de> Visitor<'de> for PathOrTable {
-            type Value = PlatformSource;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the path of a platform file or a platform table")
-            }
-            fn visit_str<E>(self, path: &str) -> Result<Self::Value, E> {
-                Ok(PlatformSource::Path(path.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-                Platform::deserialize(MapAccessDeserializer::new(table)).map(PlatformSource::Inline)
-            }
-        }
-        deserializer.deserialize_any(PathOrTable)
+        let expected = "the path of a platform file or a platform table";
+        string_or_table(deserializer, expected, |path| Ok(Self::Path(path.to_owned())), Self::Inline)
     }
 }
 

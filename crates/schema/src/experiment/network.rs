@@ -1,14 +1,11 @@
 //! Network: what a message costs a parallel program, in the terms of LogGP, packet by packet.
 
-use std::fmt;
-
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::parameters::Whole;
-use crate::error::{DescriptionError, Problem, nearest};
+use crate::error::{DescriptionError, Problem};
+use crate::source::{known, string_or_table};
 use crate::units::{PositiveSeconds, Quantity, Seconds};
 
 /// Costs of messages. A packet takes `overhead_s` of the sender's processor, then `gap_s` and `gap_per_byte_s` for each byte
@@ -51,7 +48,7 @@ pub enum KnownNetwork {
     Cluster,
 }
 
-const NAMES: [&str; 2] = ["cm5", "cluster"];
+const NAMES: [(&str, KnownNetwork); 2] = [("cm5", KnownNetwork::Cm5), ("cluster", KnownNetwork::Cluster)];
 
 impl KnownNetwork {
     /// Its costs.
@@ -100,34 +97,10 @@ impl NetworkSource {
     }
 }
 
-// By hand, since serde's untagged enums forget which field of the table was wrong.
 impl<'de> Deserialize<'de> for NetworkSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrTable;
-        impl<'de> Visitor<'de> for NameOrTable {
-            type Value = NetworkSource;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a network (cm5, cluster) or a table of its costs")
-            }
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
-                match name {
-                    "cm5" => Ok(NetworkSource::Known(KnownNetwork::Cm5)),
-                    "cluster" => Ok(NetworkSource::Known(KnownNetwork::Cluster)),
-                    other => {
-                        let near = nearest(other, NAMES.into_iter());
-                        let near = near.map(|name| format!("; the nearest is {name:?}")).unwrap_or_default();
-                        Err(E::custom(format!(
-                            "is {other:?}; it must be one of {}, or a table{near}",
-                            NAMES.join(", ")
-                        )))
-                    }
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-                Network::deserialize(MapAccessDeserializer::new(table)).map(NetworkSource::Inline)
-            }
-        }
-        deserializer.deserialize_any(NameOrTable)
+        let expected = "the name of a network (cm5, cluster) or a table of its costs";
+        string_or_table(deserializer, expected, |name| known(name, &NAMES).map(Self::Known), Self::Inline)
     }
 }
 

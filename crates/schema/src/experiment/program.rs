@@ -1,11 +1,8 @@
 //! Experiments of kind program: a parallel program, its network, what disturbs it, its window.
 
 use std::borrow::Cow;
-use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
@@ -20,6 +17,7 @@ use super::window::WindowPolicy;
 use crate::disturbance::Disturbance;
 use crate::error::{DescriptionError, Problem};
 use crate::read;
+use crate::source::string_or_table;
 
 /// A parallel program, and what it runs on, under, and with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -65,23 +63,10 @@ pub enum DisturbanceSource {
     Inline(Disturbance),
 }
 
-// By hand, since serde's untagged enums forget which field of the inline disturbance was wrong.
 impl<'de> Deserialize<'de> for DisturbanceSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PathOrTable;
-        impl<'de> Visitor<'de> for PathOrTable {
-            type Value = DisturbanceSource;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the path of a disturbance file or a disturbance table")
-            }
-            fn visit_str<E>(self, path: &str) -> Result<Self::Value, E> {
-                Ok(DisturbanceSource::Path(path.to_owned()))
-            }
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-                Disturbance::deserialize(MapAccessDeserializer::new(table)).map(DisturbanceSource::Inline)
-            }
-        }
-        deserializer.deserialize_any(PathOrTable)
+        let expected = "the path of a disturbance file or a disturbance table";
+        string_or_table(deserializer, expected, |path| Ok(Self::Path(path.to_owned())), Self::Inline)
     }
 }
 

@@ -81,7 +81,8 @@ pub(super) struct Settings {
     pub latency: Nanos,
     pub host_ns: Nanos,
     pub buffer: u32,
-    pub slow_start: bool,
+    /// What finds no room is lost; otherwise it waits.
+    pub lossy: bool,
     pub one_queue: bool,
     /// Frames that arrive are at once with the receiving program, and nobody needs to hear of each.
     pub plain: bool,
@@ -137,7 +138,7 @@ pub(super) struct Engine<'a, O> {
     pub messages: Slab<Message>,
     pub routes: Vec<Route>,
     pub credits: Option<Credits>,
-    /// Of each route, with slow start.
+    /// Of each route, where frames are lost.
     pub flows: Vec<Flow>,
     pub acknowledgements: VecDeque<(Nanos, u32)>,
     pub losses: VecDeque<(Nanos, super::flow::Loss)>,
@@ -172,12 +173,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         let links = experiment.network.links();
         let frame_bytes = links.frame_bytes.get() as u32;
         let queues = if queued {
-            QueueSettings::from_policy(&experiment.policy, frame_bytes)
+            QueueSettings::from_policy(&experiment.policy, frame_bytes, links.pad)
         } else {
             QueueSettings::fifo(frame_bytes)
         };
         let granted = if queued { CreditSettings::from_policy(&experiment.policy) } else { None };
-        let (host_ns, slow_start) = (nanos(links.host_s_per_frame.get()), links.transport == Transport::SlowStart);
+        let (host_ns, lossy) = (nanos(links.host_s_per_frame.get()), links.transport != Transport::Reliable);
         let hosts = experiment.workload.hosts.get() as u32;
         let shift = hosts.next_power_of_two().trailing_zeros();
         let streams = &experiment.workload.streams;
@@ -191,9 +192,9 @@ impl<'a, O: Observer> Engine<'a, O> {
                 latency: nanos(links.latency_s.get()),
                 host_ns,
                 buffer: links.buffer_frames.get() as u32,
-                slow_start,
+                lossy,
                 one_queue: queues.discipline == Discipline::Fifo,
-                plain: host_ns == 0 && !slow_start && granted.is_none(),
+                plain: host_ns == 0 && !lossy && granted.is_none(),
             },
             outputs: (0..hosts).map(|_| Output::new(DoubleQueue::new(queues))).collect(),
             ports: (0..hosts).map(|_| Port::default()).collect(),
@@ -231,8 +232,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         let others = streams.len() + engine.processes.len();
         engine.slots = Slots::new(engine.layout.stream(others as u32) + 1);
         engine.make_routes(experiment, present);
-        if slow_start {
-            engine.flows = engine.routes.iter().map(|_| Flow::default()).collect();
+        if lossy {
+            let avoids = links.transport == Transport::CongestionAvoidance;
+            engine.flows = engine.routes.iter().map(|_| Flow::new(avoids)).collect();
         }
         if let Some(granted) = granted {
             engine.credits = Some(Credits::new(granted, &mut engine.routes, hosts));
@@ -381,7 +383,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         if let Some(credits) = &mut self.credits {
             credits.announce(class, to);
         }
-        if self.settings.slow_start {
+        if self.settings.lossy {
             self.flows[route as usize].waiting.push_back(message);
             self.pump(route);
         } else {

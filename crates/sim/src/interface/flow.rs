@@ -1,9 +1,13 @@
-//! Slow start: a flow has as many frames under way as were acknowledged since its last loss, and one more.
+//! Where frames are lost: how many frames a flow may have under way, its window.
 //!
-//! What a flow may have under way doubles with every round trip, until a frame finds a buffer full. Then it waits until
-//! everything that is under way has arrived or is known to be lost, and begins with one frame again: what the paper assumes of
-//! TCP (communication-interactions, section 2; SPEC E4-1, E4-2). There is no congestion avoidance and no timeout, and
-//! acknowledgements take the latency and no part of a link.
+//! Slow start: one frame, and one more for each that is acknowledged, so the window doubles with every round trip, until a frame
+//! finds a buffer full. Then the flow waits until everything that is under way has arrived or is known to be lost, and begins with
+//! one frame again: what the paper assumes of TCP (communication-interactions, section 2; SPEC E4-1, E4-2).
+//!
+//! Congestion avoidance, which the paper leaves out: at a loss the window becomes half of what is under way, and then grows by
+//! one frame with each window that is acknowledged (TCP Reno, RFC 5681). Further losses among what was under way then are the same one.
+//!
+//! Every loss is known a round trip later, so nothing times out. Acknowledgements take the latency and no part of a link.
 
 use std::collections::VecDeque;
 
@@ -18,23 +22,59 @@ pub(super) struct Flow {
     again: Vec<(u32, u32)>,
     window: u32,
     under_way: u32,
-    /// After a loss: nothing is sent while anything is under way.
-    drains: bool,
-}
-
-impl Default for Flow {
-    fn default() -> Self {
-        Self { waiting: VecDeque::new(), again: Vec::new(), window: 1, under_way: 0, drains: false }
-    }
+    /// Of what was under way at a loss, frames that have neither arrived nor are known to be lost.
+    recovering: u32,
+    /// Whether congestion is avoided, and since when: what was acknowledged since the window has grown last.
+    avoids: bool,
+    acknowledged: Option<u32>,
 }
 
 impl Flow {
+    pub const fn new(avoids: bool) -> Self {
+        Self {
+            waiting: VecDeque::new(),
+            again: Vec::new(),
+            window: 1,
+            under_way: 0,
+            recovering: 0,
+            avoids,
+            acknowledged: None,
+        }
+    }
+
+    const fn may_send(&self) -> bool {
+        let drains = self.recovering > 0 && !self.avoids;
+        !drains && self.under_way < self.window
+    }
+
+    fn on_arrived(&mut self) {
+        if self.recovering == 0 {
+            match &mut self.acknowledged {
+                None => self.window = self.window.saturating_add(1),
+                Some(acknowledged) => {
+                    *acknowledged += 1;
+                    if *acknowledged >= self.window {
+                        (*acknowledged, self.window) = (0, self.window.saturating_add(1));
+                    }
+                }
+            }
+        }
+        self.settled();
+    }
+
+    fn on_lost(&mut self) {
+        if self.recovering == 0 {
+            self.recovering = self.under_way;
+            self.window = if self.avoids { (self.under_way / 2).max(1) } else { 1 };
+            self.acknowledged = self.avoids.then_some(0);
+        }
+        self.settled();
+    }
+
     /// A frame is no longer under way.
     fn settled(&mut self) {
         self.under_way -= 1;
-        if self.drains && self.under_way == 0 {
-            (self.drains, self.window) = (false, 1);
-        }
+        self.recovering = self.recovering.saturating_sub(1);
     }
 }
 
@@ -54,7 +94,7 @@ impl<O: Observer> Engine<'_, O> {
         let Route { from, class, .. } = self.routes[route as usize];
         loop {
             let flow = &mut self.flows[route as usize];
-            if flow.drains || flow.under_way >= flow.window {
+            if !flow.may_send() {
                 break;
             }
             let (message, bytes) = if let Some(again) = flow.again.pop() {
@@ -109,8 +149,7 @@ impl<O: Observer> Engine<'_, O> {
         }
         let flow = &mut self.flows[loss.route as usize];
         flow.again.push((loss.message, loss.bytes));
-        flow.drains = true;
-        flow.settled();
+        flow.on_lost();
         self.pump(loss.route);
     }
 
@@ -130,11 +169,7 @@ impl<O: Observer> Engine<'_, O> {
             Some(&(at, _)) => self.slots.set(slot, at),
             None => self.slots.clear(slot),
         }
-        let flow = &mut self.flows[route as usize];
-        if !flow.drains {
-            flow.window = flow.window.saturating_add(1);
-        }
-        flow.settled();
+        self.flows[route as usize].on_arrived();
         self.pump(route);
     }
 }

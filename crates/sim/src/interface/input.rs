@@ -29,7 +29,7 @@ impl<O: Observer> Engine<'_, O> {
     /// Whether the switch may send a host another frame.
     #[inline]
     pub fn has_room(&self, host: u32) -> bool {
-        self.settings.plain || self.settings.slow_start || self.inputs[host as usize].held < self.settings.buffer
+        self.settings.plain || self.settings.lossy || self.inputs[host as usize].held < self.settings.buffer
     }
 
     /// A frame leaves the switch for a host.
@@ -80,7 +80,7 @@ impl<O: Observer> Engine<'_, O> {
         let of = &mut self.messages[message];
         let (class, route) = (of.class, of.route);
         let input = &mut self.inputs[host as usize];
-        if self.settings.slow_start && input.queue.len(class) >= self.settings.buffer as usize {
+        if self.settings.lossy && input.queue.len(class) >= self.settings.buffer as usize {
             input.held -= 1;
             self.lose(Loss { route, message, bytes, was_sent: true });
             return;
@@ -136,7 +136,7 @@ impl<O: Observer> Engine<'_, O> {
         let of = &mut self.messages[message];
         of.left -= 1;
         let (is_whole, route) = (of.left == 0, of.route);
-        if self.settings.slow_start {
+        if self.settings.lossy {
             self.acknowledge(route);
         }
         if is_whole {

@@ -102,7 +102,7 @@ impl<O: Observer> Engine<'_, O> {
         if O::LISTENS {
             self.observer.leaves(self.now, self.seen(message, bytes));
         }
-        if !self.settings.slow_start {
+        if !self.settings.lossy {
             let port = &mut self.ports[self.messages[message].to as usize];
             port.held += 1;
             self.full_ports += u32::from(port.held == self.settings.buffer);
@@ -123,7 +123,7 @@ impl<O: Observer> Engine<'_, O> {
                 self.credits.as_ref().is_none_or(|credits| credits.may_send(route))
             })
         });
-        if self.settings.slow_start {
+        if self.settings.lossy {
             return may_send;
         }
         let next = if self.settings.one_queue && may_send == [true; 2] { queue.longest_waiting() } else { None };

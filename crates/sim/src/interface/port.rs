@@ -31,7 +31,7 @@ impl<O: Observer> Engine<'_, O> {
     pub fn reach_port(&mut self, message: u32, bytes: u32) {
         let to = self.messages[message].to;
         let port = &mut self.ports[to as usize];
-        if self.settings.slow_start {
+        if self.settings.lossy {
             if port.held >= self.settings.buffer {
                 let route = self.messages[message].route;
                 self.lose(Loss { route, message, bytes, was_sent: true });
@@ -78,7 +78,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline]
     fn depart(&mut self, to: u32, message: u32, bytes: u32) {
         let port = &mut self.ports[to as usize];
-        if !self.settings.slow_start {
+        if !self.settings.lossy {
             self.full_ports -= u32::from(port.held == self.settings.buffer);
         }
         port.held -= 1;

@@ -1,14 +1,11 @@
 //! Links: what frames go through from host to host, one switch, full duplex.
 
-use std::fmt;
-
 use schemars::JsonSchema;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::error::{DescriptionError, Problem, nearest};
+use crate::error::{DescriptionError, Problem};
 use crate::experiment::parameters::Whole;
+use crate::source::{known, string_or_table};
 use crate::units::{MegabytesPerSecond, Quantity, Seconds};
 
 /// How senders react to full buffers.
@@ -20,6 +17,9 @@ pub enum Transport {
     Reliable,
     /// Frames that find no room are lost; each flow doubles what it sends at a time until then, and begins with one frame again.
     SlowStart,
+    /// Frames that find no room are lost; after slow start each flow halves what it has under way at a loss, and otherwise has
+    /// one frame more under way with each round trip.
+    CongestionAvoidance,
 }
 
 /// What frames go through. Each host has a link to the switch and one back. A frame goes through a free port of the switch as
@@ -76,7 +76,7 @@ pub enum KnownLinks {
     Gigabit,
 }
 
-const NAMES: [&str; 2] = ["atm155", "gigabit"];
+const NAMES: [(&str, KnownLinks); 2] = [("atm155", KnownLinks::Atm155), ("gigabit", KnownLinks::Gigabit)];
 
 impl KnownLinks {
     /// What they are.
@@ -125,34 +125,10 @@ impl LinksSource {
     }
 }
 
-// By hand, since serde's untagged enums forget which field of the table was wrong.
 impl<'de> Deserialize<'de> for LinksSource {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameOrTable;
-        impl<'de> Visitor<'de> for NameOrTable {
-            type Value = LinksSource;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of a network (atm155, gigabit) or a table of its links")
-            }
-            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
-                match name {
-                    "atm155" => Ok(LinksSource::Known(KnownLinks::Atm155)),
-                    "gigabit" => Ok(LinksSource::Known(KnownLinks::Gigabit)),
-                    other => {
-                        let near = nearest(other, NAMES.into_iter());
-                        let near = near.map(|name| format!("; the nearest is {name:?}")).unwrap_or_default();
-                        Err(E::custom(format!(
-                            "is {other:?}; it must be one of {}, or a table{near}",
-                            NAMES.join(", ")
-                        )))
-                    }
-                }
-            }
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Self::Value, A::Error> {
-                Links::deserialize(MapAccessDeserializer::new(table)).map(LinksSource::Inline)
-            }
-        }
-        deserializer.deserialize_any(NameOrTable)
+        let expected = "the name of a network (atm155, gigabit) or a table of its links";
+        string_or_table(deserializer, expected, |name| known(name, &NAMES).map(Self::Known), Self::Inline)
     }
 }
 
