@@ -63,6 +63,7 @@ DISTURBANCES = {
     'causes = ["timer"]\n[[source.cpu]]\ncpu = 0\nintervals = [[0.1, 0.2, 0], [0.2, 0.1, 0]]\n',
 }
 
+SIMULATED = ["--on", "sim", "--cpus", "2"]
 SENDING = "examples/streams_sending_side.toml"
 TEST_OF_64 = ["--set", "workload.stream[0].message_bytes=64"]
 LOCAL_OF_16 = ["--set", "workload.stream[1].message_bytes=16384"]
@@ -153,7 +154,14 @@ COMMANDS = {
     "run program": ["run", LOCAL],
     "run streams": ["run", "examples/streams_sending_side.toml"],
     "run streams trace": ["run", "examples/streams_sending_side.toml", "--trace", "TMP/trace.parquet"],
-    "run streams json": ["run", "examples/streams_one_to_all.toml", "--set", "policy.threshold=4", "--json"],
+    "run streams json": [
+        "run",
+        "examples/streams_one_to_all.toml",
+        *TEST_OF_64,
+        "--set",
+        "policy.threshold=4",
+        "--json",
+    ],
     "run streams wrong": ["run", "examples/streams_sending_side.toml", "--set", "workload.stream[1].class=remote"],
     "run program json": ["run", LOCAL, "--set", PHASES, "--set", QUANTUM, "--json"],
     "run program trace": ["run", LOCAL, "--trace", "TMP/trace.parquet", "--set", PHASES, "--set", QUANTUM],
@@ -173,6 +181,19 @@ COMMANDS = {
     "overlap resume nothing": ["overlap", "--resume"],
     "overlap nobody there": ["overlap", "--nice", "0", "--peer", "127.0.0.1:1"],
     "overlap sim with a peer": ["overlap", "--on", "sim", "--peer", "host:7117"],
+    "overlap sim on a list of processors": ["overlap", "--on", "sim", "--cpus", "0,1"],
+    "overlap sim with a constant that is none": ["overlap", "--on", "sim", "--set", "network.mb=3"],
+    "overlap sim buffered": [
+        "overlap",
+        *SIMULATED,
+        "--nice",
+        "0",
+        "--ping",
+        "640x1MB",
+        "--wait",
+        "event,poll,buffered",
+    ],
+    "overlap live buffered": ["overlap", "--wait", "buffered", "--nice", "0"],
     "reproduce help": ["reproduce", "--help"],
     "reproduce another": ["reproduce", "quadrics"],
     "fit no measurement": ["fit", FORK],

@@ -154,7 +154,7 @@ def test_every_repetition_makes_every_run_once_in_an_order_of_its_own():
     [
         ({"waits": ()}, "wait is empty; it must have at least one value"),
         ({"waits": ("event", "event")}, "wait names the same value twice"),
-        ({"waits": ("evnt",)}, "wait is 'evnt'; it must be one of event, poll, spin-block"),
+        ({"waits": ("evnt",)}, "wait is 'evnt'; it must be one of event, poll, spin-block, buffered"),
         ({"nices": (20,)}, "nice is 20; it must be -20 to 19"),
         ({"exchanges": (Exchange(0, 1),)}, "messages is 0 messages; it must be 1 to 1e+08 messages"),
         ({"exchanges": (Exchange(1, 0),)}, "message_bytes is 0 bytes; it must be 1 to 6.71089e+07 bytes"),
@@ -250,6 +250,13 @@ def test_what_would_be_done_is_told_and_nothing_done():
         ({"limit_s": 0.0}, "limit_s is 0 s; it must be greater than 0 s"),
         ({"on": "sim", "peer": "host:1"}, "peer is given; a simulation has none"),
         ({"on": "sim", "scheduler": "lottery"}, "scheduler is 'lottery'; it must be one of decay, fair"),
+        ({"on": "sim", "cpus": [0, 1]}, "cpus is [0, 1]; in a simulation it must be how many a node has"),
+        ({"on": "sim", "cpus": 0}, "burners is 0 processes; it must be 1 to 4096 processes"),
+        ({"on": "sim", "cpus": 0, "burners": 1}, "cpus is 0; it must be 1 to 1024"),
+        ({"on": "sim", "model": {"cpus": 3}}, "cpus is no constant of the model; there are nodes, network.*"),
+        ({"on": "sim", "model": {"network.mb": 3}}, "network.mb is no field"),
+        ({"waits": ["buffered"]}, "wait is 'buffered'; only a simulation has it"),
+        ({"model": {"network.mb_per_s": 3.0}}, "model is given; real processes have none"),
     ],
 )
 def test_an_impossible_overlap_is_refused(arguments, message):
@@ -266,7 +273,7 @@ def test_a_priority_that_is_not_permitted_is_refused_before_anything_starts(monk
 
 @pytest.mark.parametrize("scheduler", ["decay", "fair"])
 def test_simulated_processors_give_the_same_matrix(scheduler, tmp_path):
-    settings = {"waits": ["event", "poll"], "nices": [0, 19], "pings": [(640, 1_000_000)], "cpus": [0, 1]}
+    settings = {"waits": ["event", "poll"], "nices": [0, 19], "pings": [(640, 1_000_000)], "cpus": 2}
     found = overlap("sim", **settings, scheduler=scheduler, out=tmp_path / "overlap.json")
     words = {(cell["wait"], cell["burn_nice"]): cell["verdict"] for cell in found}
     assert len(words) == 4
@@ -274,6 +281,26 @@ def test_simulated_processors_give_the_same_matrix(scheduler, tmp_path):
     assert (found.summary["scheduler"], found.summary["cpus"]) == (scheduler, 2)
     assert Overlap.load(tmp_path / "overlap.json").summary == found.summary
     assert "scheduler, simulated" in report(found, tmp_path / "report.html").read_text()
+
+
+def test_a_simulated_node_has_as_many_processors_as_are_asked_for_and_burns_on_all():
+    settings = {"waits": ["poll"], "nices": [0], "pings": [(640, 1_000_000)]}
+    few, many = (overlap("sim", **settings, cpus=cpus, burners=2) for cpus in (2, 4))
+    assert [(one.summary["cpus"], one.summary["burners"]) for one in (few, many)] == [(2, 2), (4, 2)]
+    assert (few.cells[0]["verdict"], many.cells[0]["verdict"]) == ("both-damaged", "overlapped")
+    assert overlap("sim", **settings, cpus=4).summary["burners"] == 4
+
+
+def test_constants_of_the_simulated_machine_can_be_set_and_stand_in_the_file(tmp_path):
+    settings = {"nices": [0], "pings": [(640, 1_000_000)], "cpus": 2}
+    slow = {"network.mb_per_s": 100, "costs.slice_s": 0.002}
+    found = overlap("sim", waits=["event", "buffered"], **settings, model=slow, out=tmp_path / "overlap.json")
+    event, buffered = found.cells
+    # 640 round trips of 1 MB at 100 MB/s; buffered, each message waits for a slice of 2 ms and ends with one.
+    assert event["ping_alone_s"] == pytest.approx(640 * 2 * 0.01, rel=0.01)
+    assert 640 * 2 * 0.012 <= buffered["ping_alone_s"] <= 640 * 2 * 0.014
+    assert (found.summary["network"]["mb_per_s"], found.summary["costs"]["slice_s"]) == (100.0, 0.002)
+    assert Overlap.load(tmp_path / "overlap.json").summary == found.summary
 
 
 def test_the_report_shows_every_cell_and_what_to_change(tmp_path):

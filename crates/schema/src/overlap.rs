@@ -13,8 +13,9 @@ use serde_json::Value;
 use crate::error::{DescriptionError, Problem, Warning};
 use crate::measurement::Host;
 use crate::read;
+use crate::simulated_overlap::Wait;
 
-/// How a process waits for a message.
+/// How a real process waits for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Waiting {
@@ -72,7 +73,7 @@ pub struct OverlapPeer {
 #[serde(deny_unknown_fields)]
 pub struct OverlapCell {
     /// How both ends of the messages wait.
-    pub wait: Waiting,
+    pub wait: Wait,
     /// Nice level of the burners, -20 to 19; the messages' is 0.
     pub burn_nice: i32,
     /// Round trips.
@@ -212,6 +213,9 @@ pub struct Overlap {
     /// The network between the two ends (sim).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Value>,
+    /// What the simulated machine takes beside the work (sim).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs: Option<Value>,
     /// The other end (live).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<OverlapPeer>,
@@ -256,6 +260,9 @@ impl Overlap {
         let mut known = BTreeSet::new();
         for (k, cell) in self.cells.iter().enumerate() {
             let at = |field: &str| format!("cells[{k}].{field}");
+            if self.on == OverlapOn::Live && cell.wait == Wait::Buffered {
+                return wrong(at("wait"), &"buffered", "event, poll or spin-block where on is live");
+            }
             if !(-20..=19).contains(&cell.burn_nice) {
                 return wrong(at("burn_nice"), &cell.burn_nice, "-20 to 19");
             }
@@ -295,7 +302,7 @@ mod tests {
     #[test]
     fn a_matrix_of_the_paper_is_read() {
         let found = Overlap::from_json(matrix(CELL).as_bytes(), "overlap.json").expect("whole");
-        assert_eq!((found.cells[0].wait, found.repetitions), (Waiting::Poll, 1));
+        assert_eq!((found.cells[0].wait, found.repetitions), (Wait::Poll, 1));
     }
 
     #[test]
@@ -305,6 +312,9 @@ mod tests {
             (CELL.replace("83.6", "0"), "cells[0].ping_s is 0; it must be greater than 0 s"),
             (format!("{CELL}, {CELL}"), "cells[1] is the cell of an earlier one again"),
         ];
+        let live = matrix(&CELL.replace("poll", "buffered")).replace("\"sim\"", "\"live\"");
+        let error = Overlap::from_json(live.as_bytes(), "overlap.json").expect_err("only simulated").to_string();
+        assert!(error.ends_with("cells[0].wait is buffered; it must be event, poll or spin-block where on is live"));
         for (cells, message) in errors {
             let error = Overlap::from_json(matrix(&cells).as_bytes(), "overlap.json").expect_err("wrong").to_string();
             assert!(error.ends_with(message), "{error}");

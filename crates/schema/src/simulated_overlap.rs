@@ -4,6 +4,7 @@
 //! F3-2). Each cell of the matrix is one such pair: how the ping waits, how nice the burners are, how many messages of which
 //! size. Live, `crosswind overlap` measures the same matrix.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::disturbance::Random;
@@ -13,7 +14,7 @@ use crate::read;
 use crate::units::{MegabytesPerSecond, PositiveSeconds, Quantity, Seconds};
 
 /// How a simulated ping waits for a message: as a real one ([`crate::overlap::Waiting`]), or buffered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
     /// It gives its processor away until an event wakes it.
@@ -289,6 +290,8 @@ pub struct OverlapMatrix {
     pub spin_s: f64,
     /// Between the ends.
     pub network: PingNetwork,
+    /// What the machine took.
+    pub costs: OverlapCosts,
     /// The cells, as they were asked.
     pub cells: Vec<OverlapTimes>,
 }

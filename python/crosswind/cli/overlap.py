@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
 from crosswind.cli.measure import parse_cpus
+from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 
@@ -32,7 +33,7 @@ Examples:
 
     crosswind overlap --wait event,poll --nice 0,19 --json
 
-    crosswind overlap --on sim --scheduler decay --cpus 0,1
+    crosswind overlap --on sim --cpus 2 --wait event,poll,buffered --set network.mb_per_s=341
 
 Exit codes: 0 done, 1 it failed, 2 bad input, 3 done but the machine was not quiet, 130 interrupted (--resume goes on).
 """
@@ -44,7 +45,7 @@ def overlap(
         str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
     ] = None,
     wait: Annotated[
-        str, typer.Option(help="How both ends wait.", metavar="event,poll,spin-block")
+        str, typer.Option(help="How both ends wait; sim: also buffered.", metavar="event,poll,spin-block")
     ] = "event,poll,spin-block",
     nice: Annotated[
         str | None,
@@ -63,9 +64,15 @@ def overlap(
     burners: Annotated[int | None, typer.Option(help="Programs that compute; else one for each CPU.")] = None,
     repetitions: Annotated[int, typer.Option(help="Runs of each kind; medians count.")] = 3,
     seed: Annotated[int, typer.Option(help="Seed of the order of the runs.")] = 1,
-    cpus: Annotated[str | None, typer.Option(help="CPUs of everything here, such as 0,2-5; sim: how many.")] = None,
+    cpus: Annotated[
+        str | None, typer.Option(help="CPUs of everything here, such as 0,2-5; sim: how many a node has.")
+    ] = None,
     limit_s: Annotated[float, typer.Option("--limit-s", help="A run that takes longer is ended, s.")] = 600.0,
     scheduler: Annotated[Literal["fair", "decay"], typer.Option(help="sim: of the processors.")] = "fair",
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="sim: a constant, such as network.mb_per_s=341.", metavar="PATH=VALUE"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="overlap.json, written as runs come in; for `crosswind report`.")
     ] = None,
@@ -93,9 +100,10 @@ def overlap(
         "repetitions": repetitions,
         "seed": seed,
         "peer": peer,
-        "cpus": parse_cpus(cpus, "--cpus"),
+        "cpus": _cpus(cpus, on),
         "limit_s": limit_s,
     }
+    model = settings_of(set_ or [])
     if dry_run:
         if on == "sim":
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
@@ -103,7 +111,7 @@ def overlap(
         return
     try:
         with progress_bar() as advance:
-            found = perform(on, **design, scheduler=scheduler, out=out, resume=resume, progress=advance)
+            found = perform(on, **design, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance)
     except KeyboardInterrupt:
         if out:
             tell(f"{out} holds the runs that were made; --resume goes on with them")
@@ -117,6 +125,16 @@ def overlap(
         _print(found)
     if any(warning["code"] == "overlap-not-quiet" for warning in found.warnings):
         raise typer.Exit(UNTRUSTED)
+
+
+def _cpus(text: str | None, on: str) -> list[int] | int | None:
+    if on == "sim" and text is not None:
+        try:
+            return int(text)
+        except ValueError:
+            said = f"--cpus is {text!r}; in a simulation it must be how many a node has"
+            raise DescriptionError(said, "argument", "such as 2") from None
+    return parse_cpus(text, "--cpus")
 
 
 def _levels(text: str | None) -> list[int] | None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from crosswind.overlap.asked import On, Scheduler, Wait
+    from crosswind.overlap.asked import Asked, On, Scheduler, Wait
     from crosswind.overlap.live import Session
     from crosswind.overlap.result import Overlap
     from crosswind.progress import Advance
@@ -39,10 +39,10 @@ def overlap(
     repetitions: int = 3,
     seed: int = 1,
     peer: str | None = None,
-    cpus: Sequence[int] | None = None,
+    cpus: Sequence[int] | int | None = None,
     limit_s: float = LIMIT_S,
     scheduler: Scheduler = "fair",
-    network: Mapping[str, Any] | None = None,
+    model: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     progress: Advance | None = None,
@@ -57,7 +57,8 @@ def overlap(
     on : {"live", "sim"}
         By real processes here, or by the simulator's processors.
     waits : sequence of str
-        How both ends wait: "event" (block), "poll", "spin-block" (ask for as long as a wake-up costs, then block).
+        How both ends wait: "event" (block), "poll", "spin-block" (ask for as long as a wake-up costs, then block); in a
+        simulation also "buffered" (block; messages move in slices that both nodes agree on).
     nices : sequence of int, optional
         Nice levels of the computation, -20 to 19; below the permitted one they are refused. Default: those of -20, 0,
         19 that are permitted.
@@ -74,14 +75,16 @@ def overlap(
     peer : str, optional
         HOST:PORT of a `crosswind serve` that sends the messages back; on another machine it computes too, on all its
         processors. Default: one of our own on this machine.
-    cpus : sequence of int, optional
-        Where everything here runs; default: all that may be used. In a simulation their number counts.
+    cpus : sequence of int, or int, optional
+        Where everything here runs; default: all that may be used. In a simulation how many a node has, 1 to 1024;
+        default: as many as may be used here.
     limit_s : float
         The longest that one run may take, s.
     scheduler : {"fair", "decay"}
         Of the simulated processors.
-    network : mapping, optional
-        Between the simulated ends.
+    model : mapping, optional
+        Constants of the simulated machine, dotted path -> value: `nodes` (2, or 1 with both ends), `network.mb_per_s`,
+        `network.latency_s`, `costs.switch_s`, `costs.slice_s` and others (docs/guides/overlap.md).
     out : path, optional
         An `overlap.json`, written as runs come in.
     resume : bool
@@ -110,19 +113,28 @@ def overlap(
     """
     from crosswind.errors import DescriptionError
     from crosswind.overlap import live, simulated
+    from crosswind.overlap.asked import NICES
 
     if on not in ("live", "sim"):
         raise DescriptionError(f"on is {on!r}; it must be live or sim", "argument")
-    session = _session(
-        on, waits, nices, pings, burn_s, burners, repetitions if on == "live" else 1, seed, peer, cpus, limit_s
-    )
     file = Path(out) if out is not None else None
     if on == "live":
+        if model:
+            raise DescriptionError("model is given; real processes have none", "argument", "--on sim has one")
+        session = _session(waits, nices, pings, burn_s, burners, repetitions, seed, peer, cpus, limit_s)
         return live.measure(session, file, resume, progress)
     if peer is not None or resume:
         word = "peer" if peer is not None else "resume"
         raise DescriptionError(f"{word} is given; a simulation has none", "argument")
-    found = simulated.simulate(session.asked, scheduler, len(session.cpus), network)
+    processors = len(os.sched_getaffinity(0)) if cpus is None else cpus
+    if not isinstance(processors, int):
+        hint = f"{len(processors)} for as many as there are in that list"
+        raise DescriptionError(
+            f"cpus is {list(processors)}; in a simulation it must be how many a node has", "argument", hint
+        )
+    levels = NICES if nices is None else nices
+    asked = _asked(waits, levels, pings, burn_s, processors if burners is None else burners, 1, seed)
+    found = simulated.simulate(asked, scheduler, processors, model)
     if file is not None:
         found.save(file)
     return found
@@ -142,7 +154,7 @@ def preview(**arguments: Any) -> dict[str, Any]:
         `runs` (how many), `cells`, `seconds` (about how long the computation takes alone, s; messages come on top),
         `changes` (what would be done to this machine, in sentences).
     """
-    session = _session("live", **arguments)
+    session = _session(**arguments)
     asked = session.asked
     steps = asked.steps()
     where = session.peer or "a peer of our own on this machine"
@@ -163,7 +175,6 @@ def preview(**arguments: Any) -> dict[str, Any]:
 
 
 def _session(
-    on: On,
     waits: Sequence[Wait] = ("event", "poll", "spin-block"),
     nices: Sequence[int] | None = None,
     pings: Sequence[tuple[int, int]] | None = None,
@@ -172,30 +183,39 @@ def _session(
     repetitions: int = 3,
     seed: int = 1,
     peer: str | None = None,
-    cpus: Sequence[int] | None = None,
+    cpus: Sequence[int] | int | None = None,
     limit_s: float = LIMIT_S,
 ) -> Session:
     from crosswind.errors import DescriptionError
     from crosswind.host import priority
-    from crosswind.overlap.asked import NICES, Asked, as_exchanges
+    from crosswind.overlap.asked import NICES
     from crosswind.overlap.live import Session
 
     allowed = sorted(os.sched_getaffinity(0))
+    if isinstance(cpus, int):
+        cpus = [cpus]
     chosen = tuple(sorted(set(cpus))) if cpus is not None else tuple(allowed)
-    foreign = [cpu for cpu in chosen if cpu not in allowed] if on == "live" else []
-    if foreign or not chosen:
+    if not chosen or any(cpu not in allowed for cpu in chosen):
         raise DescriptionError(f"cpus is {list(chosen)}; it must be some of {allowed}", "argument")
     if not limit_s > 0.0:
         raise DescriptionError(f"limit_s is {limit_s:g} s; it must be greater than 0 s", "argument")
-    lowest = priority.lowest_nice() if on == "live" else -20
-    levels = tuple(nices) if nices is not None else tuple(level for level in NICES if level >= lowest)
-    asked = Asked(
-        waits=tuple(waits),
-        nices=levels,
-        exchanges=as_exchanges(pings),
-        burn_s=burn_s,
-        burners=len(chosen) if burners is None else burners,
-        repetitions=repetitions,
-        seed=seed,
-    )
+    if "buffered" in waits:
+        raise DescriptionError("wait is 'buffered'; only a simulation has it", "argument", "--on sim")
+    lowest = priority.lowest_nice()
+    levels = nices if nices is not None else [level for level in NICES if level >= lowest]
+    asked = _asked(waits, levels, pings, burn_s, len(chosen) if burners is None else burners, repetitions, seed)
     return Session(asked, chosen, peer, limit_s)
+
+
+def _asked(
+    waits: Sequence[Wait],
+    nices: Sequence[int],
+    pings: Sequence[tuple[int, int]] | None,
+    burn_s: float,
+    burners: int,
+    repetitions: int,
+    seed: int,
+) -> Asked:
+    from crosswind.overlap.asked import Asked, as_exchanges
+
+    return Asked(tuple(waits), tuple(nices), as_exchanges(pings), burn_s, burners, repetitions, seed)

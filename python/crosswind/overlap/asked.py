@@ -11,11 +11,12 @@ from typing import Any, Literal, NamedTuple
 from crosswind.errors import DescriptionError
 from crosswind.sizes import parse_bytes
 
-Wait = Literal["event", "poll", "spin-block"]
+Wait = Literal["event", "poll", "spin-block", "buffered"]
 Scheduler = Literal["decay", "fair"]
 On = Literal["live", "sim"]
 
-WAITS: tuple[Wait, ...] = ("event", "poll", "spin-block")
+WAITS: tuple[Wait, ...] = ("event", "poll", "spin-block", "buffered")
+"""The last is simulated only."""
 NICES = (-20, 0, 19)
 MOST_BYTES = 64 << 20
 MOST_MESSAGES = 100_000_000
@@ -70,7 +71,7 @@ class Asked:
     Attributes
     ----------
     waits : tuple of str
-        "event", "poll", "spin-block".
+        "event", "poll", "spin-block", "buffered".
     nices : tuple of int
         Nice levels of the burners, -20 to 19.
     exchanges : tuple of Exchange

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,8 +14,8 @@ from crosswind.overlap.result import SCHEMA_VERSION, TIMES, Overlap
 SCHEDULERS: tuple[Scheduler, ...] = ("decay", "fair")
 
 
-def simulate(asked: Asked, scheduler: Scheduler, cpus: int | None, network: Mapping[str, Any] | None) -> Overlap:
-    """Return the matrix of a machine with so many processors (default: as many as may be used here).
+def simulate(asked: Asked, scheduler: Scheduler, cpus: int, model: Mapping[str, Any] | None = None) -> Overlap:
+    """Return the matrix of nodes with so many processors each; `model`: constants, `nodes`, `network.*`, `costs.*`.
 
     Raises
     ------
@@ -25,16 +24,22 @@ def simulate(asked: Asked, scheduler: Scheduler, cpus: int | None, network: Mapp
     """
     if scheduler not in SCHEDULERS:
         raise DescriptionError(f"scheduler is {scheduler!r}; it must be one of {', '.join(SCHEDULERS)}", "argument")
-    processors = cpus or len(os.sched_getaffinity(0))
     question: dict[str, Any] = {
         "scheduler": scheduler,
-        "cpus": processors,
+        "cpus": cpus,
         "burners": asked.burners,
         "burn_s": asked.burn_s,
         "cells": [key._asdict() for key in asked.cell_keys()],
     }
-    if network is not None:
-        question["network"] = dict(network)
+    for path, value in (model or {}).items():
+        part, _, field = path.partition(".")
+        if path == "nodes":
+            question["nodes"] = value
+        elif part in ("network", "costs") and field:
+            question.setdefault(part, {})[field] = value
+        else:
+            message = f"{path} is no constant of the model; there are nodes, network.* and costs.*"
+            raise DescriptionError(message, "argument", "such as network.mb_per_s")
     answer = json.loads(_core.simulate_overlap(json.dumps(question)))
     cells = [
         {**key._asdict(), **{name: cell[name] for name in TIMES}}
@@ -44,12 +49,14 @@ def simulate(asked: Asked, scheduler: Scheduler, cpus: int | None, network: Mapp
         "schema_version": SCHEMA_VERSION,
         "kind": "overlap",
         "on": "sim",
-        "cpus": processors,
+        "cpus": cpus,
         "burners": asked.burners,
         "asked_burn_s": asked.burn_s,
         "seed": asked.seed,
         "scheduler": scheduler,
-        "network": answer.get("network", question.get("network")),
-        "warnings": answer.get("warnings", []),
+        "spin_s": answer["spin_s"],
+        "network": answer["network"],
+        "costs": answer["costs"],
+        "warnings": [],
     }
-    return Overlap.judged({name: value for name, value in document.items() if value is not None}, cells)
+    return Overlap.judged(document, cells)

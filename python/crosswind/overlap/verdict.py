@@ -160,6 +160,7 @@ def _change(cell: Cell, matrix: Sequence[Cell], cpus: int, burners: int) -> str 
                     "event": "wait for events (block)",
                     "poll": "poll",
                     "spin-block": "spin as long as a wake-up costs, then block",
+                    "buffered": "buffer messages and move them in slices",
                 }[best["wait"]]
                 + f" instead of {'polling' if cell['wait'] == 'poll' else cell['wait']}"
             )
@@ -198,7 +199,12 @@ def findings(matrix: Sequence[Cell]) -> list[str]:
     return found
 
 
-_WAYS = {"event": "waiting for events", "poll": "polling", "spin-block": "spinning, then blocking"}
+_WAYS = {
+    "event": "waiting for events",
+    "poll": "polling",
+    "spin-block": "spinning, then blocking",
+    "buffered": "waiting for buffered messages",
+}
 
 
 def _more(value: float) -> str:

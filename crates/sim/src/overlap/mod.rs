@@ -84,6 +84,7 @@ pub fn simulate(asked: &SimulatedOverlap, watch: &mut dyn FnMut(u64) -> bool) ->
         nodes: asked.nodes,
         spin_s: asked.costs.spin_s(),
         network: asked.network,
+        costs: asked.costs,
         cells: cells.collect::<Result<_, SimError>>()?,
     })
 }

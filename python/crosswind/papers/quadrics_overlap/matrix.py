@@ -12,7 +12,6 @@ from crosswind.papers.quadrics_overlap.calibration import MIB, Calibration
 from crosswind.papers.quadrics_overlap.tables import CELLS, SETTINGS
 
 Cell: TypeAlias = tuple[int, int]
-WAITS = ("event", "poll", "spin-block", "buffered")
 
 
 @dataclass(frozen=True)
