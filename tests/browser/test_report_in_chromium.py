@@ -1,9 +1,12 @@
 """The report in a browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
 
 import disturbed
+import interacting
 import pytest
 import reported
+import streamed
 
+from crosswind.overlap import overlap
 from crosswind.report import report
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
@@ -44,7 +47,7 @@ def hostile_page(tmp_path_factory):
     items = [reported.measured(hostile=True), reported.planned(reported.HOSTILE), reported.platform(reported.HOSTILE)]
     items += [reported.ran(hostile=True), reported.traced(40, hostile=True), disturbed.program_runs(hostile=True)]
     items += [disturbed.blamed(causes=(reported.BREAKS_SCRIPT, reported.BREAKS_ATTRIBUTE, "c" * 255))]
-    items += [disturbed.injected(hostile=True)]
+    items += [disturbed.injected(hostile=True), streamed.streams_runs(hostile=True)]
     return report(items, tmp_path_factory.mktemp("hostile") / "report.html")
 
 
@@ -62,8 +65,20 @@ def disturbed_page(tmp_path_factory):
     return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
 
 
+@pytest.fixture(scope="module")
+def messages_page(tmp_path_factory):
+    items = [
+        overlap("sim", waits=["event", "poll", "buffered"], cpus=2),
+        overlap("sim", waits=["event", "poll"], nices=[0], pings=[(640, 1_000_000)], cpus=2, scheduler="decay"),
+        streamed.streams_runs(),
+        streamed.streams_runs("local", slower=1.2, seeds=1),
+        interacting.studied(),
+    ]
+    return report(items, tmp_path_factory.mktemp("messages") / "report.html")
+
+
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 25)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 25), ("messages_page", 31)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
@@ -90,7 +105,7 @@ def test_no_request_leaves_the_page(browser, page, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("which", ["page", "hostile_page", "disturbed_page"])
+@pytest.mark.parametrize("which", ["page", "hostile_page", "disturbed_page", "messages_page"])
 def test_the_page_never_scrolls_sideways(browser, request, which, width):
     show(browser, request.getfixturevalue(which), width)
     browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
@@ -105,7 +120,7 @@ def test_the_page_never_scrolls_sideways(browser, request, which, width):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("which", ["page", "disturbed_page"])
+@pytest.mark.parametrize("which", ["page", "disturbed_page", "messages_page"])
 def test_no_words_of_a_figure_are_cut_off_or_lie_on_each_other(browser, request, which, width):
     show(browser, request.getfixturevalue(which), width)
     cut, crossed = browser.execute_script("""

@@ -185,6 +185,17 @@ def test_at_the_receiving_side_credits_lower_the_slowdown_too():
     assert small["slowdown_fifo"] > small["slowdown_queued"], run
 
 
+def test_credits_lower_the_slowdown_threefold_where_two_local_senders_meet_at_a_receiver():
+    point = streams(credits="receiver")
+    local = {**point["workload"]["stream"][1], "to": 3, "messages": 30, "arrivals": "backlogged"}
+    small = {**point["workload"]["stream"][0], "to": 3, "messages": 30}
+    point["workload"] |= {"hosts": 4, "stream": [small, {**local, "from": 1}, {**local, "name": "other", "from": 2}]}
+    run = run_streams_here(json.dumps(point))
+    small, *large = run["streams"]
+    assert small["slowdown_fifo"] >= 3 * small["slowdown_queued"], run
+    assert all(one["slowdown_queued"] <= 2 * one["slowdown_fifo"] for one in large), run
+
+
 def test_one_to_all_and_back_is_one_operation():
     point = streams()
     point["workload"]["stream"] = [

@@ -55,7 +55,7 @@ def test_the_example_of_one_to_all_and_all_to_one_is_relieved_on_both_sides():
         test = run.stream("test")
         assert test["bytes"] == 100 * 3 * (64 + 64)
         assert test["slowdown_queued"] < test["slowdown_fifo"] / 2
-    # Of short messages three frames wait at most, and more than 4 gives them nothing; long ones gain, the local class pays.
+    # Of short messages three frames wait at most, so more than 4 gives nothing; long ones gain, the local class pays.
     times = [run.stream("test")["queued_s"] for run in short]
     assert times[0] > times[1] == times[2]
     ours, theirs = ([run.stream(name)["slowdown_queued"] for run in long] for name in ("test", "local out"))

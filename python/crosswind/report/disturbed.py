@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.report.axes import axes
 from crosswind.report.compared import shown_param, shown_value
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import WHICH, simulated_and_bounds, slowdown_curves
@@ -166,18 +167,11 @@ def _cards(spot: Spot) -> list[Card]:
 
 
 def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
-    """Draw the slowdown against the path with most values that has at least two; the other paths are the series."""
-    values: dict[str, list[Any]] = {}
-    for spot in spots:
-        for path, value in spot.params.items():
-            known = values.setdefault(path, [])
-            if value not in known:
-                known.append(value)
-    varied = [path for path, known in values.items() if len(known) > 1]
-    if not varied:
+    """Draw the slowdown along the axis of what varies; the other paths are the series."""
+    varied = axes(spot.params for spot in spots)
+    if varied is None:
         return []
-    x = max(varied, key=lambda path: (all(isinstance(v, (int, float)) for v in values[path]), len(values[path])))
-    others = [path for path in varied if path != x]
+    x, others = varied.x, varied.others
     names = [", ".join(_shown(path, spot.params[path]) for path in others if path in spot.params) for spot in spots]
     series = list(dict.fromkeys(names))
     drawn = []
@@ -206,7 +200,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
         figure = Figure(
             identifier(prefix, "slowdown", str(start // MOST_CURVES + 1)),
             f"Slowdown against {_word(x)}{which}",
-            f"Slowdowns of {len(chosen)} series over {len(values[x])} values of {title}.",
+            f"Slowdowns of {len(chosen)} series over {len(varied.values)} values of {title}.",
             slowdown_curves(rows, title, log=wide),
         )
         drawn.append((figure, " and ".join(_word(path) for path in others)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.report.axes import axes
 from crosswind.report.compared import shown_value
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_queue
@@ -175,18 +176,11 @@ def _findings(spots: Sequence[Spot]) -> list[str]:
 
 
 def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
-    """Draw slowdowns against the varied path with most numbers; what else is varied makes another figure each."""
-    values: dict[str, list[Any]] = {}
-    for spot in spots:
-        for path, value in spot.params.items():
-            known = values.setdefault(path, [])
-            if value not in known:
-                known.append(value)
-    varied = [path for path, known in values.items() if len(known) > 1]
-    if not varied:
+    """Draw slowdowns along the axis of what varies; what else varies makes another figure each."""
+    varied = axes(spot.params for spot in spots)
+    if varied is None:
         return []
-    x = max(varied, key=lambda path: (all(isinstance(v, (int, float)) for v in values[path]), len(values[path])))
-    others = [path for path in varied if path != x]
+    x, others = varied.x, varied.others
     streams = list(dict.fromkeys(spot.name for spot in spots if spot.what == "stream"))
     keys = [json.dumps([spot.params.get(path) for path in others]) for spot in spots]
     drawn = []
@@ -201,7 +195,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
             Figure(
                 identifier(prefix, "slowdown", str(place)),
                 f"Slowdown against {title}, with one queue and with two{f' ({where})' if where else ''}",
-                f"Slowdowns of {', '.join(names)} over {len(values[x])} values of {title}: dashed with one queue, "
+                f"Slowdowns of {', '.join(names)} over {len(varied.values)} values of {title}: dashed with one queue, "
                 "solid with two, dotted the closed form of one.",
                 slowdowns_by_queue(rows, title),
             )

@@ -27,6 +27,11 @@ LOCAL_BYTES = 8 * KIB
 """Bytes of a message of PP beside the programs."""
 
 
+def link_s(message_bytes: int) -> float:
+    """Return what a message's frames take on a link, s."""
+    return -(-message_bytes // FRAME_BYTES) * FRAME_S
+
+
 def message_s(message_bytes: int) -> float:
     """Return what a message takes on an idle network, s: its frames on one link, on their way while they leave.
 
@@ -35,7 +40,7 @@ def message_s(message_bytes: int) -> float:
     >>> round(1e6 * message_s(8192))
     433
     """
-    return -(-message_bytes // FRAME_BYTES) * FRAME_S + LATENCY_S
+    return link_s(message_bytes) + LATENCY_S
 
 
 @dataclass(frozen=True)
@@ -148,7 +153,7 @@ class Calibration:
         StreamReading("exponential", 1),
     )
     flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
-    transports: tuple[str, ...] = ("slow-start",)  # section 2; without loss MG and FT beside fast flows are not run
+    transports: tuple[str, ...] = ("slow-start", "reliable")
     times: tuple[str, ...] = ("communication", "the run")
 
     @property
@@ -182,8 +187,9 @@ class Calibration:
             ("network of the streams", "without loss: senders wait while 64 frames are queued", "ours"),
             (
                 "network of the programs",
-                "a queue that is full loses frames; each flow doubles its window and begins again at one frame",
-                "section 2",
+                "slow-start: a full queue loses frames, each flow doubles its window and begins again at one; "
+                "reliable: senders wait",
+                "section 2 says the one; TCP does more",
             ),
             (
                 "time of a program",

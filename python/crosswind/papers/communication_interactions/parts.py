@@ -14,6 +14,7 @@ from crosswind.papers.communication_interactions.calibration import (
     Calibration,
     ProgramReading,
     StreamReading,
+    link_s,
 )
 from crosswind.papers.communication_interactions.figures import SIDES
 from crosswind.papers.communication_interactions.rows import Rows, Spread
@@ -55,7 +56,9 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
         for name in FLOWS:
             for count in calibration.flows:
                 found = rows.delta(name, reading, flows=count)
-                table.append([name, FLOWS[name], count, reading.name, found.middle, printed.DELTA_SLOWDOWN.get(count)])
+                carries = min(1.0, 1.0 / (count * calibration.rate_per_s * link_s(FLOWS[name])))
+                wanted = printed.DELTA_SLOWDOWN.get(count)
+                table.append([name, FLOWS[name], count, reading.name, found.middle, wanted, carries])
                 points.append(_point(f"{name}, {FLOWS[name]} bytes", count, found))
         points += [
             _point("printed", count, Spread(value, value, value))
@@ -69,7 +72,7 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
         words = f"Slowdown of δ of flows A and B over the number of flows to one host; a flow {reading.name}."
         drawings.append(Drawing(f"Figure 2: a flow {reading.name}", words, points, "flows"))
     table += [
-        ["closed form", None, count, name, _closed(form, count), printed.DELTA_SLOWDOWN.get(count)]
+        ["closed form", None, count, name, _closed(form, count), printed.DELTA_SLOWDOWN.get(count), None]
         for name, form in FORMS.items()
         for count in calibration.flows
     ]
@@ -80,6 +83,7 @@ def _flows(rows: Rows, calibration: Calibration) -> Part:
         ("reading", ""),
         ("slowdown of δ", ""),
         ("printed", ""),
+        ("the link carries", "of 2000/s each"),
     ]
     return Part("figure-2", "Figure 2: flows of one type to one host", columns, table, drawings, DELTA)
 
