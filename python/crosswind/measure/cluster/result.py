@@ -59,15 +59,23 @@ class Fitted:
         found = self._by_ends.get((at, peer))
         return found.alone(direction) if found else None
 
+    def _carried(self, at: str, peer: str, channel: ChannelFit) -> float:
+        """Return what a link carries without pacing, MB/s.
+
+        Not the highest rate of any block: what a queue on the way lets through at once is no rate that lasts.
+        """
+        header = self._by_ends[at, peer].measurement.header
+        return float(header["channels"][channel.channel]["unpaced_mb_per_s"])
+
     def _compute(self, host: str) -> float | None:
         rates = [one.baseline.idle_per_s for visit, one in self.fits.items() if visit.at == host]
         return median(rates) if rates else None
 
     def _send_limit(self, host: str) -> float | None:
         """Return the fastest that a host sent to anybody: what it can send to all together is no less."""
-        sends = [one.alone("send") for visit, one in self.fits.items() if visit.at == host]
-        rates = [channel.transfer_max_mb_per_s for channel in sends if channel]
-        return max(rates) if rates else None
+        peers = [visit.peer for visit in self.fits if visit.at == host]
+        sends = [(peer, channel) for peer in peers if (channel := self._channel(host, peer, "send"))]
+        return max((self._carried(host, peer, channel) for peer, channel in sends), default=None)
 
     def _price_of_receiving(self, host: str) -> float:
         received = [one.alone("receive") for visit, one in self.fits.items() if visit.at == host]
@@ -91,14 +99,17 @@ class Fitted:
         """
         arriving = self._channel(receiver, sender, "receive")
         leaving = self._channel(sender, receiver, "send")
-        known = arriving or leaving
-        if known is None:
+        if arriving:
+            carried = self._carried(receiver, sender, arriving)
+        elif leaving:
+            carried = self._carried(sender, receiver, leaving)
+        else:
             return None
         price = _rate(arriving) if arriving else self._price_of_receiving(receiver)
         return {
             "from": sender,
             "to": receiver,
-            "receive_limit_mb_per_s": _rounded(known.transfer_max_mb_per_s),
+            "receive_limit_mb_per_s": _rounded(carried),
             "latency_s": _rounded(self._latency(sender, receiver)),
             "ir_receive_s_per_mb": _rounded(price),
             "ir_send_s_per_mb": _rounded(_rate(leaving)),
