@@ -3,9 +3,10 @@
 
 use std::io::{self, Cursor, Read, Write};
 
+use crosswind_access::Access;
 use crosswind_measure::overlap::spec::{EchoDone, PingSpec};
 use crosswind_measure::protocol::{
-    Belongs, LARGEST_FRAME, Reply, Request, Role, be_greeted, greet, read_frame, write_frame,
+    Belongs, LARGEST_FRAME, Reply, Request, Role, Shown, be_greeted, be_proved, greet, prove, read_frame, write_frame,
 };
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
@@ -44,8 +45,16 @@ fn frames<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: 
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = be_greeted(&mut Connection(Cursor::new(bytes)));
-    let _ = greet(&mut Connection(Cursor::new(bytes)), Role::Control);
+    let access = Access::of(Some("a token for tests only"), None).expect("long enough");
+    let mut caller = Connection(Cursor::new(bytes));
+    if let Ok((_, meeting)) = be_greeted(&mut caller) {
+        assert!(be_proved(&mut caller, &access, &meeting).is_err(), "nobody guesses a proof");
+    }
+    let mut listener = Connection(Cursor::new(bytes));
+    if let Ok(meeting) = greet(&mut listener, Role::Control) {
+        assert!(prove(&mut listener, &access, &meeting).is_err(), "nobody guesses a proof");
+    }
+    frames::<Shown>(bytes);
     frames::<Request>(bytes);
     frames::<Reply>(bytes);
     frames::<Belongs>(bytes);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import subprocess
@@ -17,8 +18,10 @@ END_PATIENCE_S = 2.0
 
 
 @contextmanager
-def peer_process(cpus: Sequence[int], host: str = "127.0.0.1") -> Iterator[str]:
+def peer_process(cpus: Sequence[int], host: str = "127.0.0.1", token: str | None = None) -> Iterator[str]:
     """Start a peer on a free port of an address of this host, on some CPUs (none: any), and end it in the end.
+
+    Off loopback it needs a token, which goes in on its stdin.
 
     It asks the kernel to be killed when the thread that started it ends, so that even `kill -9` leaves nothing behind.
 
@@ -39,8 +42,13 @@ def peer_process(cpus: Sequence[int], host: str = "127.0.0.1") -> Iterator[str]:
     ours = str(Path(__file__).resolve().parents[1])
     paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=environment)
+    command += ["--token-on-stdin"] if token else []
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     try:
+        assert process.stdin is not None  # it was asked for
+        with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
+            process.stdin.write((token or "").encode() + b"\n")
+            process.stdin.close()
         yield _address(process)
     finally:
         process.terminate()

@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from crosswind import _core
@@ -21,20 +23,29 @@ def serve(
     on_listening: Callable[[str], None] = lambda address: None,
     *,
     should_stop: Callable[[], bool] | None = None,
+    token: str | None = None,
+    tls: str | Path | None = None,
 ) -> None:
     """Be the other end of measurements until ctrl-C, or until `should_stop()` is true.
 
     Parameters
     ----------
     listen : str
-        HOST:PORT; port 0 takes a free one. Off loopback, anybody who reaches the port may measure with this host.
+        HOST:PORT; port 0 takes a free one. Off loopback there must be a token or certificates.
     on_listening : callable
         Told the address in use, once.
     should_stop : callable, optional
         Asked ten times a second.
+    token : str, optional
+        What callers must know, 16 bytes or more.
+    tls : path, optional
+        This node's directory of certificates (`crosswind cert`): callers must have one of the same set, and what
+        controls a measurement is sealed. The bytes that are measured are not.
 
     Raises
     ------
+    DescriptionError
+        When others reach the address and there is neither, or a certificate is none.
     MeasurementError
         When the address is not this host's, or in use.
 
@@ -46,18 +57,22 @@ def serve(
     True
     """
     try:
-        _core.serve(listen, on_listening, should_stop)
+        _core.serve(listen, on_listening, should_stop, token, str(tls) if tls else None)
     except KeyboardInterrupt:
         return
 
 
-def greet(address: str) -> dict[str, Any]:
+def greet(address: str, token: str | None = None, tls: str | Path | None = None) -> dict[str, Any]:
     """Shake hands with a `crosswind serve`, and leave again.
 
     Parameters
     ----------
     address : str
         HOST:PORT.
+    token : str, optional
+        What both ends share.
+    tls : path, optional
+        This node's directory of certificates.
 
     Returns
     -------
@@ -79,7 +94,7 @@ def greet(address: str) -> dict[str, Any]:
     ...     greet(address)["loopback"]
     True
     """
-    return _core.greet(address)
+    return _core.greet(address, token, str(tls) if tls else None)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -88,13 +103,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT")
     parser.add_argument("--cpus", default="", metavar="0,1", help="CPUs to run on")
     parser.add_argument("--end-with-parent", action="store_true", help="end when the process that started this ends")
+    parser.add_argument(
+        "--token-on-stdin", action="store_true", help="what callers must know is the first line of stdin"
+    )
     options = parser.parse_args(arguments)
+    token = sys.stdin.readline().strip() if options.token_on_stdin else None
     if options.end_with_parent:
         _core.end_with_parent()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the parent's to handle: it needs us until it has ended
     if options.cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in options.cpus.split(",")})
-    serve(options.listen, lambda address: print(address, flush=True))
+    serve(options.listen, lambda address: print(address, flush=True), token=token)
 
 
 if __name__ == "__main__":

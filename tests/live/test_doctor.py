@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 
 import pytest
+import speaking
 
 from crosswind import examine
 from crosswind.errors import MeasurementError
@@ -36,8 +36,8 @@ def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
                 return
             with connection:
                 connection.settimeout(5)
-                if len(connection.recv(8, socket.MSG_WAITALL)) == 8:  # else it only tried whether the port is open
-                    connection.sendall(struct.pack(">4sHH", b"XWND", 2, 0))
+                if len(connection.recv(40, socket.MSG_WAITALL)) == 40:  # else it only tried whether the port is open
+                    connection.sendall(speaking.greeting(version=9))
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=answer, args=(server,))
@@ -48,7 +48,7 @@ def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
         thread.join()
     assert found["peer"].level == "ok", "it accepts connections"
     assert found["peer-handshake"].level == "problem"
-    assert "speaks version 2 of the protocol; this build speaks 1" in found["peer-handshake"].message
+    assert "speaks version 9 of the protocol; this build speaks 2" in found["peer-handshake"].message
     assert found["peer-handshake"].hint
 
 

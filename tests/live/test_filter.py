@@ -123,7 +123,7 @@ def test_a_port_of_an_absent_peer_refuses_and_the_filter_goes_on(tmp_path):
     [
         ([], "neither --listen nor --peer"),
         (["--peer", "127.0.0.1:1", "--local", "8001"], "must be PORT=HOST:PORT"),
-        (["--listen", "0.0.0.0:0"], "no token"),
+        (["--listen", "0.0.0.0:0"], "neither a token nor a certificate"),
         (["--listen", "127.0.0.1:0", "--check"], "--check goes with --export"),
         (["--export", "tc", "--listen", "127.0.0.1:0"], "does not go with --export"),
         (["--export", "tc", "--policy", "fifo"], "without any settings"),

@@ -12,6 +12,7 @@ import sys
 import threading
 
 import pytest
+import speaking
 
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.host import priority
@@ -58,7 +59,7 @@ def test_every_way_to_wait_makes_a_whole_matrix(peer, tmp_path):
 
 def test_a_peer_on_another_machine_computes_too(peer, monkeypatch):
     # It is this machine after all, but is taken for another one.
-    monkeypatch.setattr(live, "greet", lambda address: {"host": "there", "loopback": False, "rtt_s": 1e-4})
+    monkeypatch.setattr(live, "greet", lambda *_: {"host": "there", "loopback": False, "rtt_s": 1e-4})
     found = overlap(**SMALL, peer=peer.address)
     assert found.cells[0]["burn_there_s"] > 0
     assert [run["what"] for run in found.summary["runs"] if "burn_there_s" not in run] == ["ping-alone"]
@@ -118,14 +119,13 @@ def test_a_peer_that_leaves_is_named_and_the_burners_end():
         address = f"127.0.0.1:{server.getsockname()[1]}"
 
         def leave():
+            control, _ = server.accept()
+            speaking.be_met(control)
             connection, _ = server.accept()
-            with connection:
-                connection.recv(8, socket.MSG_WAITALL)
-                connection.sendall(struct.pack(">4sHH", b"XWND", 1, 0))
-                (length,) = struct.unpack(">I", connection.recv(4, socket.MSG_WAITALL))
-                connection.recv(length, socket.MSG_WAITALL)
-                reply = json.dumps({"type": "done"}).encode()
-                connection.sendall(struct.pack(">I", len(reply)) + reply)
+            with control, connection:
+                speaking.be_met(connection)
+                speaking.hear(connection)
+                speaking.say(connection, {"type": "done"})
                 connection.recv(1)
 
         thread = threading.Thread(target=leave)
@@ -139,10 +139,11 @@ def test_a_peer_that_leaves_is_named_and_the_burners_end():
 def knock(peer, spec):
     """Ask a peer for a ping as anybody could; return its reply, or b"" when it hung up."""
     connection = socket.create_connection(peer.place, timeout=20)
-    connection.sendall(struct.pack(">4sHH", b"XWND", 1, 3))
-    connection.recv(8, socket.MSG_WAITALL)
-    frame = spec if isinstance(spec, bytes) else json.dumps(spec).encode()
-    connection.sendall(struct.pack(">I", len(frame)) + frame)
+    with socket.create_connection(peer.place, timeout=20) as control:
+        key = speaking.control(control)
+        speaking.belong(connection, speaking.PING, speaking.open_session(control), 0, key)
+        assert speaking.hear(connection) == {"type": "done"}
+    speaking.say(connection, spec)
     head = connection.recv(4, socket.MSG_WAITALL)
     reply = connection.recv(struct.unpack(">I", head)[0], socket.MSG_WAITALL) if len(head) == 4 else b""
     return connection, reply

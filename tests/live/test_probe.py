@@ -5,6 +5,7 @@ import socket
 import struct
 
 import pytest
+import speaking
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, MeasurementError
@@ -135,13 +136,6 @@ def test_interval_amounts_add_up_to_the_block(open_probe, peer):
         assert start + length == pytest.approx(after, abs=1e-9)
 
 
-GREETING = struct.Struct(">4sHH")
-
-
-def greet(connection, magic=b"XWND", version=1, role=0):
-    connection.sendall(GREETING.pack(magic, version, role))
-
-
 def heard(connection):
     """All that comes until the other end hangs up."""
     connection.settimeout(20)
@@ -162,32 +156,41 @@ def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_nobody
     refused = []
     for attack in (
         lambda c: c.sendall(b"GET / HTTP/1.1\r\n\r\n"),
-        lambda c: greet(c, version=2),
-        lambda c: greet(c, role=77),
-        lambda c: (greet(c), c.sendall(b"\xff\xff\xff\xff{")),
-        lambda c: (greet(c), c.sendall(struct.pack(">I", 3) + b"[1]")),
-        lambda c: (greet(c), c.sendall(struct.pack(">I", 2) + b"\xff\xff")),
+        lambda c: c.sendall(speaking.greeting(version=9)),
+        lambda c: c.sendall(speaking.greeting(77)),
+        lambda c: (c.sendall(speaking.greeting()), c.sendall(b"\xff\xff\xff\xff{")),
+        lambda c: (c.sendall(speaking.greeting()), c.sendall(struct.pack(">I", 3) + b"[1]")),
+        lambda c: (c.sendall(speaking.greeting()), c.sendall(struct.pack(">I", 2) + b"\xff\xff")),
     ):
         with socket.create_connection(peer.place) as connection:
             attack(connection)
             refused.append(heard(connection))
-        assert run(probe, 20.0, 0.1)[0] > 0, "the session beside it goes on"
+        assert run(probe, 20.0, 0.3)[0] > 0, "the session beside it goes on"
     assert refused[0] == b""
-    assert refused[1] == GREETING.pack(b"XWND", 1, 0), "a wrong version is told the right one"
+    assert refused[1][:8] == speaking.HEAD.pack(b"XWND", 2, 0), "a wrong version is told the right one"
     assert peer.process.poll() is None
 
 
 def test_a_stranger_cannot_join_a_session_or_open_an_absurd_one(open_probe, peer):
-    def ask(role, *messages):
+    def ask(message):
         with socket.create_connection(peer.place) as connection:
-            greet(connection, role=role)
-            for message in messages:
-                text = json.dumps(message).encode()
-                connection.sendall(struct.pack(">I", len(text)) + text)
+            speaking.control(connection)
+            speaking.say(connection, message)
             connection.shutdown(socket.SHUT_WR)
             return heard(connection)
 
-    assert b"no such session" in ask(1, {"session": 1, "channel": 0})
+    def join(role, session, channel, key):
+        with socket.create_connection(peer.place) as connection:
+            speaking.belong(connection, role, session, channel, key)
+            return heard(connection)
+
+    with socket.create_connection(peer.place) as control:
+        key = speaking.control(control)
+        session = speaking.open_session(control)
+        assert b"no session here" in join(speaking.DATA, session + 1, 0, key)
+        for role in (speaking.DATA, speaking.LOAD, speaking.PING):
+            assert b"no session here" in join(role, session, 0, bytes(32)), "the number alone is nothing"
+        assert b"no such channel" in join(speaking.DATA, session, 0, key), "it was opened without one"
     channel = {
         "direction": "receive",
         "streams": 1,
@@ -197,20 +200,20 @@ def test_a_stranger_cannot_join_a_session_or_open_an_absurd_one(open_probe, peer
         "socket_buffer_bytes": None,
         "congestion_control": None,
     }
-    assert b"message_bytes" in ask(0, {"type": "open", "channels": [channel | {"message_bytes": 1 << 60}]})
-    assert b"at most 16" in ask(0, {"type": "open", "channels": [channel] * 17})
-    assert b"no session" in ask(0, {"type": "levels", "rates": [1.0]})
-    assert b"at most 64" in ask(0, {"type": "load", "target": peer.address, "streams": 1000})
+    assert b"message_bytes" in ask({"type": "open", "channels": [channel | {"message_bytes": 1 << 60}]})
+    assert b"at most 16" in ask({"type": "open", "channels": [channel] * 17})
+    assert b"no session" in ask({"type": "levels", "rates": [1.0]})
+    assert b"at most 64" in ask({"type": "load", "target": peer.address, "streams": 1000})
 
 
 def test_only_a_server_that_answers_the_handshake_can_be_loaded(peer):
     with socket.create_server(("127.0.0.1", 0)) as victim, socket.create_connection(peer.place) as connection:
-        greet(connection)
-        text = json.dumps({"type": "load", "target": f"127.0.0.1:{victim.getsockname()[1]}", "streams": 1}).encode()
-        connection.sendall(struct.pack(">I", len(text)) + text)
+        speaking.control(connection)
+        target = f"127.0.0.1:{victim.getsockname()[1]}"
+        speaking.say(connection, {"type": "load", "target": target, "streams": 1})
         attacked, _ = victim.accept()
         with attacked:
-            assert attacked.recv(100) == GREETING.pack(b"XWND", 1, 2), "eight bytes and no more until it answers"
+            assert attacked.recv(100)[:8] == speaking.HEAD.pack(b"XWND", 2, speaking.CONTROL), "a greeting, no more"
             attacked.sendall(b"NOT US!!")
             assert heard(attacked) == b""
         connection.shutdown(socket.SHUT_WR)

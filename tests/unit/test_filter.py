@@ -36,9 +36,9 @@ def test_a_forward_that_says_something_else_is_refused(text, peers, said):
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "192.0.2.7:7200", "example.org:7200"])
 def test_off_loopback_there_must_be_a_token(address):
-    with pytest.raises(DescriptionError, match="no token"):
+    with pytest.raises(DescriptionError, match="neither a token nor a certificate"):
         Filter(listen=address)
-    with pytest.raises(DescriptionError, match="no token"):
+    with pytest.raises(DescriptionError, match="neither a token nor a certificate"):
         Filter(peers=[address])
 
 

@@ -1,28 +1,39 @@
 //! What one end has to show, and asks the other end for.
 
+use std::path::Path;
+
 use crate::error::AccessError;
 use crate::place::is_loopback;
+use crate::tls::Tls;
 use crate::token::{End, Meeting, Token};
 
-/// A token, or nothing: then whoever reaches the address is let in, so it must be one that only this machine reaches.
+/// A token, certificates, or both. With neither, whoever reaches the address is let in, so it must be one that only this
+/// machine reaches.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     token: Option<Token>,
+    tls: Option<Tls>,
 }
 
 impl From<Token> for Access {
     fn from(token: Token) -> Self {
-        Self { token: Some(token) }
+        Self { token: Some(token), tls: None }
     }
 }
 
 impl Access {
-    /// Of a token's text, where there is one.
+    /// Of a token's text and a node's directory of certificates, where they are.
     ///
     /// # Errors
-    /// When it is too short to be secret; the text is not repeated.
-    pub fn of(token: Option<&str>) -> Result<Self, AccessError> {
-        Ok(Self { token: token.map(Token::new).transpose()? })
+    /// When the token is too short to be secret, or a file is missing, wrong, or shown to everybody.
+    pub fn of(token: Option<&str>, tls: Option<&Path>) -> Result<Self, AccessError> {
+        Ok(Self { token: token.map(Token::new).transpose()?, tls: tls.map(Tls::of_directory).transpose()? })
+    }
+
+    /// Certificates, where there are some.
+    #[must_use]
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.as_ref()
     }
 
     /// A token that nobody else has, for both ends in one process.
@@ -36,9 +47,9 @@ impl Access {
     /// Whether one may listen there, or dial it, with what one has.
     ///
     /// # Errors
-    /// When others reach the address and there is no token.
+    /// When others reach the address and there is neither.
     pub fn permits(&self, address: &str) -> Result<(), AccessError> {
-        if self.token.is_some() || is_loopback(address) {
+        if self.token.is_some() || self.tls.is_some() || is_loopback(address) {
             return Ok(());
         }
         Err(AccessError::Open { address: address.into() })
@@ -73,10 +84,10 @@ mod tests {
 
     #[test]
     fn without_a_token_there_is_loopback_only() {
-        let (open, shut) = (Access::default(), Access::of(Some("0123456789abcdef")).expect("long enough"));
+        let (open, shut) = (Access::default(), Access::of(Some("0123456789abcdef"), None).expect("long enough"));
         assert_eq!(open.permits("127.0.0.1:0"), Ok(()));
         assert_eq!(open.permits("0.0.0.0:0"), Err(AccessError::Open { address: "0.0.0.0:0".into() }));
         assert_eq!(shut.permits("0.0.0.0:0"), Ok(()));
-        assert_eq!(Access::of(Some(" short ")).expect_err("too short"), AccessError::Short { bytes: 5 });
+        assert_eq!(Access::of(Some(" short "), None).expect_err("too short"), AccessError::Short { bytes: 5 });
     }
 }

@@ -1,37 +1,93 @@
-//! Why somebody may not listen or dial as asked.
+//! Why somebody may not listen or dial as asked, or certificates cannot be had.
+
+use std::path::Path;
 
 use crate::token::SHORTEST;
 
-/// What is wrong with what one end has, or has not.
+/// What is wrong with what one end has, or has not. No secret is ever repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
     /// Others reach the address, and there is nothing to keep them out.
-    #[error("{address} is not on loopback, and there is no token")]
+    #[error("{address} is not on loopback, and there is neither a token nor a certificate")]
     Open {
         /// HOST:PORT as asked for.
         address: String,
     },
-    /// A token that can be guessed. Its text is not repeated.
+    /// A token that can be guessed.
     #[error("the token has {bytes} bytes; it must have at least {SHORTEST}")]
     Short {
         /// How many it has, space around it left out.
         bytes: usize,
     },
+    /// A file or directory that is missing or wrong.
+    #[error("{path}: {why}")]
+    File {
+        /// Where it is.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A key that every user of this machine may read.
+    #[error("{path} has mode {mode:04o}: everybody may read it")]
+    Shown {
+        /// Where it is.
+        path: String,
+        /// What it is.
+        mode: u32,
+    },
+    /// A name that cannot stand in a certificate.
+    #[error("the name {name:?} {why}")]
+    Name {
+        /// As it was given.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is one already.
+    #[error("{path} is there already")]
+    Exists {
+        /// Where it is.
+        path: String,
+    },
+    /// Certificates that cannot be made.
+    #[error("certificates cannot be made: {0}")]
+    Sealing(String),
 }
 
 impl AccessError {
+    /// Of a file.
+    pub(crate) fn file(path: &Path, why: impl ToString) -> Self {
+        Self::File { path: path.display().to_string(), why: why.to_string() }
+    }
+
+    /// Of what makes certificates.
+    pub(crate) fn sealing(why: impl ToString) -> Self {
+        Self::Sealing(why.to_string())
+    }
+
     /// Stable word for scripts.
     #[must_use]
     pub fn code(&self) -> &'static str {
-        "token"
+        match self {
+            Self::Open { .. } | Self::Short { .. } => "token",
+            Self::Exists { .. } => "out",
+            _ => "certificate",
+        }
     }
 
     /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::Open { .. } => "--token-file FILE: 16 bytes or more that both ends share",
+            Self::Open { .. } => {
+                "--token-file FILE: 16 bytes or more that both ends share; or --tls DIR: `crosswind cert` makes it"
+            }
             Self::Short { .. } => "head -c 32 /dev/urandom | base64 > token; chmod 600 token",
+            Self::File { .. } => "`crosswind cert --help` shows which files there must be",
+            Self::Shown { .. } => "chmod 600 it, and make a new one if others had access",
+            Self::Name { .. } => "name nodes as hosts are named, each once; ca is the authority's",
+            Self::Exists { .. } => "nothing is overwritten: name the new nodes only, or another directory",
+            Self::Sealing(_) => "report this",
         }
     }
 }

@@ -6,9 +6,18 @@ use std::net::IpAddr;
 /// too, whatever it stands for at the moment; so does an address of a network namespace of this machine.
 #[must_use]
 pub fn is_loopback(address: &str) -> bool {
-    let Some((host, _)) = address.rsplit_once(':') else { return false };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
+    if !address.contains(':') {
+        return false;
+    }
+    let host = host(address);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// The host of HOST:PORT, as a certificate names it.
+#[must_use]
+pub fn host(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    host.trim_start_matches('[').trim_end_matches(']')
 }
 
 #[cfg(test)]

@@ -37,6 +37,8 @@ pub struct Meeting {
     pub caller: [u8; 32],
     /// What the listener drew at random.
     pub listener: [u8; 32],
+    /// What only the two ends of a sealed connection know ([`Transport::channel`](crate::Transport::channel)).
+    pub channel: [u8; 32],
 }
 
 impl fmt::Debug for Token {
@@ -111,9 +113,9 @@ impl End {
 }
 
 fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
-    let Meeting { protocol, caller, listener } = meeting;
+    let Meeting { protocol, caller, listener, channel } = meeting;
     let version = protocol.version.to_be_bytes();
-    [&word[..], &protocol.magic, &version, caller, listener, name.as_bytes()].concat()
+    [&word[..], &protocol.magic, &version, caller, listener, channel, name.as_bytes()].concat()
 }
 
 /// Bytes that nobody can guess.
@@ -135,7 +137,7 @@ mod tests {
     #[test]
     fn only_the_same_token_end_name_and_meeting_are_accepted() {
         let token = Token::new("0123456789abcdef\n").expect("long enough");
-        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32] };
+        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
         let proof = token.proof(&meeting, End::Caller, "a");
         assert!(token.accepts(&meeting, End::Caller, "a", &proof));
         assert!(!token.accepts(&meeting, End::Listener, "a", &proof));
@@ -143,6 +145,7 @@ mod tests {
         assert!(!token.accepts(&meeting, End::Caller, "a", &proof[..31]));
         let mirrored = Meeting { caller: [2; 32], listener: [1; 32], ..meeting };
         assert!(!token.accepts(&mirrored, End::Caller, "a", &proof));
+        assert!(!token.accepts(&Meeting { channel: [1; 32], ..meeting }, End::Caller, "a", &proof));
         let other = Meeting { protocol: Protocol { version: 2, ..PROTOCOL }, ..meeting };
         assert!(!token.accepts(&other, End::Caller, "a", &proof));
         assert!(!token.derived(&meeting).accepts(&meeting, End::Caller, "a", &proof));

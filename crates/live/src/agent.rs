@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crosswind_access::Access;
 
 use crate::command::UsersCommand;
-use crate::dial::{Welcome, dial};
+use crate::dial::{Knock, Welcome, Whom};
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
@@ -114,7 +114,16 @@ pub fn run_agent(
     let begun = Instant::now();
     let mut again = false;
     loop {
-        let welcome = match dial(&config.parent, &config.name, &config.about, &config.access, patience, &still) {
+        let knock = Knock {
+            address: &config.parent,
+            whom: Whom::Parent,
+            name: &config.name,
+            about: &config.about,
+            access: &config.access,
+            patience,
+            still: &still,
+        };
+        let welcome = match knock.dial() {
             Ok(welcome) => welcome,
             // So says a parent that has not noticed yet that we were lost, or who was here before us.
             Err(LiveError::Refused { why, .. })

@@ -4,10 +4,12 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::limits::PATIENCE;
+use crosswind_access::place::host;
 use crosswind_access::token::{self, End, Meeting};
+use crosswind_access::transport::is_tls;
+use crosswind_access::{Access, Transport};
 
 use crate::error::LiveError;
 use crate::frame::{self, Frame, LARGEST_FRAME, PROTOCOL};
@@ -22,7 +24,7 @@ const LARGEST_CODE: usize = 1 << 30;
 
 /// A parent that let us in.
 pub(crate) struct Welcome {
-    pub stream: TcpStream,
+    pub stream: Transport,
     pub admission: Admission,
     pub code: Vec<u8>,
     /// What came beyond.
@@ -31,89 +33,110 @@ pub(crate) struct Welcome {
 
 /// Somebody who listened, who let us in and has shown the token.
 pub(crate) struct Entered {
-    pub stream: TcpStream,
+    pub stream: Transport,
     /// What came with the welcome.
     pub settings: Vec<u8>,
     /// What came beyond.
     pub rest: Vec<u8>,
 }
 
-/// Reaches the parent of a farm and is let in; tries again until the time is over where nobody listens yet,
-/// as long as it is `still` wanted.
-pub(crate) fn dial(
-    address: &str,
-    name: &str,
-    about: &str,
-    access: &Access,
-    patience: Duration,
-    still: &dyn Fn() -> bool,
-) -> Result<Welcome, LiveError> {
-    knock(address, name, about, access, (patience, SILENCE), still, &farm)
+/// Whom one expects where one knocks.
+#[derive(Clone, Copy)]
+pub(crate) enum Whom {
+    /// A parent, which may have us run code; which one, the platform says that it sends.
+    Parent,
+    /// Whoever the address belongs to.
+    Host,
 }
 
-/// The same for whoever listens: only the token is shown, and what is said then is the caller's.
-pub(crate) fn enter_as(
-    address: &str,
-    name: &str,
-    about: &str,
-    access: &Access,
-    patience: Duration,
-    still: &dyn Fn() -> bool,
-) -> Result<Entered, LiveError> {
-    knock(address, name, about, access, (patience, patience), still, &|talk, settings| {
-        talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
-        Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
-    })
+/// How one knocks.
+pub(crate) struct Knock<'a> {
+    /// HOST:PORT.
+    pub address: &'a str,
+    pub whom: Whom,
+    /// Who one is, and what one says of oneself.
+    pub name: &'a str,
+    pub about: &'a str,
+    pub access: &'a Access,
+    /// How long somebody who does not listen yet is waited for.
+    pub patience: Duration,
+    /// Whether it is still wanted.
+    pub still: &'a dyn Fn() -> bool,
 }
 
-/// The same over a connection that was made already.
-pub(crate) fn enter_over(
-    stream: TcpStream,
-    address: &str,
-    name: &str,
-    about: &str,
-    access: &Access,
-    patience: Duration,
-) -> Result<Entered, LiveError> {
-    let (talk, settings) = enter(stream, address, name, about, access, (Instant::now() + patience, patience))?;
-    talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
-    Ok(Entered { stream: talk.stream, settings, rest: talk.bytes })
-}
+impl Knock<'_> {
+    /// Reaches the parent of a farm and is let in; tries again until the time is over where nobody listens yet.
+    pub fn dial(&self) -> Result<Welcome, LiveError> {
+        self.again(&farm)
+    }
 
-type Then<'a, T> = &'a dyn Fn(Conversation<'_>, Vec<u8>) -> Result<T, LiveError>;
+    /// The same for whoever listens: what is said once all is proved is the caller's.
+    pub fn enter(&self) -> Result<Entered, LiveError> {
+        self.again(&|talk, settings| talk.over(settings))
+    }
 
-fn knock<T>(
-    address: &str,
-    name: &str,
-    about: &str,
-    access: &Access,
-    (patience, silence): (Duration, Duration),
-    still: &dyn Fn() -> bool,
-    then: Then<'_, T>,
-) -> Result<T, LiveError> {
-    access.permits(address)?;
-    let until = Instant::now() + patience;
-    loop {
-        if !still() {
-            return Err(LiveError::Interrupted);
-        }
-        match connect(address, until) {
-            Ok(stream) => {
-                let entered = enter(stream, address, name, about, access, (until, silence));
-                match entered.and_then(|(talk, said)| then(talk, said)) {
+    /// The same over a connection that was made already.
+    pub fn enter_over(&self, stream: TcpStream) -> Result<Entered, LiveError> {
+        self.access.permits(self.address)?;
+        let (talk, settings) = self.prove(stream, Instant::now() + self.patience)?;
+        talk.over(settings)
+    }
+
+    fn again<T>(&self, then: Then<'_, T>) -> Result<T, LiveError> {
+        self.access.permits(self.address)?;
+        let until = Instant::now() + self.patience;
+        loop {
+            if !(self.still)() {
+                return Err(LiveError::Interrupted);
+            }
+            match connect(self.address, until) {
+                Ok(stream) => match self.prove(stream, until).and_then(|(talk, said)| then(talk, said)) {
                     // A parent that ends, or is cut off, while we stand at its door may be one that comes back.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,
+                },
+                Err(source) if Instant::now() + AGAIN >= until => {
+                    return Err(LiveError::Unreachable { peer: self.address.into(), source });
                 }
+                Err(_) => {}
             }
-            Err(source) if Instant::now() + AGAIN >= until => {
-                return Err(LiveError::Unreachable { peer: address.into(), source });
-            }
-            Err(_) => {}
+            std::thread::sleep(AGAIN);
         }
-        std::thread::sleep(AGAIN);
+    }
+
+    /// Both ends prove who they are: certificates first, where there are some, so that nothing is said to a stranger.
+    fn prove(&self, stream: TcpStream, until: Instant) -> Result<(Conversation<'_>, Vec<u8>), LiveError> {
+        let (address, name, access) = (self.address, self.name, self.access);
+        let unreachable = |source| LiveError::Unreachable { peer: address.into(), source };
+        let stream = Transport::dialled(stream, access.tls()).map_err(unreachable)?;
+        let silence = if matches!(self.whom, Whom::Parent) { SILENCE } else { self.patience };
+        let mut talk = Conversation { stream, address, name, bytes: Vec::new(), until, silence };
+        talk.be_patient()?;
+        talk.stream.shake_hands().map_err(|error| talk.failed(error))?;
+        let expected = match self.whom {
+            Whom::Parent => talk.stream.may_send_code(),
+            Whom::Host => talk.stream.names(host(address)),
+        };
+        expected.map_err(|why| talk.refused(why))?;
+        let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
+        talk.say(&Greeting { word: 0, nonce: caller }.encode(PROTOCOL))?;
+        let listener = talk.greeted()?;
+        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: talk.stream.channel() };
+        let mut proof = Vec::new();
+        let own = access.proof(&meeting, End::Caller, name);
+        Frame::Prove { proof: own, name: name.into(), about: self.about.into() }.encode(0, &mut proof);
+        talk.say(&proof)?;
+        let settings = match talk.frame()? {
+            Frame::Welcome { proof, settings } if access.accepts(&meeting, End::Listener, name, &proof) => settings,
+            Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
+            Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
+            _ => return Err(talk.refused("said something else than it should")),
+        };
+        Ok((talk, settings))
     }
 }
+
+type Then<'a, T> = &'a dyn Fn(Conversation<'_>, Vec<u8>) -> Result<T, LiveError>;
 
 fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
@@ -131,8 +154,10 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
 }
 
 struct Conversation<'a> {
-    stream: TcpStream,
+    stream: Transport,
     address: &'a str,
+    /// Who we are.
+    name: &'a str,
     bytes: Vec<u8>,
     until: Instant,
     /// The longest that nothing may be heard.
@@ -144,30 +169,66 @@ impl Conversation<'_> {
         LiveError::Refused { peer: self.address.into(), why: why.to_string() }
     }
 
-    fn lost(&self, source: io::Error) -> LiveError {
+    fn failed(&self, source: io::Error) -> LiveError {
+        let source = match source.kind() {
+            io::ErrorKind::InvalidData => return self.refused(source),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time")
+            }
+            _ => source,
+        };
         LiveError::Unreachable { peer: self.address.into(), source }
     }
 
+    fn be_patient(&mut self) -> Result<(), LiveError> {
+        let until = self.until.min(Instant::now() + self.silence);
+        self.stream.wait_until(Some(until)).map_err(|error| self.failed(error))
+    }
+
+    fn say(&mut self, bytes: &[u8]) -> Result<(), LiveError> {
+        self.stream.write_all(bytes).map_err(|error| self.failed(error))
+    }
+
     fn more(&mut self) -> Result<(), LiveError> {
-        let late = || io::Error::new(io::ErrorKind::TimedOut, "it did not answer in time");
-        let left = self.until.saturating_duration_since(Instant::now()).min(self.silence);
-        if left.is_zero() {
-            return Err(self.lost(late()));
-        }
-        self.stream.set_read_timeout(Some(left)).map_err(|error| self.lost(error))?;
+        self.be_patient()?;
         let mut buffer = [0; 16 << 10];
         match self.stream.read(&mut buffer) {
-            Ok(0) => Err(self.lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(0) => Err(self.failed(io::ErrorKind::UnexpectedEof.into())),
             Ok(read) => {
                 self.bytes.extend_from_slice(&buffer[..read]);
                 Ok(())
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                Err(self.lost(late()))
-            }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(self.lost(error)),
+            Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// What the other end drew at random, from its greeting.
+    fn greeted(&mut self) -> Result<[u8; 32], LiveError> {
+        loop {
+            // A parent that refuses at once says so in a frame, which is no greeting.
+            match Greeting::decode(&self.bytes, PROTOCOL) {
+                Ok(Some(greeting)) => {
+                    self.bytes.drain(..GREETING_BYTES);
+                    return Ok(greeting.nonce);
+                }
+                Ok(None) => self.more()?,
+                Err(error) => {
+                    let said = match frame::decode(&self.bytes, LARGEST_FRAME) {
+                        Ok(Some(frame::Decoded { frame: Frame::Refused { why }, .. })) => format!("refuses us: {why}"),
+                        _ if is_tls(self.bytes[0]) => "speaks TLS, and this end does not".into(),
+                        _ => error.to_string(),
+                    };
+                    return Err(self.refused(said));
+                }
+            }
+        }
+    }
+
+    /// The connection, for whatever comes now.
+    fn over(mut self, settings: Vec<u8>) -> Result<Entered, LiveError> {
+        self.stream.wait_until(None).map_err(|error| self.failed(error))?;
+        Ok(Entered { stream: self.stream, settings, rest: self.bytes })
     }
 
     fn frame(&mut self) -> Result<Frame, LiveError> {
@@ -184,50 +245,12 @@ impl Conversation<'_> {
     }
 }
 
-fn enter<'a>(
-    stream: TcpStream,
-    address: &'a str,
-    name: &str,
-    about: &str,
-    access: &Access,
-    (until, silence): (Instant, Duration),
-) -> Result<(Conversation<'a>, Vec<u8>), LiveError> {
-    let mut talk = Conversation { stream, address, bytes: Vec::new(), until, silence };
-    let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;
-    let greeting = Greeting { word: 0, nonce: caller }.encode(PROTOCOL);
-    talk.stream.write_all(&greeting).map_err(|error| talk.lost(error))?;
-    let listener = loop {
-        // A parent that refuses at once says so in a frame, which is no greeting.
-        match Greeting::decode(&talk.bytes, PROTOCOL) {
-            Ok(Some(greeting)) => break greeting.nonce,
-            Ok(None) => talk.more()?,
-            Err(error) => {
-                let said = match frame::decode(&talk.bytes, LARGEST_FRAME) {
-                    Ok(Some(frame::Decoded { frame: Frame::Refused { why }, .. })) => format!("refuses us: {why}"),
-                    _ => error.to_string(),
-                };
-                return Err(talk.refused(said));
-            }
-        }
-    };
-    talk.bytes.drain(..GREETING_BYTES);
-    let meeting = Meeting { protocol: PROTOCOL, caller, listener };
-    let mut proof = Vec::new();
-    let own = access.proof(&meeting, End::Caller, name);
-    Frame::Prove { proof: own, name: name.into(), about: about.into() }.encode(0, &mut proof);
-    talk.stream.write_all(&proof).map_err(|error| talk.lost(error))?;
-    let settings = match talk.frame()? {
-        Frame::Welcome { proof, settings } if access.accepts(&meeting, End::Listener, name, &proof) => settings,
-        Frame::Welcome { .. } => return Err(talk.refused("does not know the token")),
-        Frame::Refused { why } => return Err(talk.refused(format!("refuses us: {why}"))),
-        _ => return Err(talk.refused("said something else than it should")),
-    };
-    Ok((talk, settings))
-}
-
 /// What the parent of a farm says beyond: the run, and the code.
 fn farm(mut talk: Conversation<'_>, settings: Vec<u8>) -> Result<Welcome, LiveError> {
     let admission: Admission = serde_json::from_slice(&settings).map_err(|error| talk.refused(error))?;
+    let own = admission.run.platform.nodes.iter().find(|node| node.name == talk.name);
+    let parent = own.and_then(|node| node.parent.as_deref()).unwrap_or_default();
+    talk.stream.names(parent).map_err(|why| talk.refused(why))?;
     let mut code = Vec::new();
     let mut last = !admission.code;
     while !last {
@@ -238,6 +261,6 @@ fn farm(mut talk: Conversation<'_>, settings: Vec<u8>) -> Result<Welcome, LiveEr
         code.extend(piece);
         last = end;
     }
-    talk.stream.set_read_timeout(None).map_err(|error| talk.lost(error))?;
-    Ok(Welcome { stream: talk.stream, admission, code, rest: talk.bytes })
+    let Entered { stream, rest, .. } = talk.over(Vec::new())?;
+    Ok(Welcome { stream, admission, code, rest })
 }

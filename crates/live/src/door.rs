@@ -4,13 +4,14 @@
 //! [`STRANGERS`] at a time. What one of them does wrong ends that connection and no other.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crosswind_access::Access;
-use crosswind_access::greeting::{GREETING_BYTES, Greeting};
+use crosswind_access::greeting::{GREETING_BYTES, Greeting, GreetingError};
 use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
 use crosswind_access::token::{self, End, Meeting};
+use crosswind_access::transport::is_tls;
+use crosswind_access::{Access, Transport};
 
 use crate::error::LiveError;
 use crate::frame::{self, Frame, PROTOCOL};
@@ -19,7 +20,7 @@ const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 
 /// Somebody who knocked.
 struct Stranger {
-    stream: TcpStream,
+    stream: Transport,
     peer: String,
     since_ns: u64,
     bytes: Vec<u8>,
@@ -29,7 +30,7 @@ struct Stranger {
 
 /// Somebody who has shown the token.
 pub(crate) struct Caller {
-    pub stream: TcpStream,
+    pub stream: Transport,
     pub peer: String,
     pub name: String,
     pub about: String,
@@ -71,7 +72,7 @@ impl Door {
     /// The listener, then the strangers; the listener only while there is room.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + '_ {
         let listener = (self.strangers.len() < STRANGERS).then(|| self.listener.as_raw_fd());
-        listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.as_raw_fd()))
+        listener.into_iter().chain(self.strangers.iter().map(|stranger| stranger.stream.fd()))
     }
 
     /// When the next stranger's time is over.
@@ -84,7 +85,7 @@ impl Door {
         while self.strangers.len() < STRANGERS {
             let Ok((stream, peer)) = self.listener.accept() else { break };
             let ready = stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true));
-            if ready.is_ok() {
+            if let Ok(stream) = ready.and_then(|()| Transport::accepted(stream, self.access.tls())) {
                 let peer = peer.ip().to_string();
                 self.strangers.push(Stranger { stream, peer, since_ns: now_ns, bytes: Vec::new(), meeting: None });
             }
@@ -109,7 +110,7 @@ impl Door {
                 }
                 Step::Refuse(why) => {
                     complain(&format!("refused somebody from {}: {why}", stranger.peer));
-                    refuse(&stranger.stream, &why);
+                    refuse(stranger.stream, &why);
                 }
                 Step::Wait | Step::Gone => {}
             }
@@ -119,18 +120,19 @@ impl Door {
 }
 
 /// Says why, if the other end takes it at once, and hangs up.
-pub(crate) fn refuse(mut stream: &TcpStream, why: &str) {
+pub(crate) fn refuse(mut stream: Transport, why: &str) {
     let mut frame = Vec::new();
     Frame::Refused { why: why.into() }.encode(0, &mut frame);
     // Whoever does not want to hear it need not.
     let _ = stream.write_all(&frame);
-    let _ = stream.shutdown(std::net::Shutdown::Write);
+    stream.hang_up();
 }
 
 impl Stranger {
     fn step(&mut self, access: &Access) -> Step {
         let ended = match self.read() {
             Ok(ended) => ended,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Step::Refuse(error.to_string()),
             Err(_) => return Step::Gone,
         };
         let step = self.understand(access).unwrap_or_else(Step::Refuse);
@@ -154,14 +156,19 @@ impl Stranger {
 
     fn understand(&mut self, access: &Access) -> Result<Step, String> {
         if self.meeting.is_none() {
-            let Some(greeting) = Greeting::decode(&self.bytes, PROTOCOL).map_err(|error| error.to_string())? else {
+            let told = |error: GreetingError| match self.bytes.first() {
+                Some(&first) if is_tls(first) => "speaks TLS, and this end does not".to_owned(),
+                _ => error.to_string(),
+            };
+            let Some(greeting) = Greeting::decode(&self.bytes, PROTOCOL).map_err(told)? else {
                 return Ok(Step::Wait);
             };
             let listener = token::random().map_err(|error| error.to_string())?;
             if self.stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL)).is_err() {
                 return Ok(Step::Gone);
             }
-            self.meeting = Some(Meeting { protocol: PROTOCOL, caller: greeting.nonce, listener });
+            let (caller, channel) = (greeting.nonce, self.stream.channel());
+            self.meeting = Some(Meeting { protocol: PROTOCOL, caller, listener, channel });
             self.bytes.drain(..GREETING_BYTES);
         }
         let Some(meeting) = self.meeting else { return Ok(Step::Wait) };

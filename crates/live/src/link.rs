@@ -8,9 +8,11 @@
 //! no more than what it carries within a round trip and [`LEAD_S`]. docs/decisions/0010 says why.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
+
+use crosswind_access::Transport;
 
 use crate::frame::{self, CHUNK_HEAD, Frame};
 use crate::linux;
@@ -28,6 +30,8 @@ const LEAD_S: f64 = 1e-3;
 /// Bytes so few that they are no traffic.
 const NOTHING: u64 = 16 << 10;
 const INPUT: usize = 64 << 10;
+/// Bytes on their way through this process to or from a file, or out of a sealed connection.
+const SCRATCH: usize = 256 << 10;
 /// Bytes read from one link before the others have their turn.
 const TURN: usize = 4 << 20;
 
@@ -90,7 +94,7 @@ struct Inbound {
 
 /// A connection.
 pub(crate) struct Link {
-    stream: TcpStream,
+    transport: Transport,
     input: Vec<u8>,
     from: usize,
     to: usize,
@@ -116,14 +120,14 @@ pub(crate) struct Link {
 
 impl Link {
     /// Over a connection whose other end has shown the token; `rest` was read from it already.
-    pub fn new(stream: TcpStream, rest: &[u8], chunk: u64, largest_task: u64, now_ns: u64) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        stream.set_nodelay(true)?;
-        linux::limit_unsent(&stream, UNSENT)?;
+    pub fn new(transport: Transport, rest: &[u8], chunk: u64, largest_task: u64, now_ns: u64) -> io::Result<Self> {
+        transport.socket().set_nonblocking(true)?;
+        transport.socket().set_nodelay(true)?;
+        linux::limit_unsent(transport.socket(), UNSENT)?;
         let mut input = vec![0; INPUT.max(rest.len())];
         input[..rest.len()].copy_from_slice(rest);
         Ok(Self {
-            stream,
+            transport,
             input,
             from: 0,
             to: rest.len(),
@@ -145,12 +149,17 @@ impl Link {
     }
 
     pub fn fd(&self) -> RawFd {
-        self.stream.as_raw_fd()
+        self.transport.fd()
     }
 
     /// Whether the socket is to be watched for room.
     pub fn wants_room(&self) -> bool {
-        self.full
+        self.full || self.transport.wants_room()
+    }
+
+    /// Whether something is to be read though the socket may have nothing.
+    pub fn holds(&self) -> bool {
+        self.transport.holds()
     }
 
     /// Says something; it leaves with the next [`Link::flush`].
@@ -189,7 +198,10 @@ impl Link {
     /// # Errors
     /// When the connection is at its end, or a file can't be read.
     pub fn flush(&mut self, now_ns: u64) -> io::Result<Option<u64>> {
-        self.full = false;
+        self.full = !self.transport.try_flush()?;
+        if self.full {
+            return Ok(None);
+        }
         loop {
             if self.out_from < self.out.len() || self.frame_left > 0 {
                 if !self.write()? {
@@ -230,7 +242,11 @@ impl Link {
                 }
                 Next::Over(at_ns) => {
                     if transfer.pace.is_none() {
-                        if let Some(due) = drained_at(&self.stream, now_ns)? {
+                        if !self.transport.try_flush()? {
+                            self.full = true;
+                            return Ok(None);
+                        }
+                        if let Some(due) = drained_at(self.transport.socket(), now_ns)? {
                             return Ok(Some(due));
                         }
                     }
@@ -256,19 +272,30 @@ impl Link {
     /// Writes once; false where the socket is full.
     fn write(&mut self) -> io::Result<bool> {
         let head = &self.out[self.out_from..];
-        let result = match self.transfers.front_mut() {
-            Some(transfer) if self.frame_left > 0 => {
+        let transfer = self.transfers.front_mut().filter(|_| self.frame_left > 0);
+        let result = match (self.transport.plain(), transfer) {
+            (Some(stream), Some(transfer)) => {
                 if let Some(bytes) = transfer.memory(self.frame_left) {
-                    linux::send_both(&self.stream, head, bytes, false)
+                    linux::send_both(stream, head, bytes, false)
                 } else if head.is_empty() {
                     let (offset, most) = (transfer.written, self.frame_left);
                     let file = transfer.open_file()?;
-                    linux::send_file(&self.stream, file, offset, most)
+                    linux::send_file(stream, file, offset, most)
                 } else {
-                    linux::send_both(&self.stream, head, &[], true)
+                    linux::send_both(stream, head, &[], true)
                 }
             }
-            _ => linux::send_both(&self.stream, head, &[], false),
+            (Some(stream), None) => linux::send_both(stream, head, &[], false),
+            (None, Some(transfer)) => match transfer.memory(self.frame_left) {
+                Some(bytes) => self.transport.send(head, bytes),
+                None => {
+                    self.scratch.resize(SCRATCH, 0);
+                    let (offset, most) = (transfer.written, self.frame_left.min(SCRATCH));
+                    let read = linux::read_file(transfer.open_file()?, offset, &mut self.scratch[..most])?;
+                    self.transport.send(head, &self.scratch[..read])
+                }
+            },
+            (None, None) => self.transport.send(head, &[]),
         };
         match result {
             Ok(sent) => {
@@ -382,7 +409,7 @@ impl Link {
         let have = self.to - self.from;
         let most = if self.inbound.is_some() && have < CHUNK_HEAD { CHUNK_HEAD - have } else { usize::MAX };
         let end = self.input.len().min(self.to.saturating_add(most));
-        let read = received((&self.stream).read(&mut self.input[self.to..end]))?;
+        let read = received(self.transport.read(&mut self.input[self.to..end]))?;
         self.to += read;
         Ok(read)
     }
@@ -395,26 +422,26 @@ impl Link {
             self.from += buffered;
             buffered
         } else {
-            match &mut inbound.place {
-                Place::Memory(memory) => {
+            match (&mut inbound.place, self.transport.plain()) {
+                (Place::Memory(memory), Some(stream)) => {
                     let room = self.body_left;
                     if memory.capacity() - memory.len() < room {
                         // No more than came before, so that a promise alone takes no memory.
                         let left = (inbound.total - inbound.got) as usize;
                         memory.reserve_exact(left.min(room.max(memory.len())));
                     }
-                    received(receive_into(&self.stream, memory, room))?
+                    received(receive_into(stream, memory, room))?
                 }
-                Place::Spool(..) => {
-                    self.scratch.resize(256 << 10, 0);
-                    let room = self.body_left.min(self.scratch.len());
-                    let read = received((&self.stream).read(&mut self.scratch[..room]))?;
-                    inbound.place.take(&self.scratch[..read]).map_err(Broken::Own)?;
+                (Place::Nowhere(count), Some(stream)) => {
+                    let read = received(discard(stream, self.body_left))?;
+                    *count += read as u64;
                     read
                 }
-                Place::Nowhere(count) => {
-                    let read = received(discard(&self.stream, self.body_left))?;
-                    *count += read as u64;
+                (place, _) => {
+                    self.scratch.resize(SCRATCH, 0);
+                    let room = self.body_left.min(self.scratch.len());
+                    let read = received(self.transport.read(&mut self.scratch[..room]))?;
+                    place.take(&self.scratch[..read]).map_err(Broken::Own)?;
                     read
                 }
             }
@@ -429,7 +456,6 @@ impl Link {
         self.say(&Frame::Bye);
         // Whoever is gone already need not hear it.
         let _ = self.flush(now_ns);
-        let _ = (&self.stream).flush();
     }
 }
 

@@ -208,10 +208,26 @@ pub fn send_file(stream: &TcpStream, file: &File, offset: u64, bytes: usize) -> 
     // SAFETY: both descriptors are open, and the pointer is to a live local.
     let sent = unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &raw mut at, bytes) };
     match sent {
-        0 if bytes > 0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than it was")),
+        0 if bytes > 0 => Err(shorter()),
         sent if sent < 0 => Err(io::Error::last_os_error()),
         sent => Ok(sent as usize),
     }
+}
+
+/// Reads part of a file.
+///
+/// # Errors
+/// As `pread`; a file that ends too early is `UnexpectedEof`.
+pub fn read_file(file: &File, offset: u64, into: &mut [u8]) -> io::Result<usize> {
+    use std::os::unix::fs::FileExt as _;
+    match file.read_at(into, offset) {
+        Ok(0) if !into.is_empty() => Err(shorter()),
+        result => result,
+    }
+}
+
+fn shorter() -> io::Error {
+    io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than it was")
 }
 
 /// Whether the processes's input has ended: whoever started it is gone.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crosswind_access::Transport;
 use crosswind_policy::farm::Event;
 use crosswind_schema::Node;
 
@@ -257,17 +258,18 @@ impl Turn<'_> {
             let (peer, name) = (caller.peer.clone(), caller.name.clone());
             if let Err((stream, why)) = self.admit(caller, now) {
                 self.diary.note_once(&format!("refused {name:?} from {peer}: {why}"));
-                refuse(&stream, &why);
+                stream.into_iter().for_each(|stream| refuse(stream, &why));
             }
         }
     }
 
-    /// Lets a caller in who knows the token; otherwise says why not.
-    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (std::net::TcpStream, String)> {
+    /// Lets a caller in who knows the token, and is who it says; otherwise says why not.
+    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, String)> {
         let Caller { stream, name, about, rest, proof, .. } = caller;
-        let (run, place, number) = match self.seat(&name, &about, now) {
+        let seat = stream.names(&name).and_then(|()| self.seat(&name, &about, now));
+        let (run, place, number) = match seat {
             Ok(seat) => seat,
-            Err(why) => return Err((stream, why)),
+            Err(why) => return Err((Some(stream), why)),
         };
         let admission = Admission {
             run: run.clone(),
@@ -277,14 +279,11 @@ impl Turn<'_> {
             code: !self.code.is_empty(),
         };
         let Ok(settings) = serde_json::to_vec(&admission) else {
-            return Err((stream, "the run can't be described".into()));
+            return Err((Some(stream), "the run can't be described".into()));
         };
         let chunk = self.station.run.policy.chunk_kib.saturating_mul(1024);
         let limit = self.station.run.largest_task_bytes;
-        let mut link = match stream.try_clone().and_then(|stream| Link::new(stream, &rest, chunk, limit, now)) {
-            Ok(link) => link,
-            Err(error) => return Err((stream, error.to_string())),
-        };
+        let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, error.to_string()))?;
         link.say(&Frame::Welcome { proof, settings });
         let pieces = self.code.chunks(CODE_PIECE).count();
         for (at, piece) in self.code.chunks(CODE_PIECE).enumerate() {
@@ -295,7 +294,7 @@ impl Turn<'_> {
             slot.link = Some(link);
             return Ok(());
         }
-        let settings = run.of_child(place).map_err(|error| (stream, error.to_string()))?;
+        let settings = run.of_child(place).map_err(|error| (None, error.to_string()))?;
         self.station.run.platform = run.platform;
         self.station.run.planned_tasks_per_s = run.planned_tasks_per_s;
         self.station.join(place, number, settings, link, now);

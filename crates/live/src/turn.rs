@@ -275,7 +275,10 @@ impl<'a> Turn<'a> {
             patience = open.due();
         }
         let now = now_ns();
-        let until = earliest(earliest(due, patience), Some(now + NAP_NS)).unwrap_or(now);
+        // What a sealed connection has read and not handed out, no socket tells.
+        let held = self.station.slots.iter().filter_map(|slot| slot.link.as_ref()).any(Link::holds)
+            || matches!(&self.station.up, Up::Parent(link) if link.holds());
+        let until = if held { now } else { earliest(earliest(due, patience), Some(now + NAP_NS)).unwrap_or(now) };
         linux::wait(&mut watched, Some(until.saturating_sub(now))).map_err(LiveError::system("waiting"))?;
         let now = now_ns();
         if linux::readable(&watched[0]) {
@@ -290,11 +293,13 @@ impl<'a> Turn<'a> {
             return Ok(Some(End::Bye));
         }
         for (at, &child) in children.iter().enumerate() {
-            if linux::readable(&watched[1 + at]) {
+            let holds = self.station.slots[child as usize].link.as_ref().is_some_and(Link::holds);
+            if holds || linux::readable(&watched[1 + at]) {
                 self.read_child(child, now)?;
             }
         }
-        if parent.is_some_and(|at| linux::readable(&watched[at])) {
+        let holds = matches!(&self.station.up, Up::Parent(link) if link.holds());
+        if parent.is_some_and(|at| holds || linux::readable(&watched[at])) {
             if let Some(end) = self.read_parent(now)? {
                 return Ok(Some(end));
             }

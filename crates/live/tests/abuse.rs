@@ -23,7 +23,7 @@ fn enter(address: &str, name: &str) -> TcpStream {
     let mut bytes = [0; GREETING_BYTES];
     stream.read_exact(&mut bytes).unwrap();
     let listener = Greeting::decode(&bytes, PROTOCOL).unwrap().unwrap().nonce;
-    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener }, End::Caller, name);
+    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, name);
     let mut out = Vec::new();
     Frame::Prove { proof, name: name.into(), about: String::new() }.encode(0, &mut out);
     stream.write_all(&out).unwrap();

@@ -52,7 +52,7 @@ fn a_rank_with_another_program_or_another_token_is_no_rank() {
 
     let other = conductor(settings(1, json!({"start_s": 0.5})));
     let mut config = joining(&other.address().unwrap(), 0);
-    config.access = crosswind_access::Access::of(Some("another token, long enough")).unwrap();
+    config.access = crosswind_access::Access::of(Some("another token, long enough"), None).unwrap();
     let stranger = std::thread::spawn(move || Joined::join(config).map(|_| ()));
     assert!(said(other.run(&barriers(1), &mut |_| {})).contains("rank 0 did not come"));
     assert!(said(stranger.join().unwrap()).contains("does not know the token"));

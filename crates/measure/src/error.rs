@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crosswind_access::AccessError;
+
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
@@ -15,6 +17,9 @@ pub enum MeasureError {
         /// What is permitted, with its unit.
         permitted: String,
     },
+    /// Others reach the address, and there is nothing to keep them out; or a token or certificate that is none.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The other end answered, but not as a peer of this version should.
     #[error("{peer}: {why}")]
     Refused {
@@ -75,6 +80,7 @@ impl MeasureError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Value { .. } => "value",
+            Self::Access(error) => error.code(),
             Self::Refused { .. } => "refused",
             Self::Unreachable { .. } => "unreachable",
             Self::Lost { .. } => "peer-lost",
@@ -90,7 +96,10 @@ impl MeasureError {
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {
             Self::Value { .. } | Self::Interrupted => return None,
-            Self::Refused { .. } => "is a `crosswind serve` of the same version listening there?",
+            Self::Access(error) => error.hint(),
+            Self::Refused { .. } => {
+                "is a `crosswind serve` of the same version listening there, with the same token or certificates of the same set?"
+            }
             Self::Unreachable { .. } => "start `crosswind serve --listen HOST:PORT` there, and check the address",
             Self::Lost { .. } => "what was sampled until then is kept; look at the peer's own output",
             Self::Task(_) => "run the task by itself first; it must end with exit status 0",

@@ -6,31 +6,61 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use crosswind_access::limits::PATIENCE;
+use crosswind_access::place::host;
+use crosswind_access::token::{Meeting, Token};
+use crosswind_access::{Access, Transport};
+
 use crate::config::{Config, Direction};
 use crate::error::MeasureError;
 use crate::flow::{Flow, FlowTally};
 use crate::pacer::{Gate, Pacer};
-use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, greet, read_frame, write_frame};
+use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, greet, prove, read_frame, write_frame};
 use crate::socket::{self, InForce};
 use crate::{linux, placement};
 
 const PINGS: usize = 11;
 const ODD: &str = "it answers something else than was asked";
 
-/// A control connection.
+/// A control connection: both ends have proved who they are.
 pub struct Control {
     address: String,
-    stream: TcpStream,
+    stream: Transport,
+    key: Token,
 }
 
 impl Control {
-    /// Connects and greets.
+    /// Connects, and proves that this end knows the token and has a certificate, where there are such.
     ///
     /// # Errors
-    /// When nobody is there, or nobody who speaks our protocol.
-    pub fn connect(address: &str) -> Result<Self, MeasureError> {
-        let stream = greeted(address, Role::Control)?;
-        Ok(Self { address: address.to_owned(), stream })
+    /// When nobody is there, nobody who speaks our protocol, or nobody who belongs to us.
+    pub fn connect(address: &str, access: &Access) -> Result<Self, MeasureError> {
+        access.permits(address)?;
+        let socket = connected(address)?;
+        let control = || {
+            let mut stream = Transport::dialled(socket, access.tls())?;
+            stream.wait_until(Some(Instant::now() + PATIENCE))?;
+            stream.shake_hands()?;
+            stream.names(host(address)).map_err(io::Error::other)?;
+            let meeting = greet(&mut stream, Role::Control)?;
+            let meeting = Meeting { channel: stream.channel(), ..meeting };
+            let key = prove(&mut stream, access, &meeting)?;
+            stream.wait_until(None)?;
+            stream.socket().set_read_timeout(Some(PATIENCE))?;
+            Ok(Self { address: address.to_owned(), stream, key })
+        };
+        control().map_err(|error| refused(address, error))
+    }
+
+    /// Opens a session; none of its channels is needed by whoever only asks, loads or pings.
+    ///
+    /// # Errors
+    /// When the peer is lost or refuses.
+    pub fn open(&mut self, channels: Vec<ChannelSpec>) -> Result<Session, MeasureError> {
+        match self.ask(&Request::Open { channels })? {
+            Reply::Opened { session, host, boot } => Ok(Session { number: session, host, boot, key: self.key.clone() }),
+            _ => Err(MeasureError::Refused { peer: self.address.clone(), why: ODD.into() }),
+        }
     }
 
     /// Asks, and waits for the answer.
@@ -67,18 +97,47 @@ impl Control {
     }
 }
 
-fn greeted(address: &str, role: Role) -> Result<TcpStream, MeasureError> {
-    let mut stream =
-        socket::connect(address).map_err(|source| MeasureError::Unreachable { peer: address.to_owned(), source })?;
-    greet(&mut stream, role).map_err(|error| MeasureError::Refused {
-        peer: address.to_owned(),
-        why: match error.kind() {
-            io::ErrorKind::WouldBlock => "it does not answer the greeting within 5 s".into(),
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it hangs up at the greeting".into(),
-            _ => error.to_string(),
-        },
-    })?;
-    Ok(stream)
+/// A session at a peer, as whoever opened it knows it.
+pub struct Session {
+    number: u64,
+    /// The peer's own name for itself.
+    pub host: String,
+    /// Which start of which kernel it runs on.
+    pub boot: String,
+    key: Token,
+}
+
+impl Session {
+    /// A connection beside the control connection, which the peer has taken for one of the session's.
+    ///
+    /// # Errors
+    /// When nobody is there, or the peer refuses.
+    pub fn join(&self, address: &str, role: Role, channel: usize) -> Result<TcpStream, MeasureError> {
+        let mut stream = connected(address)?;
+        let mut joined = || {
+            let meeting = greet(&mut stream, role)?;
+            write_frame(&mut stream, &Belongs::new(self.number, role, channel, &self.key, &meeting))?;
+            read_frame(&mut stream)
+        };
+        match joined().map_err(|error| refused(address, error))? {
+            Reply::Done {} => Ok(stream),
+            Reply::Refused { why } => Err(MeasureError::Refused { peer: address.into(), why }),
+            _ => Err(MeasureError::Refused { peer: address.into(), why: ODD.into() }),
+        }
+    }
+}
+
+fn connected(address: &str) -> Result<TcpStream, MeasureError> {
+    socket::connect(address).map_err(|source| MeasureError::Unreachable { peer: address.to_owned(), source })
+}
+
+fn refused(address: &str, error: io::Error) -> MeasureError {
+    let why = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "it does not answer the greeting within 5 s".into(),
+        io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => "it hangs up at the greeting".into(),
+        _ => error.to_string(),
+    };
+    MeasureError::Refused { peer: address.to_owned(), why }
 }
 
 /// A peer with a session.
@@ -92,7 +151,7 @@ pub struct PeerLink {
     /// Median round-trip time of the control connection, s.
     pub rtt_s: f64,
     control: Control,
-    session: u64,
+    session: Session,
 }
 
 impl PeerLink {
@@ -100,14 +159,12 @@ impl PeerLink {
     ///
     /// # Errors
     /// When nobody is there, or the peer refuses.
-    pub fn open(address: &str, channels: Vec<ChannelSpec>) -> Result<Self, MeasureError> {
-        let mut control = Control::connect(address)?;
-        let Reply::Opened { session, host, boot } = control.ask(&Request::Open { channels })? else {
-            return Err(MeasureError::Refused { peer: address.to_owned(), why: ODD.into() });
-        };
+    pub fn open(address: &str, channels: Vec<ChannelSpec>, access: &Access) -> Result<Self, MeasureError> {
+        let mut control = Control::connect(address, access)?;
+        let session = control.open(channels)?;
         let rtt_s = control.round_trip()?.as_secs_f64();
-        let loopback = !boot.is_empty() && boot == linux::boot_id();
-        Ok(Self { address: address.to_owned(), host, loopback, rtt_s, control, session })
+        let loopback = !session.boot.is_empty() && session.boot == linux::boot_id();
+        Ok(Self { address: address.to_owned(), host: session.host.clone(), loopback, rtt_s, control, session })
     }
 
     /// Bytes that the peer itself has moved on each channel.
@@ -154,15 +211,7 @@ impl ChannelLink {
         let gate = config.paced_here(direction).then(|| Arc::new(Gate::shut()));
         let mut link = Self { direction, gate, flows: Vec::new(), address: peer.address.clone() };
         for _ in 0..config.streams {
-            let mut stream = greeted(&peer.address, Role::Data)?;
-            let refused = |why: String| MeasureError::Refused { peer: peer.address.clone(), why };
-            let belongs = Belongs { session: peer.session, channel };
-            let reply = write_frame(&mut stream, &belongs).and_then(|()| read_frame(&mut stream));
-            match reply.map_err(|error| refused(error.to_string()))? {
-                Reply::Done {} => {}
-                Reply::Refused { why } => return Err(refused(why)),
-                _ => return Err(refused(ODD.into())),
-            }
+            let stream = peer.session.join(&peer.address, Role::Data, channel)?;
             let congestion = config.congestion_control.as_deref();
             socket::for_data(&stream, config.socket_buffer_bytes, congestion)
                 .map_err(MeasureError::system(format!("setting congestion control {congestion:?}")))?;

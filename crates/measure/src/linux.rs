@@ -137,19 +137,6 @@ pub fn set_nice(thread: i32, nice: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Eight bytes that nobody can guess.
-///
-/// # Errors
-/// When the kernel has none.
-pub fn random_u64() -> io::Result<u64> {
-    let mut bytes = [0u8; 8];
-    // SAFETY: the buffer is live and its length is passed along; eight bytes come whole.
-    if unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) } != bytes.len() as isize {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(u64::from_ne_bytes(bytes))
-}
-
 /// A word that two processes have in common when they run on the same booted kernel.
 #[must_use]
 pub fn boot_id() -> String {

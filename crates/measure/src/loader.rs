@@ -1,13 +1,16 @@
 //! Keeps another server busy, so that the pair under study gets less of it (the papers' contention ladder).
 
-use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use crosswind_access::Access;
+
 use crate::config::Wait;
+use crate::error::MeasureError;
 use crate::flow::{Flow, FlowTally};
-use crate::protocol::{Role, greet};
+use crate::link::{Control, Session};
+use crate::protocol::Role;
 use crate::socket;
 
 const MESSAGE_BYTES: usize = 1_000_000;
@@ -15,14 +18,17 @@ const MESSAGE_BYTES: usize = 1_000_000;
 /// Connections to one target, each sending as fast as it can.
 pub struct Loader {
     target: String,
+    access: Access,
+    /// As long as it is there, the target knows us.
+    opened: Option<(Control, Session)>,
     streams: Vec<(Arc<TcpStream>, JoinHandle<()>)>,
 }
 
 impl Loader {
     /// A loader with no connection yet.
     #[must_use]
-    pub fn of(target: String) -> Self {
-        Self { target, streams: Vec::new() }
+    pub fn of(target: String, access: Access) -> Self {
+        Self { target, access, opened: None, streams: Vec::new() }
     }
 
     /// Whom it loads.
@@ -34,8 +40,8 @@ impl Loader {
     /// Starts or ends connections until there are so many.
     ///
     /// # Errors
-    /// When the target does not answer the handshake.
-    pub fn set(&mut self, streams: usize) -> io::Result<()> {
+    /// When the target is not there, or does not let us in.
+    pub fn set(&mut self, streams: usize) -> Result<(), MeasureError> {
         while self.streams.len() > streams {
             if let Some((stream, handle)) = self.streams.pop() {
                 let _ = stream.shutdown(Shutdown::Both); // gone already is as good
@@ -43,9 +49,15 @@ impl Loader {
             }
         }
         while self.streams.len() < streams {
-            let mut stream = socket::connect(&self.target)?;
-            greet(&mut stream, Role::Load)?;
-            socket::for_data(&stream, None, None)?;
+            if self.opened.is_none() {
+                let mut control = Control::connect(&self.target, &self.access)?;
+                let session = control.open(Vec::new())?;
+                self.opened = Some((control, session));
+            }
+            let Some((_, session)) = &self.opened else { return Ok(()) };
+            let stream = session.join(&self.target, Role::Load, 0)?;
+            let loading = || MeasureError::system("loading");
+            socket::for_data(&stream, None, None).map_err(loading())?;
             let stream = Arc::new(stream);
             let own = Arc::clone(&stream);
             let run = move || {
@@ -54,7 +66,7 @@ impl Loader {
                     Flow { stream: &own, message_bytes: MESSAGE_BYTES, wait: Wait::Event, pacer: None, tally: &tally };
                 let _ = flow.send(); // ends when either end closes
             };
-            let handle = std::thread::Builder::new().name("cw-load".into()).spawn(run)?;
+            let handle = std::thread::Builder::new().name("cw-load".into()).spawn(run).map_err(loading())?;
             self.streams.push((stream, handle));
         }
         Ok(())

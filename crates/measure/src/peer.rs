@@ -8,7 +8,12 @@ use std::io;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
+use crosswind_access::token::{self, Meeting, Token};
+use crosswind_access::transport::is_tls;
+use crosswind_access::{Access, Transport};
 
 use crate::config::{BUFFER_BYTES, CHANNELS, CHUNK_BYTES, Direction, MESSAGE_BYTES, STREAMS, Wait, within};
 use crate::error::MeasureError;
@@ -18,13 +23,17 @@ use crate::loader::Loader;
 use crate::overlap::echo;
 use crate::overlap::spec::PingSpec;
 use crate::pacer::{Gate, Pacer};
-use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, be_greeted, read_frame, write_frame};
+use crate::protocol::{
+    Belongs, ChannelSpec, Reply, Request, Role, be_greeted, be_proved, read_frame, read_frame_up_to, write_frame,
+};
 use crate::socket;
 
 /// Most connections at a time.
 const CONNECTIONS: usize = 512;
 /// Most connections with which somebody else is loaded for one session.
 const LOADS: u32 = 64;
+/// How often somebody looks whether there is room for one more stranger.
+const MAKING_ROOM: Duration = Duration::from_millis(10);
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(100);
 /// Longest silence of a probe between two requests: a unit of the user's own work may take long.
@@ -33,6 +42,8 @@ const RECEIVE_BUFFER: usize = 1_000_000;
 const NO_SESSION: &str = "no session is open";
 
 struct Session {
+    /// What its connections must show that they know.
+    key: Token,
     channels: Vec<(ChannelSpec, Gate)>,
     streams: Mutex<Vec<Claim>>,
 }
@@ -50,6 +61,9 @@ struct Claim {
 /// What all connections of a server share.
 #[derive(Default)]
 struct Desk {
+    access: Access,
+    /// Connections that have proved nothing yet.
+    strangers: AtomicUsize,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
     connections: AtomicUsize,
     /// The one ping that is answered now: two would disturb each other, and a caller could have a host burn without end.
@@ -63,20 +77,29 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the port.
 ///
 /// # Errors
-/// When the address is not ours, or in use.
-pub fn listen(address: &str) -> Result<TcpListener, MeasureError> {
+/// When the address is not ours, or in use, or others reach it and there is nothing to keep them out.
+pub fn listen(address: &str, access: &Access) -> Result<TcpListener, MeasureError> {
+    access.permits(address)?;
     let listener = TcpListener::bind(address).map_err(MeasureError::system(format!("listening on {address}")))?;
     listener.set_nonblocking(true).map_err(MeasureError::system("listening"))?;
     Ok(listener)
 }
 
-/// Serves until `should_stop` says so; it is asked ten times a second.
+/// Serves who has what is asked for, until `should_stop` says so; it is asked ten times a second.
 ///
 /// # Errors
 /// When the port fails.
-pub fn serve(listener: &TcpListener, mut should_stop: impl FnMut() -> bool) -> Result<(), MeasureError> {
-    let desk = Arc::new(Desk::default());
+pub fn serve(
+    listener: &TcpListener,
+    access: &Access,
+    mut should_stop: impl FnMut() -> bool,
+) -> Result<(), MeasureError> {
+    let desk = Arc::new(Desk { access: access.clone(), ..Desk::default() });
     while !should_stop() {
+        if desk.strangers.load(Ordering::Relaxed) >= STRANGERS {
+            std::thread::sleep(MAKING_ROOM); // those who come now wait in the kernel
+            continue;
+        }
         match listener.accept() {
             Ok((stream, _)) => admit(stream, &desk),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_caller(listener),
@@ -106,8 +129,9 @@ fn admit(stream: TcpStream, desk: &Arc<Desk>) {
         return; // dropped: the caller sees the connection end
     }
     let own = Arc::clone(desk);
+    let stranger = Stranger::new(desk);
     let run = move || {
-        let _ = own.receive_caller(stream); // whatever a caller did wrong concerns that caller only
+        let _ = own.receive_caller(stream, stranger); // whatever a caller did wrong concerns that caller only
         own.connections.fetch_sub(1, Ordering::Relaxed);
     };
     if std::thread::Builder::new().name("cw-peer".into()).spawn(run).is_err() {
@@ -115,15 +139,60 @@ fn admit(stream: TcpStream, desk: &Arc<Desk>) {
     }
 }
 
+/// Counts as one who has proved nothing, until it is dropped.
+struct Stranger(Arc<Desk>);
+
+impl Stranger {
+    fn new(desk: &Arc<Desk>) -> Self {
+        desk.strangers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(desk))
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.strangers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Desk {
-    fn receive_caller(&self, stream: TcpStream) -> io::Result<()> {
+    fn receive_caller(&self, stream: TcpStream, stranger: Stranger) -> io::Result<()> {
         stream.set_nonblocking(false)?;
-        let mut stream = socket::prepare(stream)?;
-        match be_greeted(&mut stream)? {
-            Role::Control => self.control(&mut stream),
-            Role::Data => self.data(stream),
+        let stream = socket::prepare(stream)?;
+        let until = Instant::now() + PATIENCE;
+        let mut first = [0];
+        // Control is sealed where there are certificates; what is measured is not.
+        let sealed = stream.peek(&mut first)? > 0 && is_tls(first[0]);
+        let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| sealed))?;
+        stream.wait_until(Some(until))?;
+        stream.shake_hands()?;
+        let (role, meeting) = be_greeted(&mut stream)?;
+        if role == Role::Control {
+            if self.access.tls().is_some() && !sealed {
+                let why = "speaks TLS, and the caller does not: --tls DIR".into();
+                return write_frame(&mut stream, &Reply::Refused { why });
+            }
+            let meeting = Meeting { channel: stream.channel(), ..meeting };
+            let key = be_proved(&mut stream, &self.access, &meeting)?;
+            drop(stranger);
+            return self.control(&mut stream, &key);
+        }
+        let belongs: Belongs = read_frame_up_to(&mut stream, LARGEST_FROM_STRANGER)?;
+        stream.wait_until(None)?;
+        let Some(mut stream) = stream.into_plain() else { return Ok(()) };
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let session = locked(&self.sessions).get(&belongs.session).map(Arc::clone);
+        let Some(session) = session.filter(|session| belongs.is_proved(role, &session.key, &meeting)) else {
+            return write_frame(&mut stream, &Reply::Refused { why: "it belongs to no session here".into() });
+        };
+        drop(stranger);
+        if role == Role::Data {
+            return self.data(stream, &session, belongs.channel);
+        }
+        write_frame(&mut stream, &Reply::Done {})?;
+        match role {
             Role::Ping => self.pinged(stream),
-            Role::Load => {
+            _ => {
                 socket::for_data(&stream, None, None)?;
                 let tally = FlowTally::default();
                 let message_bytes = RECEIVE_BUFFER;
@@ -132,14 +201,15 @@ impl Desk {
         }
     }
 
-    fn control(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn control(&self, stream: &mut Transport, key: &Token) -> io::Result<()> {
         let mut mine: Option<(u64, Arc<Session>)> = None;
         let mut loader: Option<Loader> = None;
-        stream.set_read_timeout(Some(LONGEST_BLOCK))?;
+        stream.wait_until(None)?;
+        stream.socket().set_read_timeout(Some(LONGEST_BLOCK))?;
         let result = loop {
             let reply = match read_frame::<Request>(stream) {
                 Ok(Request::Ping {}) => Reply::Done {},
-                Ok(Request::Open { channels }) if mine.is_none() => match self.open(channels) {
+                Ok(Request::Open { channels }) if mine.is_none() => match self.open(channels, key) {
                     Ok((reply, session)) => {
                         mine = Some(session);
                         reply
@@ -155,15 +225,15 @@ impl Desk {
                     Some((_, session)) => Reply::Moved { bytes: session.moved() },
                     None => Reply::Refused { why: NO_SESSION.into() },
                 },
-                Ok(Request::Load { target, streams }) => load(&mut loader, target, streams),
+                Ok(Request::Load { target, streams }) => load(&mut loader, target, streams, &self.access),
                 Err(error) => break Err(error),
             };
             if let Err(error) = write_frame(stream, &reply) {
                 break Err(error);
             }
         };
-        if let Some((secret, session)) = mine {
-            locked(&self.sessions).remove(&secret);
+        if let Some((number, session)) = mine {
+            locked(&self.sessions).remove(&number);
             session.end();
         }
         result
@@ -184,7 +254,7 @@ impl Desk {
         result
     }
 
-    fn open(&self, channels: Vec<ChannelSpec>) -> Result<(Reply, (u64, Arc<Session>)), String> {
+    fn open(&self, channels: Vec<ChannelSpec>, key: &Token) -> Result<(Reply, (u64, Arc<Session>)), String> {
         // None at all is a caller that only asks who is there.
         if channels.len() > CHANNELS {
             return Err(format!("{} channels; at most {CHANNELS} are served", channels.len()));
@@ -192,23 +262,19 @@ impl Desk {
         for spec in &channels {
             check(spec).map_err(|error| error.to_string())?;
         }
-        let secret = linux::random_u64().map_err(|error| error.to_string())?;
+        let number = u64::from_be_bytes(token::random().map_err(|error| error.to_string())?);
         let channels = channels.into_iter().map(|spec| (spec, Gate::shut())).collect();
-        let session = Arc::new(Session { channels, streams: Mutex::default() });
-        locked(&self.sessions).insert(secret, Arc::clone(&session));
-        let reply = Reply::Opened { session: secret, host: linux::host_name(), boot: linux::boot_id() };
-        Ok((reply, (secret, session)))
+        let session = Arc::new(Session { key: key.clone(), channels, streams: Mutex::default() });
+        locked(&self.sessions).insert(number, Arc::clone(&session));
+        let reply = Reply::Opened { session: number, host: linux::host_name(), boot: linux::boot_id() };
+        Ok((reply, (number, session)))
     }
 
-    fn data(&self, mut stream: TcpStream) -> io::Result<()> {
-        let belongs: Belongs = read_frame(&mut stream)?;
-        let session = locked(&self.sessions).get(&belongs.session).map(Arc::clone);
-        let claimed = session.as_ref().and_then(|session| {
-            let channel = session.channels.get(belongs.channel)?;
-            Some((channel, session.claim(belongs.channel, channel.0.streams as usize, &stream)?))
-        });
+    fn data(&self, mut stream: TcpStream, session: &Session, channel: usize) -> io::Result<()> {
+        let place = session.channels.get(channel);
+        let claimed = place.and_then(|place| Some((place, session.claim(channel, place.0.streams as usize, &stream)?)));
         let Some(((spec, gate), claim)) = claimed else {
-            return write_frame(&mut stream, &Reply::Refused { why: "no such session or channel".into() });
+            return write_frame(&mut stream, &Reply::Refused { why: "no such channel, or all its connections".into() });
         };
         if let Err(error) = socket::for_data(&stream, spec.socket_buffer_bytes, spec.congestion_control.as_deref()) {
             let name = spec.congestion_control.as_deref().unwrap_or_default();
@@ -241,12 +307,12 @@ fn check(spec: &ChannelSpec) -> Result<(), MeasureError> {
     spec.socket_buffer_bytes.map_or(Ok(()), |bytes| within("socket_buffer_bytes", bytes, BUFFER_BYTES, "bytes"))
 }
 
-fn load(loader: &mut Option<Loader>, target: String, streams: u32) -> Reply {
+fn load(loader: &mut Option<Loader>, target: String, streams: u32, access: &Access) -> Reply {
     if streams > LOADS {
         return Reply::Refused { why: format!("{streams} loading connections; at most {LOADS}") };
     }
     if loader.as_ref().is_none_or(|loader| loader.target() != target) {
-        *loader = Some(Loader::of(target));
+        *loader = Some(Loader::of(target, access.clone()));
     }
     match loader.as_mut().map_or(Ok(()), |loader| loader.set(streams as usize)) {
         Ok(()) => Reply::Done {},

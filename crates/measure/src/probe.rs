@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crosswind_access::Access;
+
 use crate::config::Config;
 use crate::error::MeasureError;
 use crate::kernel::{Computation, Maker};
@@ -83,6 +85,7 @@ pub struct Probe {
     sampler: Sampler,
     channels: Vec<ChannelLink>,
     peers: Vec<PeerLink>,
+    access: Access,
     loaders: Vec<(Control, String)>,
     load: u32,
     rows: Vec<Row>,
@@ -107,6 +110,7 @@ impl Probe {
             sampler,
             channels: Vec::new(),
             peers: Vec::new(),
+            access: Access::default(),
             loaders: Vec::new(),
             load: 0,
             rows: Vec::new(),
@@ -116,11 +120,12 @@ impl Probe {
         })
     }
 
-    /// Connects to all peers. Nothing moves yet.
+    /// Connects to all peers, with what they ask for. Nothing moves yet.
     ///
     /// # Errors
     /// When a peer cannot be reached or refuses.
-    pub fn connect(&mut self) -> Result<(), MeasureError> {
+    pub fn connect(&mut self, access: &Access) -> Result<(), MeasureError> {
+        self.access = access.clone();
         let (mut peers, mut at) = (Vec::new(), vec![0; self.config.channels.len()]);
         for (index, address) in self.config.peers.iter().enumerate() {
             let mut specs = Vec::new();
@@ -128,7 +133,7 @@ impl Probe {
                 *place = specs.len();
                 specs.push(self.config.channel_spec(channel.direction));
             }
-            peers.push(PeerLink::open(address, specs)?);
+            peers.push(PeerLink::open(address, specs, access)?);
         }
         let mut channels = Vec::new();
         for (channel, place) in self.config.channels.iter().zip(at) {
@@ -244,7 +249,7 @@ impl Probe {
                 let own = std::slice::from_ref(peer);
                 let servers = if self.config.loaders.is_empty() { own } else { &self.config.loaders };
                 for server in servers {
-                    self.loaders.push((Control::connect(server)?, peer.clone()));
+                    self.loaders.push((Control::connect(server, &self.access)?, peer.clone()));
                 }
             }
         }

@@ -1,21 +1,26 @@
 //! What a probe and its peers say to each other, apart from the bytes that are measured.
 //!
-//! Every connection starts with eight bytes each way: magic, version, role (or, in the answer, status). A control
-//! connection then carries frames: a length (32 bits, big-endian, at most 64 KiB) and that many bytes of JSON, one reply to each
-//! request. A data connection carries one frame that says whose it is, one reply, and then bytes without meaning; a connection
-//! that is pinged on one frame that says how, one reply, a byte that begins, the messages, and a last frame.
+//! Every connection starts with a greeting each way (`crosswind_access::greeting`), whose word is the role, or in the answer
+//! zero. All else comes in frames: a length (32 bits, big-endian, at most 64 KiB) and that many bytes of JSON. On a control
+//! connection, sealed where both ends have certificates, both prove first that they know the token; then there is one reply
+//! to each request. Every other connection belongs to a session that was opened on one, and proves it ([`Belongs`]): its
+//! first frame says so, and is answered. A data connection then carries bytes without meaning; a connection that is pinged
+//! on one frame that says how, one reply, a byte that begins, the messages, and a last frame. These bytes are what is
+//! measured: they are never sealed.
 
 use std::io::{self, Read, Write};
 
+use crosswind_access::Access;
+use crosswind_access::greeting::{GREETING_BYTES, Greeting, GreetingError, Protocol};
+use crosswind_access::limits::LARGEST_FROM_STRANGER;
+use crosswind_access::token::{self, End, Meeting, Token};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Direction;
 
-/// First bytes of every connection.
-pub const MAGIC: [u8; 4] = *b"XWND";
-/// Version of this protocol; both ends must speak the same.
-pub const VERSION: u16 = 1;
+/// What is spoken.
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWND", version: 2 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 64 << 10;
 
@@ -94,14 +99,42 @@ pub enum Request {
     Moved {},
 }
 
-/// Who a data connection belongs to.
+/// What each end of a control connection shows the other first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    /// HMAC over the meeting.
+    pub proof: [u8; 32],
+}
+
+/// Who a connection that is not for control belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Belongs {
     /// What [`Reply::Opened`] told.
     pub session: u64,
-    /// Index of the channel.
+    /// Index of the channel, of a data connection; else 0.
     pub channel: usize,
+    /// HMAC over the meeting with the session's key, which never travels.
+    pub proof: [u8; 32],
+}
+
+impl Belongs {
+    /// Of a connection of a session, whose key both ends drew from the meeting on the control connection.
+    #[must_use]
+    pub fn new(session: u64, role: Role, channel: usize, key: &Token, meeting: &Meeting) -> Self {
+        Self { session, channel, proof: key.proof(meeting, End::Caller, &Self::what(role, session, channel)) }
+    }
+
+    /// Whether it is proved.
+    #[must_use]
+    pub fn is_proved(&self, role: Role, key: &Token, meeting: &Meeting) -> bool {
+        key.accepts(meeting, End::Caller, &Self::what(role, self.session, self.channel), &self.proof)
+    }
+
+    fn what(role: Role, session: u64, channel: usize) -> String {
+        format!("{} {session} {channel}", role.code())
+    }
 }
 
 /// What a peer answers.
@@ -110,12 +143,17 @@ pub struct Belongs {
 pub enum Reply {
     /// The session is there.
     Opened {
-        /// Its secret.
+        /// Its number. Who knows it has nothing yet: connections prove that they belong to it.
         session: u64,
         /// The peer's own name for itself.
         host: String,
         /// Tells whether it runs on the same kernel.
         boot: String,
+    },
+    /// You are let in, and this end knows the token too.
+    Proved {
+        /// HMAC over the meeting.
+        proof: [u8; 32],
     },
     /// It is done.
     Done {},
@@ -135,48 +173,77 @@ fn bad(what: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what.into())
 }
 
-/// Sends the first eight bytes and checks the answer.
+/// Name under which both ends of a control connection prove that they know the token.
+const CONTROL: &str = "control";
+
+/// Greets, and checks the answer; what both have drawn is then to be signed.
 ///
 /// # Errors
 /// When the other end is no peer, or one of another version.
-pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<()> {
-    stream.write_all(&greeting(role.code()))?;
-    let (version, status) = read_greeting(stream)?;
-    if version != VERSION {
-        return Err(bad(format!("speaks version {version} of the protocol; this build speaks {VERSION}")));
-    }
-    if status == 0 { Ok(()) } else { Err(bad("refuses: it has as many connections as it can bear")) }
+pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Meeting> {
+    let caller = token::random()?;
+    stream.write_all(&Greeting { word: role.code(), nonce: caller }.encode(PROTOCOL))?;
+    let answer = read_greeting(stream)?.map_err(|error| bad(error.to_string()))?;
+    Ok(Meeting { protocol: PROTOCOL, caller, listener: answer.nonce, channel: [0; 32] })
 }
 
-/// Reads the first eight bytes of a caller and answers them.
+/// Reads the greeting of a caller and answers it.
 ///
 /// # Errors
 /// When it is no caller of ours, or one of another version.
-pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<Role> {
-    let (version, role) = read_greeting(stream)?;
+pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Meeting)> {
+    let greeting = read_greeting(stream)?;
+    let listener = token::random()?;
     // Answered whatever the version is, so that the caller can say what is wrong.
-    stream.write_all(&greeting(0))?;
-    if version != VERSION {
-        return Err(bad(format!("the caller speaks version {version}; this build speaks {VERSION}")));
+    if !matches!(greeting, Err(GreetingError::Stranger)) {
+        stream.write_all(&Greeting { word: 0, nonce: listener }.encode(PROTOCOL))?;
     }
-    Role::from_code(role).ok_or_else(|| bad(format!("no role {role}")))
+    let Greeting { word, nonce: caller } = greeting.map_err(|error| bad(error.to_string()))?;
+    let role = Role::from_code(word).ok_or_else(|| bad(format!("no role {word}")))?;
+    Ok((role, Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }))
 }
 
-fn greeting(word: u16) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&MAGIC);
-    bytes[4..6].copy_from_slice(&VERSION.to_be_bytes());
-    bytes[6..].copy_from_slice(&word.to_be_bytes());
-    bytes
+/// A greeting, or what is wrong with it, as soon as that is known.
+fn read_greeting(stream: &mut impl Read) -> io::Result<Result<Greeting, GreetingError>> {
+    const HEAD: usize = 8;
+    let mut bytes = [0; GREETING_BYTES];
+    stream.read_exact(&mut bytes[..HEAD])?;
+    if let Err(error) = Greeting::decode(&bytes[..HEAD], PROTOCOL) {
+        return Ok(Err(error));
+    }
+    stream.read_exact(&mut bytes[HEAD..])?;
+    Ok(Greeting::decode(&bytes, PROTOCOL).and_then(|greeting| greeting.ok_or(GreetingError::Stranger)))
 }
 
-fn read_greeting(stream: &mut impl Read) -> io::Result<(u16, u16)> {
-    let mut bytes = [0; 8];
-    stream.read_exact(&mut bytes)?;
-    if bytes[..4] != MAGIC {
-        return Err(bad("is no Crosswind: the first bytes are wrong"));
+/// Proves to a listener that one knows the token, and that it does; the key of what will belong to the connection.
+///
+/// # Errors
+/// When it refuses, or does not know the token.
+pub fn prove(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
+    write_frame(stream, &Shown { proof: access.proof(meeting, End::Caller, CONTROL) })?;
+    match read_frame(stream)? {
+        Reply::Proved { proof } if access.accepts(meeting, End::Listener, CONTROL, &proof) => {
+            Ok(access.key_of(meeting))
+        }
+        Reply::Proved { .. } => Err(bad("does not know the token")),
+        Reply::Refused { why } => Err(bad(format!("refuses us: {why}"))),
+        _ => Err(bad("says something else than it should")),
     }
-    Ok((u16::from_be_bytes([bytes[4], bytes[5]]), u16::from_be_bytes([bytes[6], bytes[7]])))
+}
+
+/// Lets a caller prove that it knows the token, and proves it too; the key of what will belong to the connection.
+///
+/// # Errors
+/// When it does not know the token; it has been told so.
+pub fn be_proved(stream: &mut (impl Read + Write), access: &Access, meeting: &Meeting) -> io::Result<Token> {
+    let shown: Shown = read_frame_up_to(stream, LARGEST_FROM_STRANGER)?;
+    if !access.accepts(meeting, End::Caller, CONTROL, &shown.proof) {
+        let why = "it does not know the token";
+        write_frame(stream, &Reply::Refused { why: why.into() })?;
+        return Err(bad(why));
+    }
+    write_frame(stream, &Reply::Proved { proof: access.proof(meeting, End::Listener, CONTROL) })?;
+    Ok(access.key_of(meeting))
 }
 
 /// Writes one frame.
@@ -198,11 +265,19 @@ pub fn write_frame(stream: &mut impl Write, message: &impl Serialize) -> io::Res
 /// # Errors
 /// When the length is too large, the bytes are no such message, or the other end is gone.
 pub fn read_frame<T: DeserializeOwned>(stream: &mut impl Read) -> io::Result<T> {
+    read_frame_up_to(stream, LARGEST_FRAME)
+}
+
+/// The same of a caller that has proved nothing yet, which may say less.
+///
+/// # Errors
+/// As [`read_frame`].
+pub fn read_frame_up_to<T: DeserializeOwned>(stream: &mut impl Read, most: usize) -> io::Result<T> {
     let mut length = [0; 4];
     stream.read_exact(&mut length)?;
     let length = u32::from_be_bytes(length) as usize;
-    if length > LARGEST_FRAME {
-        return Err(bad(format!("a frame of {length} bytes; at most {LARGEST_FRAME} are read")));
+    if length > most {
+        return Err(bad(format!("a frame of {length} bytes; at most {most} are read")));
     }
     let mut text = Vec::new();
     if stream.take(length as u64).read_to_end(&mut text)? < length {
@@ -244,6 +319,20 @@ mod tests {
         assert!(error.to_string().contains("at most 65536"), "{error}");
         let error = read_frame::<Request>(&mut [0, 0, 1, 0, b'{'].as_slice()).expect_err("cut short");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn a_connection_belongs_to_the_session_whose_key_it_knows_and_to_no_other() {
+        let meeting = Meeting { protocol: PROTOCOL, caller: [1; 32], listener: [2; 32], channel: [0; 32] };
+        let own = Access::of(Some("a token for tests only"), None).expect("long enough").key_of(&meeting);
+        let data = Meeting { caller: [3; 32], ..meeting };
+        let belongs = Belongs::new(7, Role::Data, 1, &own, &data);
+        assert!(belongs.is_proved(Role::Data, &own, &data));
+        assert!(!belongs.is_proved(Role::Ping, &own, &data), "another role");
+        assert!(!Belongs { channel: 2, ..belongs }.is_proved(Role::Data, &own, &data), "another channel");
+        assert!(!Belongs { session: 8, ..belongs }.is_proved(Role::Data, &own, &data), "another session");
+        assert!(!belongs.is_proved(Role::Data, &own, &meeting), "heard on another connection");
+        assert!(!belongs.is_proved(Role::Data, &Access::default().key_of(&meeting), &data), "without the token");
     }
 
     #[test]

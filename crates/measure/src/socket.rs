@@ -3,10 +3,8 @@
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
-/// How long anything but data may take.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+use crosswind_access::limits::PATIENCE;
 
 /// Connects to the first address that answers.
 ///

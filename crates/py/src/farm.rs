@@ -184,13 +184,12 @@ fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 fn open(
     config: &str,
-    token: &str,
+    access: &Access,
     code: Vec<u8>,
     tasks_csv: Option<&[u8]>,
     load: Option<Py<PyAny>>,
 ) -> Result<PyFarmRoot, LiveError> {
     let config: FarmConfig = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
-    let access = Access::of(Some(token))?;
     let tasks = match &config.drawn {
         Some(point) => {
             let point = Experiment::from_json(point.as_bytes(), "experiment").map_err(|e| wrong("experiment", e))?;
@@ -223,7 +222,7 @@ fn open(
     let root = Root::open(RootConfig {
         run: config.run,
         listen: config.listen,
-        access,
+        access: access.clone(),
         code,
         spool_directory: config.spool_directory,
         diary: diary("root", config.log.as_ref())?,
@@ -247,16 +246,18 @@ fn open(
 #[pymethods]
 impl PyFarmRoot {
     #[new]
-    #[pyo3(signature = (config, token, code = None, tasks_csv = None, load = None))]
+    #[pyo3(signature = (config, token, code = None, tasks_csv = None, load = None, tls = None))]
     fn new(
         py: Python<'_>,
         config: &str,
-        token: &str,
+        token: Option<&str>,
         code: Option<Vec<u8>>,
         tasks_csv: Option<&[u8]>,
         load: Option<Py<PyAny>>,
+        tls: Option<PathBuf>,
     ) -> PyResult<Self> {
-        py.detach(|| open(config, token, code.unwrap_or_default(), tasks_csv, load))
+        let access = Access::of(token, tls.as_deref()).map_err(|error| exception(py, &error.into()))?;
+        py.detach(|| open(config, &access, code.unwrap_or_default(), tasks_csv, load))
             .map_err(|error| exception(py, &error))
     }
 
@@ -428,7 +429,15 @@ struct OwnConfig {
 
 /// Is an agent until its run ends. `load(code)` gives `call(bytes or path) -> (ok, bytes)`.
 #[pyfunction]
-fn run_agent(py: Python<'_>, config: &str, token: &str, on_listening: Py<PyAny>, load: Py<PyAny>) -> PyResult<()> {
+#[pyo3(signature = (config, token, on_listening, load, tls = None))]
+fn run_agent(
+    py: Python<'_>,
+    config: &str,
+    token: Option<&str>,
+    on_listening: Py<PyAny>,
+    load: Py<PyAny>,
+    tls: Option<PathBuf>,
+) -> PyResult<()> {
     let result = py.detach(|| {
         let config: OwnConfig = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
         let own = AgentConfig {
@@ -436,7 +445,7 @@ fn run_agent(py: Python<'_>, config: &str, token: &str, on_listening: Py<PyAny>,
             parent: config.parent,
             name: config.name,
             listen: config.listen,
-            access: Access::of(Some(token))?,
+            access: Access::of(token, tls.as_deref())?,
             about: config.about,
             spool_directory: config.spool_directory,
             patience_s: config.patience_s,

@@ -1,6 +1,6 @@
 //! The live message filter, and streams of messages through it, for Python.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -62,11 +62,11 @@ impl Config {
     }
 }
 
-fn open(config: &str, secret: Option<&str>) -> Result<Filter, LiveError> {
+fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
     let config: Config =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
     let diary = diary("filter", config.log.as_ref())?;
-    Filter::open(config.settings(), &Access::of(secret)?, diary)
+    Filter::open(config.settings(), &Access::of(token, tls)?, diary)
 }
 
 /// A filter at work on threads of its own.
@@ -86,9 +86,9 @@ impl PyFilter {
 #[pymethods]
 impl PyFilter {
     #[new]
-    #[pyo3(signature = (config, token = None))]
-    fn new(py: Python<'_>, config: &str, token: Option<&str>) -> PyResult<Self> {
-        let filter = py.detach(|| open(config, token)).map_err(|error| exception(py, &error))?;
+    #[pyo3(signature = (config, token = None, tls = None))]
+    fn new(py: Python<'_>, config: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<Self> {
+        let filter = py.detach(|| open(config, token, tls.as_deref())).map_err(|error| exception(py, &error))?;
         let (address, ports) = (filter.address().map(str::to_owned), filter.ports().to_vec());
         Ok(Self { filter: Mutex::new(Some(filter)), address, ports })
     }
@@ -137,10 +137,16 @@ fn closed(py: Python<'_>) -> PyErr {
 
 /// The type of service's byte with which a connection marked with `tos` arrives; None: the other end cannot tell.
 #[pyfunction]
-#[pyo3(signature = (tos, peer = None, secret = None))]
-fn arriving_mark(py: Python<'_>, tos: u8, peer: Option<&str>, secret: Option<&str>) -> PyResult<Option<u8>> {
+#[pyo3(signature = (tos, peer = None, token = None, tls = None))]
+fn arriving_mark(
+    py: Python<'_>,
+    tos: u8,
+    peer: Option<&str>,
+    token: Option<&str>,
+    tls: Option<PathBuf>,
+) -> PyResult<Option<u8>> {
     let ask = || {
-        let access = Access::of(secret)?;
+        let access = Access::of(token, tls.as_deref())?;
         mark::arrives(tos, peer.map(|peer| (peer, &access)))
     };
     py.detach(ask).map_err(|error| exception(py, &error))

@@ -4,6 +4,7 @@
 
 use pyo3::prelude::*;
 
+mod access;
 mod chosen;
 mod contention;
 mod errors;
@@ -34,6 +35,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     overlap::register(module)?;
     overlay::register(module)?;
     interface::register(module)?;
+    access::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
     inject::register(module)?;

@@ -1,7 +1,9 @@
 //! `crosswind-measure` for Python.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crosswind_access::Access;
 use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
@@ -17,7 +19,7 @@ use crate::schema::json;
 /// One exception for each kind of error: wrong value, lost peer, the rest.
 fn exception(py: Python<'_>, error: &MeasureError) -> PyErr {
     let class = match error {
-        MeasureError::Value { .. } => "DescriptionError",
+        MeasureError::Value { .. } | MeasureError::Access(_) => "DescriptionError",
         MeasureError::Lost { .. } => "AgentLost",
         MeasureError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         _ => "MeasurementError",
@@ -69,9 +71,10 @@ impl PyProbe {
             .map_err(|error| exception(py, &error))
     }
 
-    /// Connects to all peers.
-    fn connect(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Probe::connect)
+    /// Connects to all peers, with a token, a node's directory of certificates, or both, where they ask for it.
+    #[pyo3(signature = (token = None, tls = None))]
+    fn connect(&self, py: Python<'_>, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<()> {
+        self.with(py, |probe| probe.connect(&Access::of(token, tls.as_deref())?))
     }
 
     /// Sets the levels (MB/s; 0: silence, None: no limit) and samples for so many seconds.
@@ -168,9 +171,17 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
 
 /// Serves probes until `should_stop()` is true, or a signal's handler raises.
 #[pyfunction]
-#[pyo3(signature = (listen, on_listening, should_stop = None))]
-fn serve(py: Python<'_>, listen: &str, on_listening: Py<PyAny>, should_stop: Option<Py<PyAny>>) -> PyResult<()> {
-    let listener = peer::listen(listen).map_err(|error| exception(py, &error))?;
+#[pyo3(signature = (listen, on_listening, should_stop = None, token = None, tls = None))]
+fn serve(
+    py: Python<'_>,
+    listen: &str,
+    on_listening: Py<PyAny>,
+    should_stop: Option<Py<PyAny>>,
+    token: Option<&str>,
+    tls: Option<PathBuf>,
+) -> PyResult<()> {
+    let access = Access::of(token, tls.as_deref()).map_err(|error| exception(py, &error.into()))?;
+    let listener = peer::listen(listen, &access).map_err(|error| exception(py, &error))?;
     on_listening.call1(py, (listener.local_addr()?.to_string(),))?;
     let mut raised = None;
     let stop = || {
@@ -183,16 +194,22 @@ fn serve(py: Python<'_>, listen: &str, on_listening: Py<PyAny>, should_stop: Opt
             true
         })
     };
-    let result = py.detach(|| peer::serve(&listener, stop));
+    let result = py.detach(|| peer::serve(&listener, &access, stop));
     raised.map_or(Ok(()), Err)?;
     result.map_err(|error| exception(py, &error))
 }
 
 /// Shakes hands with a peer, opens a session without channels, and leaves: who it is and how far away.
 #[pyfunction]
-fn greet<'py>(py: Python<'py>, address: &str) -> PyResult<Bound<'py, PyDict>> {
-    let link = py.detach(|| PeerLink::open(address, Vec::new())).map_err(|error| exception(py, &error))?;
-    described(py, &link)
+#[pyo3(signature = (address, token = None, tls = None))]
+fn greet<'py>(
+    py: Python<'py>,
+    address: &str,
+    token: Option<&str>,
+    tls: Option<PathBuf>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let link = py.detach(|| PeerLink::open(address, Vec::new(), &Access::of(token, tls.as_deref())?));
+    described(py, &link.map_err(|error| exception(py, &error))?)
 }
 
 /// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
@@ -222,9 +239,12 @@ pub struct PyPing(Mutex<Option<Ping>>);
 #[pymethods]
 impl PyPing {
     #[new]
-    fn new(py: Python<'_>, config: &str) -> PyResult<Self> {
+    #[pyo3(signature = (config, token = None, tls = None))]
+    fn new(py: Python<'_>, config: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<Self> {
         let config: PingConfig = settings(py, config)?;
-        let ping = py.detach(|| Ping::open(&config)).map_err(|error| exception(py, &error))?;
+        let ping = py
+            .detach(|| Ping::open(&config, &Access::of(token, tls.as_deref())?))
+            .map_err(|error| exception(py, &error))?;
         Ok(Self(Mutex::new(Some(ping))))
     }
 

@@ -110,7 +110,7 @@ fn say_the_start(file: &Path, zero_ns: u64) {
 
 fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let config: Config = serde_json::from_str(config).map_err(|error| wrong("the run", error))?;
-    let access = Access::of(Some(token))?;
+    let access = Access::of(Some(token), None)?;
     let point = config.about.point()?;
     let disturbance = config.disturbance.map(|text| Disturbance::from_json(text.as_bytes(), "disturbance")).transpose();
     let disturbance = disturbance.map_err(|error| wrong("the disturbance", error))?;
@@ -281,7 +281,7 @@ fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
             rank: config.rank,
             conductor: config.conductor,
             listen: "127.0.0.1:0".into(),
-            access: Access::of(Some(token))?,
+            access: Access::of(Some(token), None)?,
             patience_s: config.patience_s,
             watch_input: true,
             diary: diary(&name, config.log.as_ref())?,

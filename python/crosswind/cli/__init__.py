@@ -14,6 +14,7 @@ from typer.exceptions import Abort, TyperException
 from crosswind import _core
 from crosswind.cli import (
     blame,
+    cert,
     doctor,
     filter,
     fit,
@@ -56,7 +57,23 @@ def _crosswind(
     pass
 
 
-for verb in (doctor, serve, measure, fit, plan, run, filter, overlap, record, inject, blame, report, reproduce, schema):
+for verb in (
+    doctor,
+    cert,
+    serve,
+    measure,
+    fit,
+    plan,
+    run,
+    filter,
+    overlap,
+    record,
+    inject,
+    blame,
+    report,
+    reproduce,
+    schema,
+):
     verb.add_to(app)
 
 

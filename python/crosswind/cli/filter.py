@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_FRAME_BYTES, Credits, Discipline
@@ -83,9 +84,8 @@ def filter_(
     connections: Annotated[
         int, typer.Option(help="Most connections at a time; each may hold 512 KiB.", min=1, max=100000)
     ] = DEFAULT_CONNECTIONS,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with what both filters share, 16 bytes or more; needed off loopback.")
-    ] = None,
+    token_file: TokenFile = None,
+    tls: TlsDirectory = None,
     for_s: Annotated[float | None, typer.Option("--for-s", help="End after so many seconds.", min=0.001)] = None,
     export: Annotated[
         Target | None, typer.Option(help="Print the settings that do the same elsewhere, and end.")
@@ -97,12 +97,12 @@ def filter_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
 ) -> None:
     """Queue traffic of two classes between hosts."""
-    token = _token(token_file)
+    token = token_in(token_file)
     if export is not None:
         for option, value in {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}.items():
             if value:
                 raise DescriptionError(f"{option} does not go with --export", "argument")
-        _export(export, policy, threshold, dev, rate, check, peer or [], token, json)
+        _export(export, policy, threshold, dev, rate, check, peer or [], token, tls, json)
         return
     if check:
         raise DescriptionError("--check goes with --export", "argument", "--export tc --check")
@@ -125,20 +125,12 @@ def filter_(
             "pad": pad,
             "connections": connections,
             "window_bytes": max(512 * 1024, frame_bytes),
+            "token": token,
+            "tls": tls,
         },
-        token,
         for_s,
         json,
     )
-
-
-def _token(file: Path | None) -> str | None:
-    if file is None:
-        return None
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"--token-file is {str(file)!r}: {error}", "no-file") from None
 
 
 def _export(
@@ -150,6 +142,7 @@ def _export(
     check: bool,
     peers: list[str],
     token: str | None,
+    tls: Path | None,
     json: bool,
 ) -> None:
     from crosswind.filter.export import check_marks
@@ -159,7 +152,7 @@ def _export(
     checks: list[dict[str, Any]] = []
     for peer in peers if check and peers else [None] * check:
         where = peer or "loopback"
-        checks += [{"peer": where, **one} for one in check_marks(target, peer, token)]
+        checks += [{"peer": where, **one} for one in check_marks(target, peer, token, tls)]
     if json:
         print_json({**described.to_dict(), "checks": checks})
     else:
@@ -178,7 +171,6 @@ def _serve(
     forwarded: tuple[list[str], list[str]],
     queues: dict[str, Any],
     options: dict[str, Any],
-    token: str | None,
     for_s: float | None,
     json: bool,
 ) -> None:
@@ -191,7 +183,7 @@ def _serve(
     forwards = [Forward.parse(text, "parallel", peers) for text in parallel]
     forwards += [Forward.parse(text, "local", peers) for text in local]
     with heard([signal.SIGINT, signal.SIGTERM]) as asked:
-        filter_here = Filter(forwards, peers, listen, Queues(**queues), token=token, **options)
+        filter_here = Filter(forwards, peers, listen, Queues(**queues), **options)
         with filter_here:
             if filter_here.address:
                 tell(f"filters knock at {filter_here.address}")

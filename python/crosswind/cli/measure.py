@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
@@ -64,7 +65,7 @@ Examples:
 
     crosswind measure
 
-    crosswind measure --peer host:7117 --max-seconds 120 -o here.parquet
+    crosswind measure --peer host:7117 --token-file token --max-seconds 120 -o here.parquet
 
     crosswind measure --task 'gzip -c data.bin > /dev/null' --direction receive
 
@@ -84,6 +85,8 @@ Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, 
 
 def measure(
     peer: Annotated[list[str] | None, typer.Option(help="HOST:PORT of a `crosswind serve`; again for more.")] = None,
+    token_file: TokenFile = None,
+    tls: TlsDirectory = None,
     direction: Annotated[
         Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
     ] = "each",
@@ -171,6 +174,8 @@ def measure(
         "target": target,
         "loss_target": loss_target,
         "seed": seed,
+        "token": token_in(token_file),
+        "tls": tls,
     }
     if max_seconds is not None or on is None:
         arguments["max_seconds"] = USUAL_S if max_seconds is None else max_seconds
@@ -228,6 +233,9 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
 def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: dict[str, Any]) -> int:
     from crosswind.cli.measured_cluster import measure_on
 
+    if arguments.pop("token") is not None or arguments.pop("tls") is not None:
+        hint = "each pair of hosts gets a token of its own, which travels as Dask's messages do"
+        raise DescriptionError("--token-file and --tls do not go with --on", "usage", hint)
     usual = {"peer": None, "direction": "each", "loaders": (), "variation": "paced"}
     beside = beside | {f"--{name.rstrip('s')}": arguments[name] != value for name, value in usual.items()}
     for option, value in beside.items():

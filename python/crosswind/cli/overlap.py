@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
 from crosswind.cli.measure import parse_cpus
 from crosswind.cli.settings import settings_of
@@ -44,6 +45,8 @@ def overlap(
     peer: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
     ] = None,
+    token_file: TokenFile = None,
+    tls: TlsDirectory = None,
     wait: Annotated[
         str, typer.Option(help="How both ends wait; sim: also buffered.", metavar="event,poll,spin-block")
     ] = "event,poll,spin-block",
@@ -104,6 +107,7 @@ def overlap(
         "limit_s": limit_s,
     }
     model = settings_of(set_ or [])
+    shown: dict[str, Any] = {"token": token_in(token_file), "tls": tls}
     if dry_run:
         if on == "sim":
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
@@ -111,7 +115,9 @@ def overlap(
         return
     try:
         with progress_bar() as advance:
-            found = perform(on, **design, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance)
+            found = perform(
+                on, **design, **shown, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance
+            )
     except KeyboardInterrupt:
         if out:
             tell(f"{out} holds the runs that were made; --resume goes on with them")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import tell
 
 EXAMPLES = """
@@ -16,11 +17,13 @@ Examples:
 
     crosswind serve
 
-    crosswind serve --listen 192.168.1.7:7117
+    crosswind serve --listen 192.168.1.7:7117 --token-file token
 
 Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` only where it has children of its own):
 
     crosswind serve --parent 192.168.1.7:7200 --name Lab3 --token-file token
+
+    crosswind serve --parent 192.168.1.7:7200 --name Lab3 --tls certs/Lab3
 
     crosswind serve --hosts hosts.toml --name Lab3 --token-file token
 
@@ -36,7 +39,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="HOST:PORT",
-            help=f"Port 0 takes a free one; default {DEFAULT_LISTEN}. Off loopback, anybody may measure with you.",
+            help=f"Port 0 takes a free one; default {DEFAULT_LISTEN}. Off loopback --token-file or --tls is needed.",
         ),
     ] = None,
     parent: Annotated[
@@ -46,9 +49,8 @@ def serve(
         Path | None, typer.Option(metavar="HOSTS.toml", help="The same; the parent and --listen stand in this file.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name in the platform.")] = None,
-    token_file: Annotated[
-        Path | None, typer.Option(help="File with what all agents of the farm share, 16 bytes or more.")
-    ] = None,
+    token_file: TokenFile = None,
+    tls: TlsDirectory = None,
     about: Annotated[
         Path | None,
         typer.Option(
@@ -60,11 +62,16 @@ def serve(
     if hosts is not None:
         parent, listen = _of_file(hosts, name, parent, listen)
     if parent is not None:
-        _be_agent(parent, name, token_file, about, listen)
+        _be_agent(parent, name, token_file, tls, about, listen)
         return
     from crosswind.serve import serve as serve_forever
 
-    serve_forever(listen or DEFAULT_LISTEN, on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"))
+    serve_forever(
+        listen or DEFAULT_LISTEN,
+        on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"),
+        token=token_in(token_file),
+        tls=tls,
+    )
 
 
 def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | None) -> tuple[str, str | None]:
@@ -80,21 +87,24 @@ def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | No
     return found.dials(name), found.listens(name)
 
 
-def _be_agent(parent: str, name: str | None, token_file: Path | None, about: Path | None, listen: str | None) -> None:
+def _be_agent(
+    parent: str, name: str | None, token_file: Path | None, tls: Path | None, about: Path | None, listen: str | None
+) -> None:
     import signal
 
     from crosswind.errors import DescriptionError
     from crosswind.run.agent import be_agent
     from crosswind.signals import told_at
 
-    if name is None or token_file is None:
-        missing = "--name" if name is None else "--token-file"
+    if name is None or (token_file is None and tls is None):
+        missing = "--name" if name is None else "--token-file or --tls"
         raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
     with told_at([signal.SIGINT, signal.SIGTERM]) as leave:
         be_agent(
             parent,
             name,
-            _text(token_file, "--token-file"),
+            token_in(token_file),
+            tls=str(tls) if tls is not None else None,
             listen=listen,
             about=_text(about, "--about") if about is not None else "",
             leave=leave,

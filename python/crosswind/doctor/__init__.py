@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 from crosswind import host
@@ -25,7 +26,13 @@ __all__ = ["Finding", "Level", "examine"]
 
 
 def examine(
-    peer: str | None = None, seconds: float = 1.0, *, root: Path = ROOT, greet: Greet = greet_peer
+    peer: str | None = None,
+    seconds: float = 1.0,
+    *,
+    token: str | None = None,
+    tls: str | Path | None = None,
+    root: Path = ROOT,
+    greet: Greet | None = None,
 ) -> list[Finding]:
     """Look at this host, and at a peer when one is named.
 
@@ -35,10 +42,12 @@ def examine(
         HOST:PORT of a `crosswind serve`. Without one, the interface of the default route is looked at.
     seconds : float
         How long to watch the CPUs, s, greater than 0; 1 s tells loads of 0.02 CPU apart.
+    token, tls : str or path, optional
+        What the peer asks for; this node's directory of certificates.
     root : Path
         Where `proc` and `sys` lie.
     greet : callable
-        Shakes hands with a peer.
+        Shakes hands with a peer; default: for real.
 
     Returns
     -------
@@ -79,7 +88,7 @@ def examine(
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)
-    found += _peer(peer, greet)
+    found += _peer(peer, greet or partial(greet_peer, token=token, tls=tls))
     worst = ("problem", "warning", "note", "ok")
     return sorted(found, key=lambda finding: worst.index(finding.level))
 
@@ -98,7 +107,8 @@ def _peer(peer: str | None, greet: Greet) -> list[Finding]:
     if peer is None:
         seen = "no peer was named: `crosswind measure` would start one on this machine, on loopback"
         hint = (
-            "run `crosswind serve --listen 0.0.0.0:7117` on another machine, then `crosswind doctor --peer HOST:7117`"
+            "run `crosswind serve --listen 0.0.0.0:7117 --token-file FILE` on another machine, then "
+            "`crosswind doctor --peer HOST:7117 --token-file FILE`"
         )
         return [Finding("peer", "note", seen, hint)]
     found = reachable(peer)

@@ -55,7 +55,8 @@ def reachable(address: str) -> list[Finding]:
     try:
         rtt_s = statistics.median(connect_times_s(host, port))
     except OSError as error:
-        hint = f"start it there: `crosswind serve --listen 0.0.0.0:{port}`; or let a firewall pass TCP port {port}"
+        start = f"`crosswind serve --listen 0.0.0.0:{port} --token-file FILE`"
+        hint = f"start it there: {start}; or let a firewall pass TCP port {port}"
         return [Finding("peer", "problem", f"peer {host}:{port} does not answer: {error}", hint)]
     seen = f"peer {host}:{port} accepts connections, {1e3 * rtt_s:.3f} ms to open one"
     if rtt_s > LONG_RTT_S:

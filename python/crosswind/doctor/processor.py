@@ -32,7 +32,8 @@ def enough_cpus(root: Path = ROOT) -> Finding:
         hint = "run where 2 or more CPUs are allowed: `taskset -c 0-1 crosswind ...`, docker `--cpuset-cpus 0-1`"
         return Finding("cpus", "problem", f"{seen}: sampler and peer will compute on the measured CPU", hint)
     if len(allowed) < 3:
-        hint = "measure against another machine: `crosswind serve --listen 0.0.0.0:7117` there, `--peer HOST:7117` here"
+        there = "`crosswind serve --listen HOST:7117 --token-file FILE` there"
+        hint = f"measure against another machine: {there}, `--peer HOST:7117` here"
         seen += ": a peer on this machine shares the second CPU with the sampler and, on other-core, with the traffic"
         return Finding("cpus", "note", seen, hint)
     return Finding("cpus", "ok", seen)

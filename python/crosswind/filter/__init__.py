@@ -137,7 +137,10 @@ class Filter:
     pad : bool
         Each frame takes a whole frame's time on such a link.
     token : str, optional
-        What both ends share, 16 bytes or more; without, only loopback is used.
+        What both ends share, 16 bytes or more. Off loopback there must be this or `tls`.
+    tls : path, optional
+        This node's directory of certificates (`crosswind cert`): the peer must have one of the same set that names the
+        host which is dialled, and all between the two is sealed.
     connections : int
         Most connections of applications at a time.
     window_bytes : int
@@ -148,7 +151,7 @@ class Filter:
     Raises
     ------
     DescriptionError
-        When a value is out of its range, or an address is off loopback and there is no token.
+        When a value is out of its range, or an address is off loopback and there is neither token nor `tls`.
     MeasurementError
         When a port can't be had.
 
@@ -169,6 +172,7 @@ class Filter:
     rate_in_mb_per_s: float | None = None
     pad: bool = False
     token: str | None = field(default=None, repr=False)
+    tls: str | Path | None = None
     connections: int = DEFAULT_CONNECTIONS
     window_bytes: int = DEFAULT_WINDOW_BYTES
     log: Path | None = None
@@ -190,7 +194,7 @@ class Filter:
             "connections": self.connections,
             "log": str(self.log) if self.log else None,
         }
-        self._filter = _core.Filter(json.dumps(config), self.token)
+        self._filter = _core.Filter(json.dumps(config), self.token, str(self.tls) if self.tls else None)
         self._last: dict[str, Any] | None = None
 
     @property

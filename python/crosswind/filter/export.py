@@ -8,6 +8,7 @@ NCCL_IB_TC; mlnx_qos. A card sees packets, not frames: its queues are served in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
@@ -209,7 +210,9 @@ def _nccl(weight: int | None, device: str) -> Export:
     return Export("nccl", _asked(weight), given, text, undo + "\n")
 
 
-def check_marks(target: Target, peer: str | None = None, token: str | None = None) -> list[dict[str, Any]]:
+def check_marks(
+    target: Target, peer: str | None = None, token: str | None = None, tls: str | Path | None = None
+) -> list[dict[str, Any]]:
     """Send a connection's packets with each class's mark, and see with which they arrive.
 
     Parameters
@@ -220,7 +223,9 @@ def check_marks(target: Target, peer: str | None = None, token: str | None = Non
         HOST:PORT of a `crosswind filter --listen` on the other host; None: over loopback, which shows that sockets may
         be marked here, and no more.
     token : str, optional
-        What both ends share; needed off loopback.
+        What both ends share; off loopback there must be this or `tls`.
+    tls : path, optional
+        This node's directory of certificates.
 
     Returns
     -------
@@ -244,7 +249,7 @@ def check_marks(target: Target, peer: str | None = None, token: str | None = Non
         raise DescriptionError(message, "argument", "`tc -s qdisc show` on a node counts packets per band")
     found = []
     for dscp, name in _PAIRS:
-        arrived = _core.arriving_mark(dscp << 2, peer, token)
+        arrived = _core.arriving_mark(dscp << 2, peer, token, str(tls) if tls else None)
         seen = None if arrived is None else arrived >> 2
         found.append({"class": name, "sent_dscp": dscp, "arrived_dscp": seen, "ok": seen == dscp})
     return found

@@ -13,6 +13,7 @@ enough is known, `placement.py` which CPUs are used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from crosswind.measure.asked import CONGESTION_CONTROL, DIRECTIONS, KERNELS, SOCKET_BUFFER_BYTES, Asked
 from crosswind.measure.session import Progress, Session
@@ -49,6 +50,8 @@ def measure(
     max_seconds: float = 60.0,
     seed: int = 1,
     name: str | None = None,
+    token: str | None = None,
+    tls: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Measurement:
     """Compute and communicate at the same time, at many transfer rates, and sample both.
@@ -105,6 +108,11 @@ def measure(
         Of the shuffled levels.
     name : str, optional
         What to call the measurement.
+    token : str, optional
+        What the peers ask for: 16 bytes or more that all share; needed off loopback, where there is no `tls`.
+    tls : path, optional
+        This node's directory of certificates (`crosswind cert`). What controls the measurement is sealed then; the
+        bytes that are measured are plain TCP all the same.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
 

@@ -113,7 +113,8 @@ class Session:
             if any(row["work"] > 0 and not row["settling"] for row in self._new_rows()):
                 break
         self.tell(0.0, "connecting")
-        self.probe.connect()
+        tls = self.asked["tls"]
+        self.probe.connect(self.asked["token"], tls and str(tls))
         round_trip_s = max(peer["rtt_s"] for peer in self.probe.header()["peers"])
         contended = self.asked["variation"] == "contention"
         self.timing = design.timing(round_trip_s, unit_s, contended=contended)

@@ -39,6 +39,8 @@ def overlap(
     repetitions: int = 3,
     seed: int = 1,
     peer: str | None = None,
+    token: str | None = None,
+    tls: str | Path | None = None,
     cpus: Sequence[int] | int | None = None,
     limit_s: float = LIMIT_S,
     scheduler: Scheduler = "fair",
@@ -75,6 +77,10 @@ def overlap(
     peer : str, optional
         HOST:PORT of a `crosswind serve` that sends the messages back; on another machine it computes too, on all its
         processors. Default: one of our own on this machine.
+    token : str, optional
+        What the peer asks for; off loopback there must be this or `tls`.
+    tls : path, optional
+        This node's directory of certificates.
     cpus : sequence of int, or int, optional
         Where everything here runs; default: all that may be used. In a simulation how many a node has, 1 to 1024;
         default: as many as may be used here.
@@ -122,6 +128,7 @@ def overlap(
         if model:
             raise DescriptionError("model is given; real processes have none", "argument", "--on sim has one")
         session = _session(waits, nices, pings, burn_s, burners, repetitions, seed, peer, cpus, limit_s)
+        session.token, session.tls = token, str(tls) if tls is not None else None
         return live.measure(session, file, resume, progress)
     if peer is not None or resume:
         word = "peer" if peer is not None else "resume"

@@ -55,6 +55,8 @@ class Session:
         The longest that one run may take, s.
     document : dict
         The file but for its cells.
+    token, tls : str or None
+        What the peer asks for; in no file.
     """
 
     asked: Asked
@@ -62,6 +64,8 @@ class Session:
     peer: str | None
     limit_s: float
     document: Told = field(default_factory=dict)
+    token: str | None = field(default=None, repr=False)
+    tls: str | None = None
 
     def settings(self) -> Told:
         """Return what must be the same for runs to stand in one file."""
@@ -110,7 +114,7 @@ def measure(session: Session, out: Path | None, resume: bool, progress: Advance 
     session.document = _document(session)
     kept = _kept(session, out) if out and resume else None
     with _other_end(session) as address:
-        there = greet(address)
+        there = greet(address, session.token, session.tls)
         found = {"host": there["host"], "loopback": there["loopback"], "rtt_s": there["rtt_s"]}
         session.document |= {"peer": found, "warnings": _warnings(session, found)}
         if kept is not None:
@@ -221,6 +225,8 @@ class _Bench:
         return {
             "program": "ping",
             "peer": self._address,
+            "token": self._session.token,
+            "tls": self._session.tls,
             "cpus": list(self._session.cpus),
             "spec": {
                 "messages": step.messages or 0,

@@ -23,7 +23,9 @@ def main() -> int:
         return 1
     try:
         kind = settings.pop("program")
-        program = _core.Burner(json.dumps(settings)) if kind == "burn" else _core.Ping(json.dumps(settings))
+        token, tls = settings.pop("token", None), settings.pop("tls", None)
+        text = json.dumps(settings)
+        program = _core.Burner(text) if kind == "burn" else _core.Ping(text, token, tls)
         print("ready", flush=True)
         start = sys.stdin.readline()
         if start:

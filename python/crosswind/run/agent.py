@@ -22,7 +22,8 @@ Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 def load(code: bytes) -> Call:
     """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
 
-    `code` is a pickled function. It comes from a parent that has shown the token, and from nobody else.
+    `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one that says
+    that it is a parent's; from nobody else. Nothing is unpickled before that.
     """
     import pickle
     import traceback
@@ -44,8 +45,9 @@ def load(code: bytes) -> Call:
 def be_agent(
     parent: str,
     name: str,
-    token: str,
+    token: str | None,
     *,
+    tls: str | None = None,
     listen: str | None = None,
     about: str = "",
     spool: str | None = None,
@@ -63,8 +65,12 @@ def be_agent(
         HOST:PORT of the parent.
     name : str
         The node's name in the platform.
-    token : str
-        What all agents of the farm share, at least 16 bytes. Whoever knows it may have this process run any code.
+    token : str or None
+        What all agents of the farm share, at least 16 bytes. Without `tls`, whoever knows it may have this process run
+        any code. None: certificates are enough.
+    tls : str, optional
+        This node's directory of certificates (`crosswind cert`). Then only a parent whose certificate says so may have
+        it run code.
     listen : str, optional
         HOST:PORT where its own children knock; port 0 takes a free one.
     about : str
@@ -99,7 +105,7 @@ def be_agent(
         "leave": leave,
         "log": log,
     }
-    _core.run_agent(json.dumps(config), token, on_listening, load)
+    _core.run_agent(json.dumps(config), token, on_listening, load, tls)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,16 +119,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
     parser.add_argument("--spool", metavar="DIR")
     parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
+    parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
-    token = first_line()
+    token = first_line() or None
     try:
         with told_at([signal.SIGTERM]) as leave:
             be_agent(
                 options.parent,
                 options.name,
                 token,
+                tls=options.tls,
                 listen=options.listen,
                 about=options.about,
                 spool=options.spool,

@@ -55,6 +55,7 @@ class OnDask:
     """
 
     on = "dask"
+    tls = None
 
     def __init__(self, client: Client, placing: Placing | None = None) -> None:
         self.client, self.placing = client, placing or Placing()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,10 @@ class Deployment(Protocol):
     @property
     def token(self) -> str | None:
         """What all agents share, where that was agreed on before."""
+
+    @property
+    def tls(self) -> Callable[[str], str] | None:
+        """The directory of a node's certificates, as that node sees it; None: there are none."""
 
     def tree(self) -> Platform:
         """Return the tree when the user names none."""

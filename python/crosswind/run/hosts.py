@@ -83,6 +83,7 @@ class OnHosts:
     hosts: Hosts
     placing: Placing
     on = "hosts"
+    tls = None
 
     @classmethod
     def load(cls, path: str | Path, placing: Placing) -> OnHosts:

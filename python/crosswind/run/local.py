@@ -106,7 +106,8 @@ class LiveFarm:
         self._platform, self._point, self._work = platform, dict(point), work
         self._launch: Deployment = launch or Launch()
         self._trace = trace
-        self._token = token or self._launch.token or secrets.token_hex(32)
+        # With certificates none is drawn: agents that are started by hand could not know it.
+        self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
         self._own_tasks = own_tasks
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None
@@ -135,7 +136,12 @@ class LiveFarm:
         }
         try:
             self._root = _core.FarmRoot(
-                json.dumps(config), self._token, _code(self._work), _tasks_csv(self._point, self._own_tasks), load
+                json.dumps(config),
+                self._token or None,
+                _code(self._work),
+                _tasks_csv(self._point, self._own_tasks),
+                load,
+                self._launch.tls(root) if self._launch.tls else None,
             )
             self._root.start()
             self._processes.start(self._root.address)

@@ -53,6 +53,9 @@ class Launch:
     """HOST:PORT of the root; default: its `address` and a free port."""
     again: bool = True
     """Start an agent again that was killed. One that ended with an error of its own is not: it would again."""
+    tls: Callable[[str], str] | None = None
+    """The directory of a node's certificates, as that node sees it: `lambda node: f"/etc/crosswind/{node}"`."""
+
     on = "local"
     token = None
 
@@ -81,7 +84,7 @@ class AgentProcesses:
     launch : Launch
         How they are started.
     token : str
-        What all share.
+        What all share; empty: certificates are enough.
     """
 
     def __init__(self, nodes: Sequence[Mapping[str, Any]], launch: Launch, token: str) -> None:
@@ -145,6 +148,8 @@ class AgentProcesses:
     def _start_one(self, name: str, start: _Start) -> None:
         command = [*self._launch.prefix(name), sys.executable, "-m", "crosswind.run.agent"]
         command += ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
+        if self._launch.tls is not None:
+            command += ["--tls", self._launch.tls(name)]
         listens = start.listen is not None
         if start.listen is not None:
             command += ["--listen", start.listen]

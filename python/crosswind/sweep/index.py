@@ -112,6 +112,10 @@ def _shown(value: Any) -> str:
     return "the default" if value is None else json.dumps(value)
 
 
+SECRETS = ("token", "tls")
+"""Arguments that stand in no file."""
+
+
 def new_index(kind: Kind, values: Iterable[Value] | None, arguments: dict[str, Any], host: dict[str, Any]) -> Index:
     """Return the index of a sweep that begins now.
 
@@ -121,7 +125,7 @@ def new_index(kind: Kind, values: Iterable[Value] | None, arguments: dict[str, A
     order = checked(kind, kind.values if values is None else list(values))
     seed = int(arguments.get("seed", 1))
     random.Random(seed).shuffle(order)
-    others = {name: value for name, value in arguments.items() if name not in (kind.argument, "seed")}
+    others = {name: value for name, value in arguments.items() if name not in (kind.argument, "seed", *SECRETS)}
     facts = {name: str(host[name]) for name in ("name", "cpu", "kernel")}
     return Index(kind.name, order, json.loads(json.dumps(others, default=_as_json)), seed, facts)
 

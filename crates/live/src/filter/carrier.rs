@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 use std::net::TcpStream;
 
+use crosswind_access::Transport;
 use crosswind_policy::queue::{DoubleQueue, Grant, ReceiverCredits, SenderCredits};
 use crosswind_schema::Class;
 
@@ -34,7 +35,7 @@ pub(super) struct Ticket {
 
 /// The connection.
 pub(super) struct Carrier {
-    pub socket: TcpStream,
+    pub socket: Transport,
     /// Its address without the port: what a log calls it.
     pub peer: String,
     /// Its place among the peers that are dialled; none: it knocked.
@@ -81,7 +82,7 @@ pub(super) struct Passing {
 
 impl Carrier {
     pub fn new(
-        socket: TcpStream,
+        socket: Transport,
         peer: String,
         dialled: Option<usize>,
         about: &About,
@@ -89,9 +90,9 @@ impl Carrier {
         settings: &FilterSettings,
         now_ns: u64,
     ) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        socket.set_nodelay(true)?;
-        linux::limit_unsent(&socket, settings.unsent())?;
+        socket.socket().set_nonblocking(true)?;
+        socket.socket().set_nodelay(true)?;
+        linux::limit_unsent(socket.socket(), settings.unsent())?;
         let mut input = vec![0; INPUT.max(rest.len())];
         input[..rest.len()].copy_from_slice(rest);
         Ok(Self {
@@ -121,7 +122,17 @@ impl Carrier {
 
     /// Whether the kernel takes more: nothing waits to be written.
     pub fn has_room(&self) -> bool {
-        self.out.is_empty() && self.outgoing.as_ref().is_none_or(|pipe| pipe.held() == 0)
+        let sent = self.out.is_empty() && !self.socket.wants_room();
+        sent && self.outgoing.as_ref().is_none_or(|pipe| pipe.held() == 0)
+    }
+
+    /// Whether bytes go to and fro as they are: only then may they go straight from socket to socket.
+    pub fn is_plain(&self) -> bool {
+        self.socket.plain().is_some()
+    }
+
+    fn put(&mut self, bytes: &[u8], more: bool) -> io::Result<usize> {
+        written(put(&mut self.socket, bytes, more))
     }
 
     /// Which class has credit now.
@@ -144,7 +155,7 @@ impl Carrier {
     pub fn send(&mut self, frame: &[u8], now_ns: u64) -> io::Result<()> {
         let mut sent = 0;
         if self.has_room() {
-            sent = written(linux::send_both(&self.socket, frame, &[], false))?;
+            sent = self.put(frame, false)?;
             self.moved_ns = now_ns;
         }
         self.out.extend_from_slice(&frame[sent..]);
@@ -154,7 +165,7 @@ impl Carrier {
     /// Sends a head, and as much of its payload as goes straight from an application to the peer; how much that was. What
     /// is left follows by [`Carrier::send`]. To be called only where there is room.
     pub fn send_straight(&mut self, head: &[u8], from: &TcpStream, bytes: usize, now_ns: u64) -> io::Result<usize> {
-        let sent = written(linux::send_both(&self.socket, head, &[], true))?;
+        let sent = self.put(head, true)?;
         self.moved_ns = now_ns;
         if sent < head.len() {
             self.out.extend_from_slice(&head[sent..]);
@@ -169,7 +180,7 @@ impl Carrier {
             // An application that has broken off shows when the rest is read.
             let filled = pipe.fill(from, bytes - moved).unwrap_or(0);
             moved += filled;
-            let drained = pipe.drain(&self.socket, moved < bytes)?;
+            let drained = pipe.drain(self.socket.socket(), moved < bytes)?;
             if filled == 0 && drained == 0 {
                 break;
             }
@@ -179,8 +190,14 @@ impl Carrier {
 
     /// Writes what waits.
     pub fn flush(&mut self, now_ns: u64) -> io::Result<()> {
+        if self.socket.wants_room() {
+            if !self.socket.try_flush()? {
+                return self.heard_at_all();
+            }
+            self.moved_ns = now_ns;
+        }
         if let Some(pipe) = self.outgoing.as_mut().filter(|pipe| pipe.held() > 0) {
-            if pipe.drain(&self.socket, !self.out.is_empty())? > 0 {
+            if pipe.drain(self.socket.socket(), !self.out.is_empty())? > 0 {
                 self.moved_ns = now_ns;
             }
             if pipe.held() > 0 {
@@ -188,7 +205,7 @@ impl Carrier {
             }
         }
         while self.out_from < self.out.len() {
-            let sent = written(linux::send_both(&self.socket, &self.out[self.out_from..], &[], false))?;
+            let sent = written(put(&mut self.socket, &self.out[self.out_from..], false))?;
             if sent == 0 {
                 return self.heard_at_all();
             }
@@ -228,7 +245,7 @@ impl Carrier {
             _ if self.to - self.from < HEAD => HEAD - (self.to - self.from),
             _ => self.input.len() - self.to,
         };
-        match (&self.socket).read(&mut self.input[self.to..self.to + most]) {
+        match self.socket.read(&mut self.input[self.to..self.to + most]) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 self.to += read;
@@ -255,7 +272,7 @@ impl Carrier {
     /// Reads up to so many bytes into the empty buffer; where they lie.
     pub fn fill_up_to(&mut self, most: usize, now_ns: u64) -> io::Result<std::ops::Range<usize>> {
         let most = most.min(self.input.len());
-        match (&self.socket).read(&mut self.input[..most]) {
+        match self.socket.read(&mut self.input[..most]) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 self.moved_ns = now_ns;
@@ -284,6 +301,14 @@ impl Carrier {
     /// Whether the peer has begun something and not ended it.
     pub fn has_begun(&self) -> bool {
         self.from < self.to || self.passing.is_some()
+    }
+}
+
+/// Writes once, or hands over to what seals.
+fn put(socket: &mut Transport, bytes: &[u8], more: bool) -> io::Result<usize> {
+    match socket.plain() {
+        Some(plain) => linux::send_both(plain, bytes, &[], more),
+        None => socket.send(bytes, &[]),
     }
 }
 

@@ -226,7 +226,7 @@ impl Exchange {
 
     fn meet(&mut self, met: Met) {
         let Met { socket, peer, dialled, about, rest } = met;
-        let fd = socket.as_raw_fd();
+        let (fd, holds) = (socket.fd(), socket.holds());
         let carrier = Carrier::new(socket, peer.clone(), dialled, &about, &rest, &self.settings, now_ns());
         let carrier = match carrier {
             Ok(carrier) => carrier,
@@ -240,7 +240,7 @@ impl Exchange {
             self.dialled[place] = Some(key);
         }
         self.count_peers();
-        if !rest.is_empty() {
+        if holds || !rest.is_empty() {
             self.read(key);
         }
     }

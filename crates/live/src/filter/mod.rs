@@ -19,7 +19,8 @@
 //! | what happens when? | `exchange` (the loop) |
 //! | do marks of packets arrive? | [`mark`] |
 //!
-//! No encryption: what the filter adds is order, not secrecy (`crosswind_access` says what the token proves).
+//! Between filters that have certificates all is sealed; frames then pass through this process instead of going straight from
+//! socket to socket.
 
 mod carrier;
 mod connection;

@@ -3,17 +3,18 @@
 //! Meeting may take time and stay unanswered, so each way has a thread of its own; who has met is handed to the exchange.
 //! Whoever is dialled is dialled again when the connection is lost.
 
+use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use crosswind_access::Access;
+use crosswind_access::{Access, Transport};
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
-use crate::dial::{Entered, enter_as};
+use crate::dial::{Entered, Knock, Whom};
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
 use crate::frame::Frame;
@@ -30,7 +31,7 @@ const REACH: Duration = Duration::from_secs(5);
 
 /// A filter that has shown the token.
 pub(super) struct Met {
-    pub socket: TcpStream,
+    pub socket: Transport,
     /// Its address without the port.
     pub peer: String,
     /// Its place among those that are dialled; none: it knocked.
@@ -98,29 +99,32 @@ pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
 }
 
 fn let_in(caller: Caller, own: &About, post: &Post) -> Result<(), (String, String)> {
-    let Caller { stream, peer, name, about, rest, proof } = caller;
-    let turn_away = |why: String| {
-        refuse(&stream, &why);
-        Err((peer.clone(), why))
-    };
-    if name != NAME {
-        return turn_away(format!("is {name:?}, no filter"));
-    }
-    if post.connected.load(Ordering::Relaxed) >= PEERS {
-        return turn_away(format!("is one more than the {PEERS} peers that there may be"));
-    }
-    let about = match About::heard(about.as_bytes()) {
+    let Caller { mut stream, peer, name, about, rest, proof } = caller;
+    let about = match heard(&name, &about, post) {
         Ok(about) => about,
-        Err(why) => return turn_away(why),
+        Err(why) => {
+            refuse(stream, &why);
+            return Err((peer, why));
+        }
     };
     let mut welcome = Vec::new();
-    let settings = serde_json::to_vec(&About { tos: arrived_mark(&stream), ..own.clone() }).unwrap_or_default();
+    let settings = serde_json::to_vec(&About { tos: arrived_mark(stream.socket()), ..own.clone() }).unwrap_or_default();
     Frame::Welcome { proof, settings }.encode(0, &mut welcome);
-    if let Err(error) = linux::send_both(&stream, &welcome, &[], false) {
+    if let Err(error) = stream.write_all(&welcome) {
         return Err((peer, error.to_string()));
     }
     post.tell(News::Met(Met { socket: stream, peer, dialled: None, about, rest }));
     Ok(())
+}
+
+fn heard(name: &str, about: &str, post: &Post) -> Result<About, String> {
+    if name != NAME {
+        return Err(format!("is {name:?}, no filter"));
+    }
+    if post.connected.load(Ordering::Relaxed) >= PEERS {
+        return Err(format!("is one more than the {PEERS} peers that there may be"));
+    }
+    About::heard(about.as_bytes())
 }
 
 /// Dials a peer until it lets us in.
@@ -131,7 +135,9 @@ pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, po
     };
     while post.is_wanted() {
         let patience = Duration::from_secs_f64(PATIENCE_S);
-        match enter_as(address, NAME, &about, access, patience, &|| post.is_wanted()) {
+        let still = || post.is_wanted();
+        let (whom, about) = (Whom::Host, about.as_str());
+        match (Knock { address, whom, name: NAME, about, access, patience, still: &still }).enter() {
             Ok(Entered { stream, settings, rest }) => match About::heard(&settings) {
                 Ok(about) => {
                     let peer = address.to_owned();

@@ -332,7 +332,7 @@ impl Conductor {
             let Caller { stream, rest, proof, name, about, .. } = caller;
             let seat = number(&name, self.config.run.ranks).map(|rank| &mut self.seats[rank as usize]);
             let Some(seat) = seat.filter(|seat| seat.address.is_empty()) else {
-                refuse(&stream, &format!("{name:?} is not waited for here"));
+                refuse(stream, &format!("{name:?} is not waited for here"));
                 continue;
             };
             let channel = Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?;

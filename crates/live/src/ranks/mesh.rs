@@ -9,7 +9,7 @@ use crosswind_access::Access;
 
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
-use crate::dial::{Entered, enter_as};
+use crate::dial::{Entered, Knock, Whom};
 use crate::diary::Diary;
 use crate::door::{Caller, Door};
 use crate::error::LiveError;
@@ -56,6 +56,17 @@ pub(super) fn number(name: &str, ranks: u32) -> Option<u32> {
     name.strip_prefix("rank-")?.parse().ok().filter(|&number| number < ranks)
 }
 
+fn knock(
+    address: &str,
+    name: &str,
+    about: &str,
+    access: &Access,
+    patience: Duration,
+    still: &dyn Fn() -> bool,
+) -> Result<Entered, LiveError> {
+    Knock { address, whom: Whom::Host, name, about, access, patience, still }.enter()
+}
+
 /// Lets a caller in that has shown the token.
 pub(super) fn welcome(proof: [u8; 32], channel: &mut Channel, settings: Vec<u8>) -> std::io::Result<()> {
     let mut bytes = Vec::new();
@@ -75,7 +86,7 @@ impl Joined {
         let wanted = || !config.watch_input || !linux::input_has_ended();
         let name = name(config.rank);
         let Entered { stream, settings, rest } =
-            enter_as(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
+            knock(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
         let refused = |why: String| LiveError::Refused { peer: config.conductor.clone(), why };
         let admission: Admission = serde_json::from_slice(&settings).map_err(|error| refused(error.to_string()))?;
         admission.run.check()?;
@@ -113,8 +124,7 @@ impl Joined {
         let mut links: Vec<Option<Channel>> = self.peers.iter().map(|_| None).collect();
         for below in 0..own {
             let address = &self.peers[below as usize];
-            let Entered { stream, rest, .. } =
-                enter_as(address, &name(own), "", &self.config.access, patience, &wanted)?;
+            let Entered { stream, rest, .. } = knock(address, &name(own), "", &self.config.access, patience, &wanted)?;
             links[below as usize] = Some(Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?);
         }
         while let Some(missing) = (own + 1..self.settings.ranks).find(|&above| links[above as usize].is_none()) {
@@ -130,7 +140,7 @@ impl Joined {
             for caller in self.door.attend(now_ns(), &mut |line| diary.note_once(line)) {
                 let above = number(&caller.name, self.settings.ranks).filter(|&above| above > own);
                 let Some(place) = above.map(|above| &mut links[above as usize]).filter(|place| place.is_none()) else {
-                    crate::door::refuse(&caller.stream, &format!("{:?} is not waited for here", caller.name));
+                    crate::door::refuse(caller.stream, &format!("{:?} is not waited for here", caller.name));
                     continue;
                 };
                 let Caller { stream, rest, proof, .. } = caller;

@@ -133,7 +133,8 @@ pub fn enter(address: &str) -> TcpStream {
     let mut first = [0; GREETING_BYTES];
     stream.read_exact(&mut first).unwrap();
     let listener = Greeting::decode(&first, PROTOCOL).unwrap().unwrap().nonce;
-    let proof = access().proof(&Meeting { protocol: PROTOCOL, caller, listener }, End::Caller, "filter");
+    let proof =
+        access().proof(&Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, "filter");
     let about = r#"{"version": 1, "window": 65536, "limits": null, "tos": null}"#;
     let mut out = Vec::new();
     Frame::Prove { proof, name: "filter".into(), about: about.into() }.encode(0, &mut out);

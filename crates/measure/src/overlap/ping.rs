@@ -4,14 +4,16 @@ use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
+use crosswind_access::Access;
 use serde::{Deserialize, Serialize};
 
 use super::burn::own_cpu_ns;
 use super::line::Line;
 use super::spec::{EchoDone, PingSpec};
 use crate::error::MeasureError;
-use crate::protocol::{Reply, Role, greet, read_frame, write_frame};
-use crate::{linux, placement, socket};
+use crate::link::Control;
+use crate::protocol::{Reply, Role, read_frame, write_frame};
+use crate::{linux, placement};
 
 /// Bytes of a message that tell which it is, where it is that long.
 const NUMBER: usize = 8;
@@ -48,6 +50,8 @@ pub struct Pinged {
 pub struct Ping {
     peer: String,
     spec: PingSpec,
+    /// As long as it is there, the other end knows us.
+    _control: Control,
     stream: TcpStream,
     message: Vec<u8>,
 }
@@ -57,15 +61,15 @@ impl Ping {
     ///
     /// # Errors
     /// When a setting is out of its range, nobody is there, or the other end refuses.
-    pub fn open(config: &PingConfig) -> Result<Self, MeasureError> {
+    pub fn open(config: &PingConfig, access: &Access) -> Result<Self, MeasureError> {
         config.spec.check()?;
         placement::place_this_thread("the ping", &config.cpus, 0)?;
         let peer = config.peer.clone();
-        let mut stream =
-            socket::connect(&peer).map_err(|source| MeasureError::Unreachable { peer: peer.clone(), source })?;
+        let mut control = Control::connect(&peer, access)?;
+        let mut stream = control.open(Vec::new())?.join(&peer, Role::Ping, 0)?;
         let refused = |why: String| MeasureError::Refused { peer: peer.clone(), why };
-        let asked = greet(&mut stream, Role::Ping)
-            .and_then(|()| stream.set_read_timeout(Some(READY_PATIENCE)))
+        let asked = stream
+            .set_read_timeout(Some(READY_PATIENCE))
             .and_then(|()| write_frame(&mut stream, &config.spec))
             .and_then(|()| read_frame(&mut stream));
         let unheard = |error: io::Error| match error.kind() {
@@ -78,7 +82,7 @@ impl Ping {
             _ => return Err(refused("it answers something else than was asked".into())),
         }
         let message = vec![1u8; config.spec.message_bytes as usize];
-        Ok(Self { peer, spec: config.spec, stream, message })
+        Ok(Self { peer, spec: config.spec, _control: control, stream, message })
     }
 
     /// Waits for the common start, has the other end begin, and exchanges all messages.
@@ -139,6 +143,7 @@ mod tests {
     use super::super::spec::BurnThere;
     use super::*;
     use crate::peer;
+    use crate::protocol::{Belongs, Request, be_greeted, be_proved};
 
     struct Peer {
         address: String,
@@ -148,15 +153,16 @@ mod tests {
 
     impl Peer {
         fn start() -> Self {
-            let listener = peer::listen("127.0.0.1:0").expect("a free port");
+            let listener = peer::listen("127.0.0.1:0", &Access::default()).expect("a free port");
             let (address, stop) = (listener.local_addr().expect("bound").to_string(), Arc::new(AtomicBool::new(false)));
             let asked = Arc::clone(&stop);
-            let run = move || peer::serve(&listener, || asked.load(Ordering::Relaxed)).expect("serves");
+            let run =
+                move || peer::serve(&listener, &Access::default(), || asked.load(Ordering::Relaxed)).expect("serves");
             Self { address, stop, thread: Some(std::thread::spawn(run)) }
         }
 
         fn ping(&self, spec: PingSpec) -> Result<Ping, MeasureError> {
-            Ping::open(&PingConfig { peer: self.address.clone(), spec, cpus: Vec::new() })
+            Ping::open(&PingConfig { peer: self.address.clone(), spec, cpus: Vec::new() }, &Access::default())
         }
     }
 
@@ -237,8 +243,17 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("bound").to_string();
         let liar = std::thread::spawn(move || {
+            let access = Access::default();
+            let (mut control, _) = listener.accept().expect("a caller");
+            let (_, meeting) = be_greeted(&mut control).expect("greets");
+            be_proved(&mut control, &access, &meeting).expect("proves");
+            read_frame::<Request>(&mut control).expect("opens");
+            let opened = Reply::Opened { session: 1, host: String::new(), boot: String::new() };
+            write_frame(&mut control, &opened).expect("hears");
             let (mut stream, _) = listener.accept().expect("a caller");
-            crate::protocol::be_greeted(&mut stream).expect("greets");
+            be_greeted(&mut stream).expect("greets");
+            read_frame::<Belongs>(&mut stream).expect("belongs");
+            write_frame(&mut stream, &Reply::Done {}).expect("hears");
             let spec: PingSpec = read_frame(&mut stream).expect("asks");
             write_frame(&mut stream, &Reply::Done {}).expect("hears");
             let line = Line::new(&stream, Waiting::Event, 0).expect("a connection");
@@ -248,7 +263,8 @@ mod tests {
             message[0] ^= 1;
             line.send(&message).expect("hears");
         });
-        let ping = Ping::open(&PingConfig { peer: address.clone(), spec: SPEC, cpus: Vec::new() }).expect("ready");
+        let ping = Ping::open(&PingConfig { peer: address.clone(), spec: SPEC, cpus: Vec::new() }, &Access::default());
+        let ping = ping.expect("ready");
         let error = ping.run(0).expect_err("a lie").to_string();
         assert!(error.starts_with(&address) && error.ends_with("another message than it was sent"), "{error}");
         liar.join().expect("it lied");

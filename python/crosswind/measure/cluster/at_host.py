@@ -33,11 +33,14 @@ def look() -> dict[str, str]:
     return {"name": socket.gethostname(), "crosswind": _core.__version__, "python": platform.python_version()}
 
 
-def start_peer(address: str, seconds: float) -> str:
-    """Start a peer on a free port of this host's `address`, for so many seconds at most; its HOST:PORT."""
+def start_peer(address: str, seconds: float, token: str) -> str:
+    """Start a peer on a free port of this host's `address`, for so many seconds at most; its HOST:PORT.
+
+    It serves who knows the token.
+    """
     stack = ExitStack()
     try:
-        found = stack.enter_context(peer_process([], address))
+        found = stack.enter_context(peer_process([], address, token))
     except BaseException:
         stack.close()
         raise

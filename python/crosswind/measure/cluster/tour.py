@@ -6,6 +6,7 @@ A host that dies is named and visited no more, a visit that fails is named, and 
 from __future__ import annotations
 
 import contextlib
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -136,10 +137,12 @@ class Tour:
 
     def _visit(self, visit: Visit) -> bytes:
         seconds = float(self.arguments["max_seconds"]) + START_S
-        peer = self._call(visit.peer, at_host.start_peer, self.cluster.hosts[visit.peer], 2 * seconds)
+        token = secrets.token_hex(32)  # of this visit alone; it travels as the calls do
+        peer = self._call(visit.peer, at_host.start_peer, self.cluster.hosts[visit.peer], 2 * seconds, token)
         self._peers[peer] = visit.peer
         try:
             arguments = {**self.arguments, "direction": visit.direction, "name": f"{visit.at} with {visit.peer}"}
+            arguments["token"] = token
             content: bytes = self._call(visit.at, at_host.measured, peer, arguments, seconds, beside=visit.peer)
             return content
         finally:

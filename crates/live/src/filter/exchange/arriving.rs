@@ -160,7 +160,7 @@ impl Exchange {
 
     /// Lets a large frame that has begun go straight to its application, where nothing waits before it; whether it does.
     fn begin_passing(&mut self, key: Key, now: u64) -> Result<bool, Offence> {
-        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(false) };
+        let Some(carrier) = self.carriers.get_mut(key).filter(|carrier| carrier.is_plain()) else { return Ok(false) };
         let lied = |error| ("lied", format!("sent {error}"));
         let Some((head, place)) = carrier.begun().map_err(lied)? else { return Ok(false) };
         let large = head.kind == Kind::Data && head.bytes >= LARGE && self.incoming.is_none();
@@ -197,7 +197,7 @@ impl Exchange {
         let came;
         let result = match (connection, &mut carrier.incoming) {
             (Some(connection), Some(pipe)) if connection.straight().is_some() => {
-                came = pipe.fill(&carrier.socket, left)?;
+                came = pipe.fill(carrier.socket.socket(), left)?;
                 if came > 0 {
                     carrier.moved_ns = now;
                 }

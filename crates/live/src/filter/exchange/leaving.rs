@@ -87,7 +87,7 @@ impl Exchange {
         // Large frames of an application go straight on; what does not is copied.
         let mut straight = None;
         if let Some(socket) = connection.as_ref().and_then(|connection| connection.socket.as_ref()) {
-            if bytes >= LARGE && carrier.has_room() {
+            if bytes >= LARGE && carrier.is_plain() && carrier.has_room() {
                 straight = match carrier.send_straight(&head, socket, bytes as usize, now) {
                     Ok(moved) => Some(moved),
                     Err(error) => return self.lost(ticket.carrier, &error),

@@ -1,0 +1,158 @@
+//! TLS 1.3 with certificates at both ends: who belongs together has certificates of one authority.
+//!
+//! The chain is checked while hands are shaken, the name afterwards, by whoever knows which name it must be
+//! ([`Transport::names`](crate::transport::Transport::names)): a child is told its parent's name, a filter dials a host.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ClientConfig, Resumption, verify_server_cert_signed_by_trust_anchor, verify_server_name};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::{NoServerSessionStorage, ParsedCertificate, ServerConfig, WebPkiClientVerifier};
+use rustls::{ClientConnection, Connection, DigitallySignedStruct, RootCertStore, ServerConnection, SignatureScheme};
+
+use crate::error::AccessError;
+
+/// A name beside the node's own in the certificate of a node that may have others run code: the root, and nodes with
+/// children of their own.
+pub const PARENT: &str = "parent.crosswind";
+
+/// The files of one node: its certificate, its key, and the authority that all trust.
+pub const CERTIFICATE: &str = "cert.pem";
+/// See [`CERTIFICATE`].
+pub const KEY: &str = "key.pem";
+/// See [`CERTIFICATE`].
+pub const AUTHORITY: &str = "ca.pem";
+
+/// One node's certificate and key, and whom it trusts. Never shown.
+#[derive(Clone)]
+pub struct Tls {
+    client: Arc<ClientConfig>,
+    server: Arc<ServerConfig>,
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls(..)")
+    }
+}
+
+impl Tls {
+    /// Of a node's directory: `cert.pem` (its certificate first, then those between it and the authority), `key.pem`, and
+    /// `ca.pem`.
+    ///
+    /// # Errors
+    /// Names the file that is missing or wrong, or that others may read.
+    pub fn of_directory(directory: &Path) -> Result<Self, AccessError> {
+        let path = |name: &str| directory.join(name);
+        let chain = certificates(&path(CERTIFICATE))?;
+        refuse_what_others_read(&path(KEY))?;
+        let key = PrivateKeyDer::from_pem_file(path(KEY)).map_err(|error| AccessError::file(&path(KEY), error))?;
+        let mut roots = RootCertStore::empty();
+        for authority in certificates(&path(AUTHORITY))? {
+            roots.add(authority).map_err(|error| AccessError::file(&path(AUTHORITY), error))?;
+        }
+        let (roots, provider) = (Arc::new(roots), Arc::new(ring::default_provider()));
+        let refused = |error: rustls::Error| AccessError::file(&path(CERTIFICATE), error);
+        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider)).build();
+        let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(refused)?
+            .with_client_cert_verifier(verifier.map_err(|error| AccessError::file(&path(AUTHORITY), error))?)
+            .with_single_cert(chain.clone(), key.clone_key())
+            .map_err(refused)?;
+        // Every connection shows its certificate anew: nothing is resumed.
+        server.send_tls13_tickets = 0;
+        server.session_storage = Arc::new(NoServerSessionStorage {});
+        let mut client = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(refused)?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(ByChain { roots, provider }))
+            .with_client_auth_cert(chain, key)
+            .map_err(refused)?;
+        client.resumption = Resumption::disabled();
+        client.enable_sni = false;
+        Ok(Self { client: Arc::new(client), server: Arc::new(server) })
+    }
+
+    pub(crate) fn dialling(&self) -> Result<Connection, rustls::Error> {
+        // Not sent, and not checked here: who dials knows better which name it must be.
+        let name = ServerName::try_from("crosswind").map_err(|error| rustls::Error::General(error.to_string()))?;
+        ClientConnection::new(Arc::clone(&self.client), name).map(Connection::Client)
+    }
+
+    pub(crate) fn listening(&self) -> Result<Connection, rustls::Error> {
+        ServerConnection::new(Arc::clone(&self.server)).map(Connection::Server)
+    }
+}
+
+/// Whether a certificate names a node, a host or an address.
+pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
+    let Ok(certificate) = ParsedCertificate::try_from(certificate) else { return false };
+    ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
+    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = found.map_err(|error| AccessError::file(path, error))?;
+    if found.is_empty() { Err(AccessError::file(path, "has no certificate in it")) } else { Ok(found) }
+}
+
+fn refuse_what_others_read(path: &Path) -> Result<(), AccessError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::metadata(path).map_err(|error| AccessError::file(path, error))?.permissions().mode();
+    if mode & 0o007 != 0 {
+        return Err(AccessError::Shown { path: path.display().to_string(), mode: mode & 0o777 });
+    }
+    Ok(())
+}
+
+/// Lets in whose certificate the authority has signed, whatever it is called.
+#[derive(Debug)]
+struct ByChain {
+    roots: Arc<RootCertStore>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for ByChain {
+    fn verify_server_cert(
+        &self,
+        own: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let own = ParsedCertificate::try_from(own)?;
+        let algorithms = self.provider.signature_verification_algorithms.all;
+        verify_server_cert_signed_by_trust_anchor(&own, &self.roots, between, now, algorithms)?;
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signed, &self.provider.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

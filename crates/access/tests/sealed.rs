@@ -1,0 +1,154 @@
+//! Two ends of a connection with certificates: of one set they are sealed, and nobody else is let in.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crosswind_access::authority::{Node, make};
+use crosswind_access::{Access, Transport};
+
+struct Set(PathBuf);
+
+impl Set {
+    fn new() -> Self {
+        let name = u64::from_ne_bytes(crosswind_access::token::random().expect("bytes"));
+        let path = std::env::temp_dir().join(format!("crosswind-sealed-{name:016x}"));
+        let node = |name: &str, parent| Node { name: name.into(), hosts: Vec::new(), parent };
+        make(&path, &[node("root", true), node("leaf", false)], 1).expect("made");
+        Self(path)
+    }
+
+    fn of(&self, node: &str) -> Access {
+        Access::of(None, Some(&self.0.join(node))).expect("whole")
+    }
+}
+
+impl Drop for Set {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let caller = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
+    (caller, listener.accept().expect("accepts").0)
+}
+
+fn shaken(stream: std::io::Result<Transport>) -> std::io::Result<Transport> {
+    let mut stream = stream?;
+    stream.wait_until(Some(Instant::now() + Duration::from_secs(5)))?;
+    stream.shake_hands()?;
+    Ok(stream)
+}
+
+/// Both ends, once hands are shaken.
+fn met(caller: &Access, listener: &Access) -> (std::io::Result<Transport>, std::io::Result<Transport>) {
+    let (here, there) = pair();
+    std::thread::scope(|scope| {
+        let there = scope.spawn(|| shaken(Transport::accepted(there, listener.tls())));
+        (shaken(Transport::dialled(here, caller.tls())), there.join().expect("no panic"))
+    })
+}
+
+#[test]
+fn ends_of_one_set_know_each_other_and_share_what_nobody_else_knows() {
+    let set = Set::new();
+    let (here, there) = met(&set.of("leaf"), &set.of("root"));
+    let (here, there) = (here.expect("let in"), there.expect("let in"));
+    assert_eq!(here.names("root"), Ok(()));
+    assert_eq!(here.names("127.0.0.1"), Ok(()));
+    assert_eq!(here.may_send_code(), Ok(()));
+    assert_eq!(there.names("leaf"), Ok(()));
+    assert!(there.names("root").is_err() && there.names("10.0.0.1").is_err() && there.may_send_code().is_err());
+    assert_eq!(here.channel(), there.channel());
+    let (again, _) = met(&set.of("leaf"), &set.of("root"));
+    assert_ne!(here.channel(), again.expect("let in").channel());
+    assert_ne!(here.channel(), [0; 32]);
+}
+
+#[test]
+fn bytes_come_as_they_were_sent_however_little_the_sockets_take() {
+    let set = Set::new();
+    let (here, there) = met(&set.of("leaf"), &set.of("root"));
+    let (mut here, mut there) = (here.expect("let in"), there.expect("let in"));
+    for end in [&here, &there] {
+        end.socket().set_nonblocking(true).expect("a socket");
+    }
+    here.wait_until(None).expect("a socket");
+    there.wait_until(None).expect("a socket");
+    let sent: Vec<u8> = (0..5_000_000u32).map(|at| (at * 7 + at / 251) as u8).collect();
+    let (mut at, mut got) = (0, Vec::new());
+    let until = Instant::now() + Duration::from_secs(30);
+    while got.len() < sent.len() {
+        assert!(Instant::now() < until, "{} of {} bytes", got.len(), sent.len());
+        let middle = (at + 1000).min(sent.len());
+        match here.send(&sent[at..middle], &sent[middle..]) {
+            Ok(taken) => at += taken,
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        }
+        let mut buffer = [0; 10_000];
+        match there.read(&mut buffer) {
+            Ok(read) => got.extend_from_slice(&buffer[..read]),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                assert!(!there.holds(), "what is held is handed out first");
+            }
+        }
+    }
+    assert!(got == sent && !here.wants_room());
+    here.hang_up();
+    there.socket().set_nonblocking(false).expect("a socket");
+    assert_eq!(there.read(&mut [0; 10]).expect("an end"), 0);
+}
+
+#[test]
+fn another_authority_or_none_is_refused_at_both_ends() {
+    let (ours, theirs) = (Set::new(), Set::new());
+    let (here, there) = met(&theirs.of("root"), &ours.of("root"));
+    let why = here.expect_err("not ours").to_string();
+    assert!(why.contains("not to be trusted"), "{why}");
+    assert!(there.is_err());
+    let (here, there) = met(&Access::default(), &ours.of("root"));
+    let mut here = here.expect("it does not know yet");
+    here.write_all(b"XWFM, or something else that is no TLS").expect("taken");
+    assert!(there.is_err());
+}
+
+#[test]
+fn bytes_that_are_no_tls_are_told_and_a_silent_end_is_not_waited_for() {
+    let set = Set::new();
+    let access = set.of("root");
+    let wrong: [&[u8]; 4] =
+        [b"GET / HTTP/1.1\r\n\r\n", &[0x16, 3, 1, 0xff, 0xff, 1, 2, 3], &[0x16; 300], &[0xff; 70_000]];
+    for bytes in wrong {
+        let (mut here, there) = pair();
+        let said = std::thread::scope(|scope| {
+            let end = scope.spawn(|| shaken(Transport::accepted(there, access.tls())));
+            // It may have hung up before all is written.
+            let _ = here.write_all(bytes);
+            let _ = here.shutdown(std::net::Shutdown::Write);
+            end.join().expect("no panic").expect_err("no TLS").to_string()
+        });
+        assert!(bytes[0] == 0x16 || said.contains("speaks no TLS"), "{said}");
+    }
+    let (_here, there) = pair();
+    let mut there = Transport::accepted(there, access.tls()).expect("begun");
+    let began = Instant::now();
+    there.wait_until(Some(began + Duration::from_millis(200))).expect("a socket");
+    assert!(there.shake_hands().is_err());
+    assert!(began.elapsed() < Duration::from_secs(3));
+}
+
+#[test]
+fn a_key_that_everybody_may_read_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let set = Set::new();
+    let key = set.0.join("leaf").join("key.pem");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("shown");
+    assert!(error.to_string().contains("mode 0644") && error.code() == "certificate", "{error}");
+    let error = Access::of(None, Some(&set.0.join("nobody"))).expect_err("not there");
+    assert!(error.to_string().contains("cert.pem"), "{error}");
+}

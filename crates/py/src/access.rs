@@ -1,0 +1,33 @@
+//! `crosswind-access` for Python: a cluster's certificates.
+
+use std::path::PathBuf;
+
+use crosswind_access::AccessError;
+use crosswind_access::authority::{self, Node};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::schema::json;
+
+pub(crate) fn exception(py: Python<'_>, error: &AccessError) -> PyErr {
+    errors::raise(py, "DescriptionError", &error.to_string(), error.code(), Some(error.hint()))
+}
+
+/// Makes a certificate and a key for each node (JSON: a list of `{name, hosts, parent}`), valid for so many days.
+#[pyfunction]
+fn make_certificates(py: Python<'_>, directory: PathBuf, nodes: &str, days: u32) -> PyResult<()> {
+    let nodes: Vec<Node> = serde_json::from_str(nodes)
+        .map_err(|error| errors::raise(py, "DescriptionError", &error.to_string(), "value", None))?;
+    py.detach(|| authority::make(&directory, &nodes, days)).map_err(|error| exception(py, &error))
+}
+
+/// What stands in the certificates of a directory, as JSON.
+#[pyfunction]
+fn show_certificates(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
+    json(&py.detach(|| authority::show(&directory)).map_err(|error| exception(py, &error))?)
+}
+
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(make_certificates, module)?)?;
+    module.add_function(wrap_pyfunction!(show_certificates, module)?)
+}
