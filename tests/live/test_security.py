@@ -18,6 +18,7 @@ import pytest
 import speaking
 from farms import point, take, tree, value
 
+from crosswind._core import AGENT_PROTOCOL
 from crosswind.certificates import Node, make_certificates, show_certificates
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.filter import Filter, Forward
@@ -177,7 +178,7 @@ def test_code_of_an_impostor_is_never_unpickled(shown, certs, token_file, tmp_pa
         connection, _ = server.accept()
         with connection:
             settings = json.dumps({"run": {}, "code": True}).encode()
-            connection.sendall(b"XWFM\x00\x02\x00\x00" + bytes(32))
+            connection.sendall(b"XWFM" + AGENT_PROTOCOL.to_bytes(2) + b"\x00\x00" + bytes(32))
             connection.sendall(struct.pack(">IB", 33 + len(settings), 2) + bytes(32) + settings)
             code = pickle.dumps(Owned(str(mark)))
             connection.sendall(struct.pack(">IBB", 2 + len(code), 4, 1) + code)
