@@ -21,4 +21,9 @@ def completed(*words: str) -> set[str]:
 
 
 def test_where_it_runs_is_completed():
-    assert completed("run", str(EXAMPLES / "streams_sending_side.toml"), "--on", "") == {"sim", "local"}
+    assert completed("run", str(EXAMPLES / "streams_sending_side.toml"), "--on", "") == {
+        "sim",
+        "local",
+        "dask:",
+        "hosts:",
+    }

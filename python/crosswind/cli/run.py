@@ -56,6 +56,7 @@ def run(
         On | None,
         typer.Option(
             metavar="PLACE",
+            autocompletion=lambda: ["sim", "local", "dask:", "hosts:"],
             help="sim: virtual time. Or agents: local, dask:tcp://SCHEDULER:PORT, hosts:FILE.toml. [default: sim]",
         ),
     ] = None,
