@@ -49,9 +49,10 @@ class Synthetic:
     def is_alive(self, host):
         return host not in self.dead
 
-    def start_peer(self, host, address, seconds):
+    def start_peer(self, host, address, seconds, token):
         assert address == self.hosts[host]
         assert seconds > 0
+        assert len(token) >= 16
         with self.held:
             assert host not in self.busy
             self.busy.add(host)
