@@ -15,6 +15,7 @@ from farms import point, slowly, take, tree, value, wait_until
 
 import crosswind
 from crosswind import DescriptionError
+from crosswind.certificates import Node, make_certificates
 from crosswind.cluster import client as cluster_client
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
@@ -207,6 +208,16 @@ def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_pa
         farm.submit(Task(pickle.dumps(3)))
         farm.end_of_tasks()
         assert value(take(farm, 1)[0]) == 9
+        farm.close()
+
+
+def test_with_certificates_each_agent_shows_its_own(client, tmp_path):
+    make_certificates(tmp_path, [Node("r", parent=True), Node("a", parent=True), Node("b")])
+    with farm_on(OnDask(client, Placing(per="worker", tls=tmp_path / "r")), tree("r", "a<r", "b<a")) as farm:
+        for number in range(6):
+            farm.submit(Task(pickle.dumps(number)))
+        farm.end_of_tasks()
+        assert {task: value(result) for task, result in take(farm, 6).items()} == {n: n * n for n in range(6)}
         farm.close()
 
 

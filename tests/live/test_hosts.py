@@ -11,6 +11,7 @@ import farms
 import pytest
 from farms import point, slowly, take, tree, value
 
+from crosswind.certificates import Node, make_certificates
 from crosswind.errors import DescriptionError
 from crosswind.run.deployment import deployed
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
@@ -40,16 +41,22 @@ def files(tmp_path):
     return tmp_path
 
 
-def serving(files, name):
-    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, "--token-file", "token"]
+def shown(by, name):
+    return ["--token-file", "token"] if by == "token" else ["--tls", f"certs/{name}"]
+
+
+def serving(files, name, by="token"):
+    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, *shown(by, name)]
     return subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files):
-    served = [serving(files, "b"), serving(files, "a")]  # whoever comes first waits
+@pytest.mark.parametrize("by", ["token", "certificates"])
+def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files, by):
+    make_certificates(files / "certs", [Node("head", parent=True), Node("a", parent=True), Node("b")])
+    served = [serving(files, "b", by), serving(files, "a", by)]  # whoever comes first waits
     command = [*CROSSWIND, "run", "--command", "wc -c < {input}", "--inputs", "*.in", "--out", "out", "--json"]
     done = subprocess.run(
-        [*command, "--on", "hosts:hosts.toml", "--token-file", "token"],
+        [*command, "--on", "hosts:hosts.toml", *shown(by, "head")],
         cwd=files,
         capture_output=True,
         text=True,
@@ -100,7 +107,10 @@ def test_a_host_that_waits_for_its_parent_ends_when_it_is_asked_to(files):
 
 
 def test_what_does_not_fit_to_the_file_is_refused(files):
-    with pytest.raises(DescriptionError, match="--token-file is missing"), deployed(f"hosts:{files}/hosts.toml"):
+    with (
+        pytest.raises(DescriptionError, match="--token-file or --tls is missing"),
+        deployed(f"hosts:{files}/hosts.toml"),
+    ):
         pass
     for words, said in (
         (["serve", "--hosts", "hosts.toml", "--name", "head", "--token-file", "token"], "head has no parent"),

@@ -73,6 +73,13 @@ def run(
         Path | None,
         typer.Option(help="hosts: what all agents share. dask: the same, there on every host, so it does not travel."),
     ] = None,
+    tls: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="hosts, dask: the root's certificates (`crosswind cert`). dask: a node's: DIR/../NODE on its host.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,7 +124,7 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
-    placing = _placing(node or [], per, listen, token_file)
+    placing = _placing(node or [], per, listen, token_file, tls)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -165,13 +172,17 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
             raise DescriptionError(f"{option} does not go with {beside}", "argument", hint)
 
 
-def _placing(nodes: list[str], per: Per | None, listen: str | None, token_file: Path | None) -> Placing | None:
+def _placing(
+    nodes: list[str], per: Per | None, listen: str | None, token_file: Path | None, tls: Path | None
+) -> Placing | None:
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
     if token_file is not None and not token_file.is_file():
         raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
-    placing = Placing(given, per or "host", listen, token_file)
+    if tls is not None and not tls.is_dir():
+        raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
+    placing = Placing(given, per or "host", listen, token_file, tls)
     return placing if placing else None
 
 

@@ -15,7 +15,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,17 +55,17 @@ class OnDask:
     """
 
     on = "dask"
-    tls = None
 
     def __init__(self, client: Client, placing: Placing | None = None) -> None:
         self.client, self.placing = client, placing or Placing()
+        self.token = self.placing.token or secrets.token_hex(32)
         self.hosts = hosts_of(fitting(client), self.placing.per)
 
     @property
-    def token(self) -> str | None:
-        """What stands in the file of the token, if there is one."""
-        file = self.placing.token_file
-        return file.read_text(encoding="utf-8").strip() if file is not None else None
+    def tls(self) -> Callable[[str], str] | None:
+        """The root's directory of certificates."""
+        directory = self.placing.tls
+        return (lambda root: str(directory)) if directory is not None else None
 
     def tree(self) -> Platform:
         """Return a star: this process hands out, every host computes at an equal rate."""
@@ -175,7 +175,7 @@ class DaskAgents:
         return found
 
     def _wanted(self, name: str, host: Host) -> Wanted:
-        file = self._placing.token_file
+        file, root_tls = self._placing.token_file, self._placing.tls
         known = name in self._parents
         parent = self._parents[name] if known else next(iter(self._addresses))
         return {
@@ -185,6 +185,7 @@ class DaskAgents:
             "about": "" if known else json.dumps({"name": name, **self._guest}),
             "token": self._token if file is None else None,
             "token_file": str(file) if file is not None else None,
+            "tls": str(root_tls.absolute().parent / name) if root_tls is not None else None,
         }
 
     def _follow(self) -> None:

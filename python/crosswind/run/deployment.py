@@ -73,6 +73,14 @@ class Placing:
     """HOST:PORT of the root, where the one that is found is not the one that the hosts reach."""
     token_file: Path | None = None
     """File with the token, here and on every host, so that it does not travel."""
+    tls: Path | None = None
+    """Directory of the root's certificates; on its host each node's lies at the same place, under the node's name, as
+    `crosswind cert` makes them."""
+
+    @property
+    def token(self) -> str | None:
+        """What stands in the file of the token, if there is one."""
+        return self.token_file.read_text(encoding="utf-8").strip() if self.token_file is not None else None
 
     def __bool__(self) -> bool:
         return self != Placing()

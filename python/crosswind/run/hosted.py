@@ -37,6 +37,8 @@ class Wanted(TypedDict):
     token: str | None
     """None: it stands in `token_file`."""
     token_file: str | None
+    tls: str | None
+    """Its directory of certificates."""
 
 
 class Carried:
@@ -51,6 +53,8 @@ class Carried:
             command += ["--about", wanted["about"]]
         if wanted["listen"]:
             command += ["--listen", wanted["listen"]]
+        if wanted["tls"]:
+            command += ["--tls", wanted["tls"]]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
                 command,

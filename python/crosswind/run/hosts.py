@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,13 +77,12 @@ class OnHosts:
     hosts : Hosts
         Who they are.
     placing : Placing
-        Its `token_file` must be given.
+        Its `token_file` or `tls` must be given.
     """
 
     hosts: Hosts
     placing: Placing
     on = "hosts"
-    tls = None
 
     @classmethod
     def load(cls, path: str | Path, placing: Placing) -> OnHosts:
@@ -92,22 +91,29 @@ class OnHosts:
         Raises
         ------
         DescriptionError
-            When it is wrong, no file of a token is given, or something else is that hosts of a file cannot have.
+            When it is wrong, neither a token's file nor certificates are given, or something else is that hosts of a
+            file cannot have.
         """
-        if placing.token_file is None:
+        if placing.token_file is None and placing.tls is None:
             hint = "python -c 'import secrets; print(secrets.token_hex())' > token; the same file on every host"
-            raise DescriptionError("--token-file is missing; hosts of a file share a token", "argument", hint)
-        if placing != Placing(token_file=placing.token_file):
+            message = "--token-file or --tls is missing; hosts of a file share a token, or have certificates"
+            raise DescriptionError(message, "argument", hint)
+        if placing != Placing(token_file=placing.token_file, tls=placing.tls):
             raise DescriptionError(
                 "the file of hosts says who is where; --node, --per and --listen do not go with it", "argument"
             )
         return cls(Hosts.load(path), placing)
 
     @property
-    def token(self) -> str:
-        """What stands in the file of the token."""
-        assert self.placing.token_file is not None  # `load` saw to it
-        return self.placing.token_file.read_text(encoding="utf-8").strip()
+    def token(self) -> str | None:
+        """What stands in the file of the token, if there is one."""
+        return self.placing.token
+
+    @property
+    def tls(self) -> Callable[[str], str] | None:
+        """The root's directory of certificates; the others name their own."""
+        directory = self.placing.tls
+        return (lambda root: str(directory)) if directory is not None else None
 
     def tree(self) -> Platform:
         """Return the file's tree; of hosts of which nothing is known, all below the root compute at an equal rate."""
