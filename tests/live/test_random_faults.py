@@ -66,11 +66,11 @@ def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_p
 
 
 def test_a_short_soak_accounts_for_every_task_once():
-    found = soak.soak(seconds=15, seed=3)
+    found = soak.soak(seconds=10, seed=3)
     assert found["tasks"] > 100
     assert sum(found["faults"].values()) >= 3
     assert {name: found[name] for name in ("missing", "came_twice", "wrong")} == {
         "missing": [],
         "came_twice": [],
         "wrong": [],
-    }, soak.schedule(3, 15, soak.OF_PROCESSES if found["on"] == "loopback" else soak.OF_PROCESSES + soak.OF_HOSTS)
+    }, soak.schedule(3, 10, soak.OF_PROCESSES if found["on"] == "loopback" else soak.OF_PROCESSES + soak.OF_HOSTS)

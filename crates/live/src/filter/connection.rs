@@ -38,8 +38,6 @@ pub(super) struct Connection {
     pending: VecDeque<u8>,
     /// Bytes of each frame that is not wholly taken.
     pending_frames: VecDeque<usize>,
-    /// Bytes that wait of a frame whose end has not come.
-    pending_part: usize,
     /// Frames that are on the incoming link.
     pub on_link: usize,
     /// Bytes that the peer may still send.
@@ -70,7 +68,6 @@ impl Connection {
             shut: false,
             pending: VecDeque::new(),
             pending_frames: VecDeque::new(),
-            pending_part: 0,
             on_link: 0,
             may_come,
             owed: 0,
@@ -115,34 +112,6 @@ impl Connection {
         Ok(wait)
     }
 
-    /// The socket, where it takes bytes straight: nothing waits before them.
-    pub fn straight(&self) -> Option<&TcpStream> {
-        self.socket.as_ref().filter(|_| self.pending.is_empty())
-    }
-
-    /// Hands the application a part of a frame; how many bytes of it must wait.
-    pub fn deliver_part(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = if self.pending.is_empty() { self.give(bytes)? } else { 0 };
-        let wait = bytes.len() - taken;
-        self.pending.extend(&bytes[taken..]);
-        self.pending_part += wait;
-        Ok(wait)
-    }
-
-    /// The frame that came in parts has come to its end; whether the application has all of it.
-    pub fn end_parts(&mut self) -> bool {
-        let wait = std::mem::take(&mut self.pending_part);
-        if wait > 0 {
-            self.pending_frames.push_back(wait);
-        }
-        wait == 0
-    }
-
-    /// Bytes of a ticket went straight to the peer.
-    pub fn spent(&mut self, bytes: usize) {
-        self.ticketed = self.ticketed.saturating_sub(bytes);
-    }
-
     /// Hands over what waits; how many frames the application has taken with it.
     pub fn flush(&mut self) -> io::Result<usize> {
         let mut frames = 0;
@@ -168,7 +137,6 @@ impl Connection {
                 self.pending_frames.pop_front();
                 frames += 1;
             }
-            self.pending_part -= left.min(self.pending_part);
         }
         if self.pending.is_empty() && self.pending.capacity() > 64 << 10 {
             self.pending = VecDeque::new();

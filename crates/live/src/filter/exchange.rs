@@ -39,8 +39,6 @@ const WHICH: u64 = (1 << 56) - 1;
 
 /// Bytes read from one peer before the others have their turn.
 const TURN: usize = 1 << 20;
-/// Frames from this length on go straight from socket to socket; shorter ones are cheaper to copy.
-const LARGE: u32 = 16 << 10;
 /// Between two looks at who does not move, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 /// A peer that does not move for so long is named in the log, ns.

@@ -19,8 +19,10 @@
 //! | what happens when? | `exchange` (the loop) |
 //! | do marks of packets arrive? | [`mark`] |
 //!
-//! Between filters that have certificates all is sealed; frames then pass through this process instead of going straight from
-//! socket to socket.
+//! Between filters that have certificates all is sealed.
+//!
+//! Frames are copied through this process. Spliced from socket to socket they went slower: on loopback 1.37 GB/s for 1.73,
+//! with frames of 64 KB.
 
 mod carrier;
 mod connection;

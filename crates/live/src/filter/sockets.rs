@@ -92,94 +92,6 @@ impl Epoll {
     }
 }
 
-/// Bytes that go from one connection to another without a copy through this process.
-#[derive(Debug)]
-pub(super) struct Pipe {
-    out: OwnedFd,
-    into: OwnedFd,
-    held: usize,
-}
-
-/// What a pipe is asked to hold; where it may not, it holds less.
-const PIPE: i32 = 1 << 20;
-
-impl Pipe {
-    pub fn new() -> io::Result<Self> {
-        let mut ends = [0i32; 2];
-        // SAFETY: two live integers; descriptors that were just opened belong to nobody else.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            libc::fcntl(ends[1], libc::F_SETPIPE_SZ, PIPE);
-            Ok(Self { out: OwnedFd::from_raw_fd(ends[0]), into: OwnedFd::from_raw_fd(ends[1]), held: 0 })
-        }
-    }
-
-    /// Bytes in it.
-    pub fn held(&self) -> usize {
-        self.held
-    }
-
-    /// Takes up to so many bytes from a connection; 0: none are there, or there is no room.
-    pub fn fill(&mut self, from: &TcpStream, most: usize) -> io::Result<usize> {
-        match spliced(from.as_raw_fd(), self.into.as_raw_fd(), most, false)? {
-            Some(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            moved => {
-                self.held += moved.unwrap_or(0);
-                Ok(moved.unwrap_or(0))
-            }
-        }
-    }
-
-    /// Gives a connection what it takes of what is held; `more` will follow at once.
-    pub fn drain(&mut self, to: &TcpStream, more: bool) -> io::Result<usize> {
-        let mut all = 0;
-        while self.held > 0 {
-            match spliced(self.out.as_raw_fd(), to.as_raw_fd(), self.held, more)? {
-                None | Some(0) => break,
-                Some(moved) => (self.held, all) = (self.held - moved, all + moved),
-            }
-        }
-        Ok(all)
-    }
-
-    /// What is held, into memory.
-    pub fn empty(&mut self) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; self.held];
-        let mut got = 0;
-        while got < bytes.len() {
-            let rest = &mut bytes[got..];
-            // SAFETY: the buffer is live and its length is passed along.
-            let read = unsafe { libc::read(self.out.as_raw_fd(), rest.as_mut_ptr().cast(), rest.len()) };
-            if read <= 0 {
-                return Err(io::Error::last_os_error());
-            }
-            got += read as usize;
-        }
-        self.held = 0;
-        Ok(bytes)
-    }
-}
-
-/// Moves bytes between a pipe and something else; none where that would have to be waited for.
-fn spliced(from: RawFd, to: RawFd, most: usize, more: bool) -> io::Result<Option<usize>> {
-    let flags = libc::SPLICE_F_MOVE | libc::SPLICE_F_NONBLOCK | if more { libc::SPLICE_F_MORE } else { 0 };
-    loop {
-        // SAFETY: takes integers and no offsets.
-        let moved = unsafe { libc::splice(from, std::ptr::null_mut(), to, std::ptr::null_mut(), most, flags) };
-        if moved >= 0 {
-            return Ok(Some(moved as usize));
-        }
-        let error = io::Error::last_os_error();
-        match error.kind() {
-            io::ErrorKind::WouldBlock => return Ok(None),
-            io::ErrorKind::Interrupted => {}
-            _ => return Err(error),
-        }
-    }
-}
-
 /// Lets this process have so many descriptors, where its own limit is all that forbids it.
 pub(super) fn make_room(descriptors: usize) {
     let wanted = descriptors as libc::rlim_t;
@@ -307,31 +219,6 @@ mod tests {
             let (accepted, _) = listener.accept().expect("accepts");
             assert_eq!(arrived_mark(&accepted), Some(tos));
         }
-    }
-
-    #[test]
-    fn a_pipe_moves_bytes_from_one_connection_to_another() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let pair = || {
-            let one = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
-            let (other, _) = listener.accept().expect("accepts");
-            other.set_nonblocking(true).expect("a socket");
-            (one, other)
-        };
-        let ((mut source, from), (mut sink, to)) = (pair(), pair());
-        let mut pipe = Pipe::new().expect("descriptors");
-        assert_eq!(pipe.fill(&from, 100).expect("open"), 0, "nothing is there yet");
-        source.write_all(&[7; 5000]).expect("written");
-        let mut moved = 0;
-        while moved < 4000 {
-            moved += pipe.fill(&from, 4000 - moved).expect("open");
-        }
-        assert_eq!((pipe.drain(&to, false).expect("open"), pipe.held()), (4000, 0));
-        let mut got = [0; 4000];
-        io::Read::read_exact(&mut sink, &mut got).expect("it came");
-        assert!(got.iter().all(|&byte| byte == 7));
-        while pipe.fill(&from, 5000).expect("open") == 0 {}
-        assert_eq!(pipe.empty().expect("read"), [7; 1000]);
     }
 
     #[test]

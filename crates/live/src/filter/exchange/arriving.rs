@@ -5,12 +5,9 @@ use std::io;
 use crosswind_policy::queue::Grant;
 use crosswind_schema::Class;
 
-use super::{Arrived, Exchange, LARGE, Offence, TURN};
-use crate::filter::carrier::Passing;
-use crate::filter::connection::Connection;
+use super::{Arrived, Exchange, Offence, TURN};
 use crate::filter::settings::is_target;
 use crate::filter::slab::Key;
-use crate::filter::sockets::Pipe;
 use crate::filter::wire::{self, Head, Kind};
 use crate::linux::now_ns;
 
@@ -21,17 +18,6 @@ impl Exchange {
         loop {
             let now = now_ns();
             let Some(carrier) = self.carriers.get_mut(key) else { return };
-            if let Some(passing) = carrier.passing {
-                match self.pass_on(key, passing, now) {
-                    Ok(0) => return,
-                    Ok(moved) => left = left.saturating_sub(moved),
-                    Err(error) => return self.lost(key, &error),
-                }
-                if left == 0 {
-                    return self.again.push(key);
-                }
-                continue;
-            }
             match carrier.next() {
                 Ok(Some((head, place))) => {
                     if let Err(offence) = self.hear(key, head, place, now) {
@@ -39,11 +25,7 @@ impl Exchange {
                     }
                     continue;
                 }
-                Ok(None) => match self.begin_passing(key, now) {
-                    Ok(true) => continue,
-                    Ok(false) => {}
-                    Err(offence) => return self.drop_carrier(key, Some(offence)),
-                },
+                Ok(None) => {}
                 Err(error) => return self.drop_carrier(key, Some(("lied", format!("sent {error}")))),
             }
             let Some(carrier) = self.carriers.get_mut(key) else { return };
@@ -156,99 +138,6 @@ impl Exchange {
         of.received_frames += 1;
         of.received_bytes += bytes as u64;
         Ok(())
-    }
-
-    /// Lets a large frame that has begun go straight to its application, where nothing waits before it; whether it does.
-    fn begin_passing(&mut self, key: Key, now: u64) -> Result<bool, Offence> {
-        let Some(carrier) = self.carriers.get_mut(key).filter(|carrier| carrier.is_plain()) else { return Ok(false) };
-        let lied = |error| ("lied", format!("sent {error}"));
-        let Some((head, place)) = carrier.begun().map_err(lied)? else { return Ok(false) };
-        let large = head.kind == Kind::Data && head.bytes >= LARGE && self.incoming.is_none();
-        carrier.expect_large(large);
-        let known = carrier.streams.get(&head.stream).copied();
-        let connection = known.and_then(|known| self.connections.get(known));
-        if !large || connection.is_none_or(|connection| connection.straight().is_none()) {
-            return Ok(false);
-        }
-        if carrier.incoming.is_none() {
-            // Without descriptors for a pipe it is copied.
-            let Ok(pipe) = Pipe::new() else { return Ok(false) };
-            carrier.incoming = Some(pipe);
-        }
-        self.admit(known, head.class, head.bytes as usize)?;
-        self.count_arrival(key, head.class, head.last, now);
-        let left = head.bytes as usize - place.len();
-        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(true) };
-        let result = match known.and_then(|known| self.connections.get_mut(known)) {
-            Some(connection) => connection.deliver_part(carrier.payload(place)),
-            None => Ok(0),
-        };
-        carrier.done_with();
-        carrier.passing = Some(Passing { connection: known, class: head.class, left });
-        self.delivered_part(key, known, result);
-        Ok(true)
-    }
-
-    /// Moves on a frame that goes straight to its application; how many bytes came.
-    fn pass_on(&mut self, key: Key, passing: Passing, now: u64) -> io::Result<usize> {
-        let Some(carrier) = self.carriers.get_mut(key) else { return Ok(0) };
-        let Passing { connection: known, class, left } = passing;
-        let connection = known.and_then(|known| self.connections.get_mut(known));
-        let came;
-        let result = match (connection, &mut carrier.incoming) {
-            (Some(connection), Some(pipe)) if connection.straight().is_some() => {
-                came = pipe.fill(carrier.socket.socket(), left)?;
-                if came > 0 {
-                    carrier.moved_ns = now;
-                }
-                let drained = connection.straight().map_or(Ok(0), |socket| pipe.drain(socket, false));
-                match drained {
-                    Ok(drained) => {
-                        connection.owed += drained;
-                        // What the application does not take waits with it, not in the pipe, where others would wait too.
-                        if pipe.held() > 0 { connection.deliver_part(&pipe.empty()?) } else { Ok(0) }
-                    }
-                    Err(error) => pipe.empty().and(Err(error)),
-                }
-            }
-            (Some(connection), _) => {
-                let place = carrier.fill_up_to(left, now)?;
-                came = place.len();
-                connection.deliver_part(carrier.payload(place))
-            }
-            (None, _) => {
-                came = carrier.fill_up_to(left, now)?.len();
-                Ok(0)
-            }
-        };
-        let over = left == came;
-        carrier.passing = (!over).then_some(Passing { left: left - came, ..passing });
-        self.delivered_part(key, known, result);
-        if over {
-            let connection = known.and_then(|known| self.connections.get_mut(known));
-            if connection.is_none_or(Connection::end_parts) {
-                self.dequeued(key, class);
-            }
-        }
-        Ok(came)
-    }
-
-    /// What follows when a part of a frame was handed to an application, or could not be.
-    fn delivered_part(&mut self, carrier: Key, known: Option<Key>, result: io::Result<usize>) {
-        let Some(key) = known else { return };
-        match result {
-            Ok(wait) => {
-                self.counters.held_bytes += wait as u64;
-                self.make_good(key);
-            }
-            // Its rest is read and thrown away.
-            Err(_) => {
-                if let Some(passing) = self.carriers.get_mut(carrier).and_then(|carrier| carrier.passing.as_mut()) {
-                    passing.connection = None;
-                }
-                self.reset(key, "the application is gone");
-            }
-        }
     }
 
     /// Tells the limits of all connections to this receiver that a frame came over one of them.

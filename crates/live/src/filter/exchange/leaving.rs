@@ -2,7 +2,7 @@
 
 use crosswind_schema::Class;
 
-use super::{Exchange, LARGE};
+use super::Exchange;
 use crate::filter::carrier::Ticket;
 use crate::filter::connection::Connection;
 use crate::filter::slab::Key;
@@ -84,32 +84,16 @@ impl Exchange {
         let last = class == Class::Parallel && carrier.parallel_left == 0;
         let head = Head { kind: Kind::Data, class, last, stream: ticket.number, bytes }.encode();
         let mut connection = self.connections.get_mut(ticket.connection);
-        // Large frames of an application go straight on; what does not is copied.
-        let mut straight = None;
-        if let Some(socket) = connection.as_ref().and_then(|connection| connection.socket.as_ref()) {
-            if bytes >= LARGE && carrier.is_plain() && carrier.has_room() {
-                straight = match carrier.send_straight(&head, socket, bytes as usize, now) {
-                    Ok(moved) => Some(moved),
-                    Err(error) => return self.lost(ticket.carrier, &error),
-                };
-            }
-        }
-        let (from, to) = (straight.map_or(0, |_| HEAD), HEAD + bytes as usize - straight.unwrap_or(0));
-        let frame = &mut self.frame[..to];
+        let frame = &mut self.frame[..HEAD + bytes as usize];
         frame[..HEAD].copy_from_slice(&head);
         // The peer's credits count on this frame: one whose connection is gone meanwhile goes empty.
         let mut broken = false;
         match &mut connection {
-            Some(connection) => {
-                connection.spent(straight.unwrap_or(0));
-                broken = to > HEAD && connection.redeem(&mut frame[HEAD..]).is_err();
-            }
+            Some(connection) => broken = connection.redeem(&mut frame[HEAD..]).is_err(),
             None => frame[HEAD..].fill(0),
         }
-        if from < to {
-            if let Err(error) = carrier.send(&frame[from..], now) {
-                return self.lost(ticket.carrier, &error);
-            }
+        if let Err(error) = carrier.send(frame, now) {
+            return self.lost(ticket.carrier, &error);
         }
         if broken {
             return self.reset(ticket.connection, "the application broke off");
