@@ -4,7 +4,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, Read};
-use std::net::TcpStream;
 
 use crosswind_access::Transport;
 use crosswind_policy::queue::{DoubleQueue, Grant, ReceiverCredits, SenderCredits};
