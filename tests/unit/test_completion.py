@@ -27,3 +27,8 @@ def test_where_it_runs_is_completed():
         "dask:",
         "hosts:",
     }
+
+
+def test_every_kind_of_file_that_has_a_schema_is_completed():
+    kept = EXAMPLES.parent / "docs" / "reference" / "schemas"
+    assert completed("schema", "") == {path.name.removesuffix(".schema.json") for path in kept.iterdir()}

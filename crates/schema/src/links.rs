@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DescriptionError, Problem, nearest};
+use crate::platform::is_none;
 use crate::read;
 use crate::units::{MegabytesPerSecond, Quantity, Seconds, SecondsPerMegabyte, WorkPerSecond};
 
@@ -62,10 +63,6 @@ pub struct Link {
     /// Fraction of its compute rate that the sender loses per MB/s.
     #[serde(default)]
     pub ir_send_s_per_mb: SecondsPerMegabyte,
-}
-
-fn is_none(latency: &Seconds) -> bool {
-    latency.get() == 0.0
 }
 
 impl Links {

@@ -55,7 +55,7 @@ pub struct Node {
     pub ir_send_s_per_mb: SecondsPerMegabyte,
 }
 
-fn is_none(latency: &Seconds) -> bool {
+pub(crate) fn is_none(latency: &Seconds) -> bool {
     latency.get() == 0.0
 }
 

@@ -15,7 +15,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,13 +59,8 @@ class OnDask:
     def __init__(self, client: Client, placing: Placing | None = None) -> None:
         self.client, self.placing = client, placing or Placing()
         self.token = self.placing.token or secrets.token_hex(32)
+        self.tls = self.placing.root_tls
         self.hosts = hosts_of(fitting(client), self.placing.per)
-
-    @property
-    def tls(self) -> Callable[[str], str] | None:
-        """The root's directory of certificates."""
-        directory = self.placing.tls
-        return (lambda root: str(directory)) if directory is not None else None
 
     def tree(self) -> Platform:
         """Return a star: this process hands out, every host computes at an equal rate."""

@@ -82,6 +82,12 @@ class Placing:
         """What stands in the file of the token, if there is one."""
         return self.token_file.read_text(encoding="utf-8").strip() if self.token_file is not None else None
 
+    @property
+    def root_tls(self) -> Callable[[str], str] | None:
+        """The root's directory of certificates, as a deployment tells it."""
+        directory = self.tls
+        return (lambda root: str(directory)) if directory is not None else None
+
     def __bool__(self) -> bool:
         return self != Placing()
 

@@ -112,8 +112,7 @@ class OnHosts:
     @property
     def tls(self) -> Callable[[str], str] | None:
         """The root's directory of certificates; the others name their own."""
-        directory = self.placing.tls
-        return (lambda root: str(directory)) if directory is not None else None
+        return self.placing.root_tls
 
     def tree(self) -> Platform:
         """Return the file's tree; of hosts of which nothing is known, all below the root compute at an equal rate."""
