@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{DescriptionError, Problem, nearest};
 use crate::platform::is_none;
 use crate::read;
-use crate::units::{MegabytesPerSecond, Quantity, Seconds, SecondsPerMegabyte, WorkPerSecond};
+use crate::units::{MegabytesPerSecond, Seconds, SecondsPerMegabyte, WorkPerSecond};
 
 /// Hosts, and the links between ordered pairs of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
