@@ -17,6 +17,7 @@ import crosswind
 from crosswind import DescriptionError
 from crosswind.certificates import Node, make_certificates
 from crosswind.cluster import client as cluster_client
+from crosswind.links import Links
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
 from crosswind.run.local import Limits, LiveFarm, Task, Work
@@ -168,6 +169,27 @@ def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_ba
     assert codes(summary).count("agent-left") == 1, summary["events"]
     assert codes(summary).count("agent-joined") == 1, summary["events"]
     assert "agent-lost" not in codes(summary)
+
+
+def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_highest(cluster, client, tmp_path):
+    hosts = [{"name": name, "compute_per_s": 5.0} for name in ("r", "a", "2")]
+    link = [{"from": a, "to": "2", "receive_limit_mb_per_s": rate} for a, rate in (("r", 0.1), ("a", 100.0))]
+    Links.from_dict({"schema_version": 1, "name": "l", "host": hosts, "link": link}).save(tmp_path / "links.toml")
+    placing = Placing(per="worker", links=tmp_path / "links.toml")
+    with farm_on(OnDask(client, placing), tree("r", "a<r", "b<a"), lasting(0.2)) as farm:
+        count = 40
+        for number in range(count):
+            farm.submit(Task(pickle.dumps(number)))
+        farm.end_of_tasks()
+        taken = take(farm, 3)
+        cluster.scale(3)
+        taken |= take(farm, count - len(taken))
+        assert farm.processes.parent("2") == "a"
+        summary, _ = farm.close()
+    assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
+    joined = next(event for event in summary["events"] if event["code"] == "agent-joined")
+    guest = next(node for node in summary["nodes"] if node["name"] == joined["node"] == "2")
+    assert guest["tasks"] > 0
 
 
 def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(client):

@@ -144,7 +144,7 @@ impl Flow<'_> {
 
     fn receive_with(mut self, flags: i32) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
-        let mut messages = vec![0u8; places.bytes()];
+        let mut messages = vec![1u8; places.bytes()]; // written, so that the pages are there before anything is counted
         let socket = self.stream.as_raw_fd();
         self.run(|most| {
             let room = &mut messages[places.at()..][..places.left().min(most)];
@@ -181,9 +181,8 @@ impl Flow<'_> {
 
 /// Where a message lies: one of several places of a message each, the next one after some messages.
 ///
-/// Which physical pages a buffer gets decides how well it fits the caches beside the rest, and stays so for a whole
-/// measurement: with one place, five measurements of receiving, 60 s each, lay three times as far apart as parts of 20 s
-/// within one of them would have it. With several, a measurement is a mean over placements.
+/// Which physical pages a buffer gets decides how well it fits the caches beside the rest, and stays so for as long as the
+/// connection lives. With several places a cycle of a measurement is a mean over some.
 struct Places {
     message_bytes: usize,
     places: usize,
@@ -191,11 +190,11 @@ struct Places {
 }
 
 /// Messages until the next place.
-const MESSAGES_EACH: usize = 64;
+const MESSAGES_EACH: usize = 32;
 /// Places, where they fit.
-const MOST_PLACES: usize = 32;
+const MOST_PLACES: usize = 8;
 /// Bytes of all places, unless one message has more.
-const MOST_BYTES: usize = 64_000_000;
+const MOST_BYTES: usize = 16_000_000;
 
 impl Places {
     fn new(message_bytes: usize) -> Self {
@@ -240,22 +239,22 @@ mod tests {
     #[test]
     fn a_message_stays_in_its_place_and_the_next_place_comes_after_some_messages() {
         let mut places = Places::new(1_000_000);
-        assert_eq!((places.bytes(), places.at(), places.left()), (32_000_000, 0, 1_000_000));
+        assert_eq!((places.bytes(), places.at(), places.left()), (8_000_000, 0, 1_000_000));
         places.moved(300_000);
         places.moved(-1); // nothing has moved
         assert_eq!((places.at(), places.left()), (300_000, 700_000));
         places.moved(700_000);
         assert_eq!((places.at(), places.left()), (0, 1_000_000));
-        places.moved(63_000_000);
+        places.moved(31_000_000);
         assert_eq!((places.at(), places.left()), (1_000_000, 1_000_000));
-        places.moved(31 * 64_000_000);
+        places.moved(7 * 32_000_000);
         assert_eq!(places.at(), 0);
     }
 
     #[test]
     fn messages_too_large_for_many_places_have_fewer() {
-        assert_eq!(Places::new(1_000).bytes(), 32_000);
-        assert_eq!(Places::new(30_000_000).bytes(), 60_000_000);
+        assert_eq!(Places::new(1_000).bytes(), 8_000);
+        assert_eq!(Places::new(6_000_000).bytes(), 12_000_000);
         assert_eq!(Places::new(64_000_000).bytes(), 64_000_000);
     }
 }

@@ -143,6 +143,26 @@ impl Probe {
         Ok(())
     }
 
+    /// Takes other memory for the kernel, and other connections and buffers at both ends.
+    ///
+    /// What depends on which ones they are would stay the same for a whole measurement otherwise, and differ from the next
+    /// one (docs/decisions/0018-renewed-cycles.md). The new stand before the old go, so that they lie elsewhere. The
+    /// user's own work stays as it is.
+    ///
+    /// # Errors
+    /// When a peer is lost.
+    pub fn renew(&mut self) -> Result<(), MeasureError> {
+        if !self.computation.coarse {
+            self.computation = Computation::start(&self.config, None)?;
+        }
+        let access = self.access.clone();
+        self.connect(&access).map_err(|error| match error {
+            MeasureError::Unreachable { peer, source } => MeasureError::Lost { peer, why: source.to_string() },
+            MeasureError::Refused { peer, why } => MeasureError::Lost { peer, why },
+            other => other,
+        })
+    }
+
     /// What connecting found out.
     #[must_use]
     pub fn peers(&self) -> &[PeerLink] {
@@ -200,7 +220,7 @@ impl Probe {
         Ok(())
     }
 
-    /// MB that the peers themselves have moved on each channel, since the connection.
+    /// MB that the peers themselves have moved on each channel, since the connections were made.
     ///
     /// # Errors
     /// When a peer is lost.

@@ -76,7 +76,7 @@ impl Executor for KernelWork {
 fn kernel(name: String) -> Maker {
     Box::new(move || {
         let kernel: Box<dyn Kernel + Send> = match name.as_str() {
-            "diagonals" => Box::new(Diagonals::new(MATRIX, 1)),
+            "diagonals" => Box::new(Diagonals::new(MATRIX, 1).map_err(|error| error.to_string())?),
             "burn" => Box::new(Burn::new()),
             "triad" => Box::new(Triad::beyond_the_cache().map_err(|error| error.to_string())?),
             other => return Err(format!("kernel is {other:?}; it must be diagonals, burn or triad")),

@@ -77,6 +77,11 @@ impl PyProbe {
         self.with(py, |probe| probe.connect(&Access::of(token, tls.as_deref())?))
     }
 
+    /// Takes other memory for the kernel, other connections and buffers.
+    fn renew(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Probe::renew)
+    }
+
     /// Sets the levels (MB/s; 0: silence, None: no limit) and samples for so many seconds.
     #[pyo3(signature = (levels, seconds, settle_s, interval_s, phase, cycle = -1, load = 0, patience_s = 60.0))]
     #[allow(clippy::too_many_arguments)] // they are keywords in Python

@@ -80,6 +80,10 @@ def run(
             help="hosts, dask: the root's certificates (`crosswind cert`). dask: a node's: DIR/../NODE on its host.",
         ),
     ] = None,
+    links: Annotated[
+        Path | None,
+        typer.Option(help="dask: what `measure --on` found; a host that joins is put where the bound is highest."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -124,7 +128,7 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
-    placing = _placing(node or [], per, listen, token_file, tls)
+    placing = _placing(node or [], per, listen, token_file, tls, links)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -173,7 +177,12 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
 
 
 def _placing(
-    nodes: list[str], per: Per | None, listen: str | None, token_file: Path | None, tls: Path | None
+    nodes: list[str],
+    per: Per | None,
+    listen: str | None,
+    token_file: Path | None,
+    tls: Path | None,
+    links: Path | None,
 ) -> Placing | None:
     from crosswind.run.deployment import Placing
 
@@ -182,7 +191,7 @@ def _placing(
         raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
-    placing = Placing(given, per or "host", listen, token_file, tls)
+    placing = Placing(given, per or "host", listen, token_file, tls, links)
     return placing if placing else None
 
 

@@ -28,6 +28,8 @@ WARM_UP_S = 1.0
 TRAFFIC_WARM_UP_S = 1.0
 """Seen, cause unknown: in its first second, sending costs 0.5 to 1 s of CPU per GB, and 0.13 s/GB then."""
 BARE_S = 1.0
+RENEWED_BLOCKS = 2
+"""Blocks of traffic that are not used after connections were made anew, at the start of each cycle."""
 TOGETHER_CYCLES = 10
 TOGETHER_SHARE = 0.2
 """Most of the time that `together` blocks may take after channels were measured alone."""
@@ -221,9 +223,13 @@ class Session:
         self.ended = "settled"
 
     def run_cycle(self, blocks: list[design.Block], reserve: float = 0.0) -> None:
-        """Run one cycle, if there is time for all of it."""
-        if self._left_s() - reserve < len(blocks) * self.timing.block_s:
+        """Run one cycle in other memory and over other connections than the last, if there is time for all of it."""
+        if self._left_s() - reserve < (RENEWED_BLOCKS + len(blocks)) * self.timing.block_s:
             raise _TimeUpError
+        self.recording.add(self.probe.take())
+        self.probe.renew()
+        for _ in range(RENEWED_BLOCKS):
+            self.block([top or design.UNPACED for top in self.tops], "calibrate")
         for block in blocks:
             self.block(list(block.levels), block.phase, cycle=self.cycle, load=block.load)
         self.cycle += 1

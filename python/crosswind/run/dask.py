@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any
 from crosswind.cluster.client import fitting, own_address, workers_of
 from crosswind.cluster.hosts import Host, any_port, hosts_of
 from crosswind.errors import AgentLost, CrosswindError, Told, warning
+from crosswind.links import Links
 from crosswind.platform import Platform
-from crosswind.run.deployment import Placing
-from crosswind.run.here import LINK_MB_PER_S
+from crosswind.run.deployment import MeanTask, Placing
+from crosswind.run.joining import leaf_below
 from crosswind.run.places import places, star
 from crosswind.run.spool import Spool
 
@@ -60,6 +61,7 @@ class OnDask:
         self.client, self.placing = client, placing or Placing()
         self.token = self.placing.token or secrets.token_hex(32)
         self.tls = self.placing.root_tls
+        self.links = Links.load(self.placing.links) if self.placing.links is not None else None
         self.hosts = hosts_of(fitting(client), self.placing.per)
 
     def tree(self) -> Platform:
@@ -70,10 +72,10 @@ class OnDask:
         """Return where the root listens: the address of this process that the hosts reach."""
         return self.placing.listen or any_port(own_address(self.hosts))
 
-    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> DaskAgents:
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> DaskAgents:
         """Return the nodes' agents, not started yet."""
         below = [node["name"] for node in nodes if node.get("parent") is not None]
-        return DaskAgents(self, nodes, places(below, self.hosts, self.placing.nodes), token)
+        return DaskAgents(self, nodes, places(below, self.hosts, self.placing.nodes), token, task)
 
 
 class DaskAgents:
@@ -89,15 +91,23 @@ class DaskAgents:
         Host of each node below the root.
     token : str
         What all share.
+    task : MeanTask
+        What the tasks are like.
     """
 
     def __init__(
-        self, deployment: OnDask, nodes: Sequence[Mapping[str, Any]], hosts: dict[str, Host], token: str
+        self,
+        deployment: OnDask,
+        nodes: Sequence[Mapping[str, Any]],
+        hosts: dict[str, Host],
+        token: str,
+        task: MeanTask,
     ) -> None:
         self._client, self._placing, self._token = deployment.client, deployment.placing, token
         self._farm = secrets.token_hex(4)
         self._parents = {node["name"]: node.get("parent") for node in nodes}
-        self._guest = _guest(nodes)
+        self._nodes, self._task, self._links = nodes, task, deployment.links
+        self._guests: dict[str, dict[str, Any]] = {}
         self._hosts = hosts
         self._addresses: dict[str, str] = {}
         self.tasks: dict[str, Future] = {}
@@ -171,13 +181,12 @@ class DaskAgents:
 
     def _wanted(self, name: str, host: Host) -> Wanted:
         file, root_tls = self._placing.token_file, self._placing.tls
-        known = name in self._parents
-        parent = self._parents[name] if known else next(iter(self._addresses))
+        guest = self._guests.get(name)
         return {
             "name": name,
-            "parent": self._addresses[parent or ""],
+            "parent": self._addresses[self.parent(name)],
             "listen": any_port(host.address) if self._children([name]) else None,
-            "about": "" if known else json.dumps({"name": name, **self._guest}),
+            "about": "" if guest is None else json.dumps(guest),
             "token": self._token if file is None else None,
             "token_file": str(file) if file is not None else None,
             "tls": str(root_tls.absolute().parent / name) if root_tls is not None else None,
@@ -198,11 +207,12 @@ class DaskAgents:
         gone = {name for name, task in self.tasks.items() if task.done()}
         gone |= {name for name, host in self._hosts.items() if host.worker not in there}
         # Below an inner node that is gone nobody is of use: those hosts are free, too.
-        orphans = {name for name in self._hosts if self._parents.get(name) in gone and name not in gone}
+        orphans = {name for name in self._hosts if self.parent(name) in gone and name not in gone}
         for name in gone | orphans:
             host = self._hosts.pop(name)
             self.tasks.pop(name).release()
             self._addresses.pop(name, None)
+            self._guests.pop(name, None)
             if name in orphans:
                 self._starts[host.name] -= 1  # it was not to blame
         taken = {host.name for host in self._hosts.values()}
@@ -214,7 +224,7 @@ class DaskAgents:
             if self._over.is_set():
                 return
             at_home = next((name for name in vacant if name in host.aliases), None)
-            name = at_home or (vacant[0] if vacant else self._name_of_a_guest(host))
+            name = at_home or (vacant[0] if vacant else self._guest(host))
             if name in vacant:
                 vacant.remove(name)
             self._start({name: host})
@@ -235,11 +245,26 @@ class DaskAgents:
             parent is not None and name not in self._hosts and parent in self._addresses and not self._children([name])
         )
 
-    def _name_of_a_guest(self, host: Host) -> str:
+    def _guest(self, host: Host) -> str:
+        """Give a host that the platform does not know its place in the tree; its name there."""
         name, again = host.name, 2
         while name in self._parents or name in self._hosts:
             name, again = f"{host.name}-{again}", again + 1
+        rows = {row["name"]: row for row in (*self._nodes, *self._guests.values())}
+
+        def stands(name: str) -> bool:
+            parent = rows[name].get("parent")
+            return parent is None or (name in self._hosts and stands(parent))
+
+        tree = [row for name, row in rows.items() if stands(name)]
+        parents = [name for name in self._addresses if stands(name)]
+        self._guests[name] = leaf_below([name, *sorted(host.aliases)], tree, parents, self._task, self._links)
         return name
+
+    def parent(self, name: str) -> str:
+        """Return whose child a node below the root is."""
+        guest = self._guests.get(name)
+        return str(guest["parent"] if guest is not None else self._parents[name])
 
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):
@@ -275,15 +300,3 @@ class DaskAgents:
             if text:
                 path = self.logs / (name.replace("/", "_") + ".log")
                 path.write_text(text.removeprefix(": ") + "\n", encoding="utf-8")
-
-
-def _guest(nodes: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return what is supposed of a host that the platform does not know: the mean of the leaves."""
-    parents = {node.get("parent") for node in nodes}
-    leaves = [node for node in nodes if node["name"] not in parents and node.get("parent") is not None]
-    if not leaves:
-        return {"compute_per_s": 1.0, "receive_limit_mb_per_s": LINK_MB_PER_S}
-    return {
-        field: sum(float(node[field]) for node in leaves) / len(leaves)
-        for field in ("compute_per_s", "receive_limit_mb_per_s")
-    }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from crosswind.errors import DescriptionError, Told
 
@@ -14,9 +14,18 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from crosswind.cluster.hosts import Per
+    from crosswind.plan import Ports
     from crosswind.platform import Platform
 
 HINT = "local; dask:tcp://SCHEDULER:PORT; hosts:FILE.toml"
+
+
+class MeanTask(NamedTuple):
+    """What a farm's tasks are like on average, and how they are sent."""
+
+    size_mb: float
+    work: float
+    ports: Ports
 
 
 class Agents(Protocol):
@@ -57,8 +66,8 @@ class Deployment(Protocol):
     def door(self, root: str) -> str:
         """Return HOST:PORT at which the root listens; port 0 takes a free one."""
 
-    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> Agents:
-        """Return the agents of a platform's nodes, not started yet."""
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> Agents:
+        """Return the agents of a platform's nodes, not started yet; `task` decides where a host that joins belongs."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,8 @@ class Placing:
     tls: Path | None = None
     """Directory of the root's certificates; on its host each node's lies at the same place, under the node's name, as
     `crosswind cert` makes them."""
+    links: Path | None = None
+    """What was measured between hosts (`links.toml`): says where a host that joins belongs."""
 
     @property
     def token(self) -> str | None:

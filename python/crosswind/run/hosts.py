@@ -11,7 +11,7 @@ from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.deployment import Placing
+from crosswind.run.deployment import MeanTask, Placing
 from crosswind.run.here import LINK_MB_PER_S
 from crosswind.run.processes import AgentProcesses, Launch
 
@@ -100,7 +100,7 @@ class OnHosts:
             raise DescriptionError(message, "argument", hint)
         if placing != Placing(token_file=placing.token_file, tls=placing.tls):
             raise DescriptionError(
-                "the file of hosts says who is where; --node, --per and --listen do not go with it", "argument"
+                "the file of hosts says who is where; --node, --per, --listen and --links do not go with it", "argument"
             )
         return cls(Hosts.load(path), placing)
 
@@ -127,7 +127,7 @@ class OnHosts:
         """Return where the file says that the root listens."""
         return str(self.hosts.listens(root))
 
-    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> AgentProcesses:
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> AgentProcesses:
         """Return agents that somebody else starts.
 
         Raises

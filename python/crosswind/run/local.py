@@ -22,7 +22,7 @@ from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agent import load
-from crosswind.run.deployment import Agents, Deployment
+from crosswind.run.deployment import Agents, Deployment, MeanTask
 from crosswind.run.processes import Launch
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
@@ -127,7 +127,7 @@ class LiveFarm:
     def start(self) -> LiveFarm:
         """Open the root's door and start the agents."""
         root = next(node["name"] for node in self._nodes if node.get("parent") is None)
-        self._processes = self._launch.agents(self._nodes, self._token)
+        self._processes = self._launch.agents(self._nodes, self._token, self._mean_task())
         config = {
             **self._config,
             "listen": self._launch.door(root),
@@ -149,6 +149,10 @@ class LiveFarm:
             self._abandon()
             raise
         return self
+
+    def _mean_task(self) -> MeanTask:
+        ports = self._settings["policy"].get("ports", "single")
+        return MeanTask(self._settings["mean_size_mb"], self._settings["mean_work"], ports)
 
     @property
     def address(self) -> str:

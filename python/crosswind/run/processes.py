@@ -28,6 +28,7 @@ from crosswind.run.spool import Spool
 if TYPE_CHECKING:
     from crosswind.errors import Told
     from crosswind.platform import Platform
+    from crosswind.run.deployment import MeanTask
 
 LISTEN_PATIENCE_S = 20.0
 END_PATIENCE_S = 3.0
@@ -69,7 +70,7 @@ class Launch:
         """Return where the root listens."""
         return self.listen or f"{self.address(root)}:0"
 
-    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str) -> AgentProcesses:
+    def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> AgentProcesses:
         """Return the nodes' processes, not started yet."""
         return AgentProcesses(nodes, self, token)
 

@@ -6,6 +6,7 @@ use std::hint::black_box;
 
 use super::Kernel;
 use crate::error::MeasureError;
+use crate::pages::Pages;
 
 /// Multiplications per step: about 2 us, so that counting and stopping cost nothing that could be seen.
 const STEP: usize = 4096;
@@ -14,7 +15,7 @@ const STEP: usize = 4096;
 pub struct Diagonals {
     side: usize,
     diagonals: usize,
-    matrix: Vec<i32>,
+    matrix: Pages,
     dots_per_step: usize,
     diagonal: usize,
     row: usize,
@@ -22,17 +23,20 @@ pub struct Diagonals {
 
 impl Diagonals {
     /// A matrix of given side, filled with small numbers that no compiler foresees.
-    #[must_use]
-    pub fn new(side: usize, diagonals: usize) -> Self {
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn new(side: usize, diagonals: usize) -> Result<Self, MeasureError> {
+        let mut matrix = Pages::drawn(side * side).map_err(MeasureError::system("taking memory for the matrix"))?;
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let matrix = (0..side * side).map(|_| {
+        for value in matrix.iter_mut() {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
-            (state >> 56) as i32 - 128
-        });
-        let matrix = black_box(matrix.collect());
-        Self { side, diagonals, matrix, dots_per_step: (STEP / side).max(1), diagonal: 0, row: 0 }
+            *value = (state >> 56) as i32 - 128;
+        }
+        let matrix = black_box(matrix);
+        Ok(Self { side, diagonals, matrix, dots_per_step: (STEP / side).max(1), diagonal: 0, row: 0 })
     }
 
     /// Element (row, column) of the square, modulo 2^32.
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn diagonals_are_those_of_the_naive_square() {
-        let kernel = Diagonals::new(12, 3);
+        let kernel = Diagonals::new(12, 3).expect("memory");
         let m = |i: usize, j: usize| i64::from(kernel.matrix[i * 12 + j]);
         for d in 0..12 {
             for i in 0..12 {
@@ -84,7 +88,7 @@ mod tests {
     #[test]
     fn a_units_steps_visit_each_element_of_its_diagonals_once() {
         for (side, diagonals) in [(8, 1), (64, 3), (1024, 2), (4096, 1)] {
-            let mut kernel = Diagonals::new(side, diagonals);
+            let mut kernel = Diagonals::new(side, diagonals).expect("memory");
             let steps = kernel.steps_per_unit();
             // Where a step does several units, one step must do a whole number of them.
             for _ in 0..steps.max(1.0) as usize {

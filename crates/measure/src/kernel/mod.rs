@@ -225,7 +225,7 @@ impl Kernel for Idle {
 
 fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> {
     Ok(match kernel.name.as_str() {
-        "diagonals" => Box::new(diagonals::Diagonals::new(kernel.matrix as usize, kernel.diagonals as usize)),
+        "diagonals" => Box::new(diagonals::Diagonals::new(kernel.matrix as usize, kernel.diagonals as usize)?),
         "burn" => Box::new(burn::Burn::new()),
         "triad" => Box::new(triad::Triad::beyond_the_cache()?),
         "idle" => Box::new(Idle),
