@@ -65,10 +65,11 @@ lint: build
 test-rust:
 	cargo test --quiet
 
-# What starts real processes, or a browser, has the machine to itself.
+# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself.
 test-python: build
 	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
-	$(BIN)/python -m pytest -m "live or browser" tests
+	$(BIN)/python -m pytest -m "(live or browser) and not alone" --numprocesses 2 --dist loadfile tests
+	$(BIN)/python -m pytest -m alone tests
 
 # Every parser against a fuzzer, FUZZ_SECONDS each; what it finds stays in fuzz/corpus, what breaks in fuzz/artifacts.
 # libFuzzer is C++, which nothing else here needs.

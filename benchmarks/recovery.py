@@ -11,6 +11,7 @@ tree's bound, says how much of that the farm loses anyway. The window is what th
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -26,6 +27,7 @@ from testbed_farms.kernel import CORE_S
 from testbed_farms.nodes import Testbed, missing
 
 from crosswind import Platform, plan
+from crosswind.errors import AgentLost
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
 sys.path.insert(0, str(FARMS))
@@ -75,11 +77,11 @@ def one(tree: str, lost: str) -> dict[str, Any]:
             begun = time.monotonic()
 
             def feed() -> None:
-                for data in kernel.tasks(100_000, round(SIZE_MB * 1e6)):
-                    if over.is_set():
-                        break
-                    farm.submit(Task(pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL), 1.0))
-                farm.end_of_tasks()
+                with contextlib.suppress(AgentLost):  # the farm is over, and this one waits to hand over
+                    for data in kernel.tasks(100_000, round(SIZE_MB * 1e6)):
+                        if over.is_set():
+                            break
+                        farm.submit(Task(pickle.dumps(data, protocol=pickle.HIGHEST_PROTOCOL), 1.0))
 
             feeder = threading.Thread(target=feed, daemon=True)
             feeder.start()

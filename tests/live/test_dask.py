@@ -30,16 +30,20 @@ PER_WORKER = Placing(per="worker")
 THREE_LEVELS = tree("r", "a<r", "b<a")
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with distributed.LocalCluster(
+def two_workers(temporary):
+    return distributed.LocalCluster(
         n_workers=2,
         threads_per_worker=1,
         processes=True,
         dashboard_address=None,
         silence_logs=50,
-        env={"TMPDIR": str(tmp_path_factory.mktemp("cluster"))},  # of its own: what is left there is ours
-    ) as cluster:
+        env={"TMPDIR": str(temporary)},  # of its own: what is left there is ours
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with two_workers(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
 
 
@@ -143,9 +147,9 @@ def lasting(seconds):
     return square
 
 
-def farm_on(launch, platform, function=slowly):
+def farm_on(launch, platform, function=slowly, **policy):
     limits = Limits(start_s=30.0, silence_s=2.0)
-    return LiveFarm(platform, point(), Work("callable", function=function), launch=launch, limits=limits)
+    return LiveFarm(platform, point(**policy), Work("callable", function=function), launch=launch, limits=limits)
 
 
 def codes(summary):
@@ -171,25 +175,28 @@ def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_ba
     assert "agent-lost" not in codes(summary)
 
 
-def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_highest(cluster, client, tmp_path):
+@pytest.mark.parametrize("adapt", [False, True])
+def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_highest(tmp_path, adapt):
     hosts = [{"name": name, "compute_per_s": 5.0} for name in ("r", "a", "2")]
-    link = [{"from": a, "to": "2", "receive_limit_mb_per_s": rate} for a, rate in (("r", 0.1), ("a", 100.0))]
+    link = [{"from": name, "to": "2", "receive_limit_mb_per_s": rate} for name, rate in (("r", 0.001), ("a", 100.0))]
     Links.from_dict({"schema_version": 1, "name": "l", "host": hosts, "link": link}).save(tmp_path / "links.toml")
     placing = Placing(per="worker", links=tmp_path / "links.toml")
-    with farm_on(OnDask(client, placing), tree("r", "a<r", "b<a"), lasting(0.2)) as farm:
-        count = 40
-        for number in range(count):
-            farm.submit(Task(pickle.dumps(number)))
-        farm.end_of_tasks()
-        taken = take(farm, 3)
-        cluster.scale(3)
-        taken |= take(farm, count - len(taken))
-        assert farm.processes.parent("2") == "a"
-        summary, _ = farm.close()
+    with two_workers(tmp_path) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        with farm_on(OnDask(client, placing), tree("r", "a<r", "b<a"), lasting(0.2), adapt=adapt) as farm:
+            count = 40
+            for number in range(count):
+                farm.submit(Task(pickle.dumps(number)))
+            farm.end_of_tasks()
+            taken = take(farm, 3)
+            cluster.scale(3)
+            taken |= take(farm, count - len(taken))
+            assert farm.processes.parent("2") == "a"
+            summary, _ = farm.close()
     assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
     joined = next(event for event in summary["events"] if event["code"] == "agent-joined")
-    guest = next(node for node in summary["nodes"] if node["name"] == joined["node"] == "2")
-    assert guest["tasks"] > 0
+    assert joined["node"] == "2"
+    assert next(node for node in summary["nodes"] if node["name"] == "2")["tasks"] > 0
 
 
 def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(client):

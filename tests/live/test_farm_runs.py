@@ -17,7 +17,7 @@ from crosswind.platform import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work, run_farm
 from crosswind.run.simulated import simulate
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 cloudpickle.register_pickle_by_value(farms)
 FORK = Platform.load(Path(__file__).parents[2] / "examples" / "fork_of_table_4.toml")

@@ -15,7 +15,7 @@ from crosswind.errors import DescriptionError, InfeasibleError
 from crosswind.filter import Filter, Forward
 from crosswind.run.streams_local import run_streams_here
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 

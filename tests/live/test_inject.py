@@ -14,7 +14,7 @@ import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.inject import inject, means, preview
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MOSTLY_AWAY = """
 schema_version = 1

@@ -20,7 +20,7 @@ from crosswind.overlap import live, overlap
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import Overlap
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 SMALL = {"waits": ["event"], "nices": [0], "pings": [(20, 1000)], "burn_s": 0.05, "repetitions": 1}
 

@@ -10,7 +10,7 @@ import speaking
 from crosswind import _core
 from crosswind.errors import DescriptionError, MeasurementError
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 CHUNK = 65_536
 BUFFER = 1 << 20

@@ -18,7 +18,7 @@ from crosswind.run.grid import run
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.results import Runs
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 EM3D = {"nodes_per_rank": 40, "edges_per_node": 4, "remote": 0.3, "steps": 20}
 GANG = {"schema_version": 1, "name": "half", "source": [{"kind": "coscheduled", "quantum_s": 0.02, "jobs": 2}]}

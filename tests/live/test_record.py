@@ -15,7 +15,7 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import preview
 from crosswind.noise import no_trace
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 CPU = max(os.sched_getaffinity(0))
 WAYS = ["loop", pytest.param("trace", marks=pytest.mark.skipif(bool(no_trace()), reason="no trace here"))]

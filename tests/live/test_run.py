@@ -16,7 +16,7 @@ from crosswind.run.calls import RemoteTraceback
 from crosswind.run.command import run_command
 from crosswind.run.here import here
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 ROOT = Path(__file__).parents[2]
 EMULATED = ROOT / "examples" / "fork_graph_emulated.toml"
 

@@ -304,7 +304,7 @@ impl Probe {
             }
             seen = tally.steps();
             sleep_until(end_ns.min(now + LOOK_NS));
-            if interrupted() {
+            if self.asked_to_stop(interrupted) {
                 return Err(MeasureError::Interrupted);
             }
         }
@@ -313,7 +313,7 @@ impl Probe {
             if tally.ended() {
                 break; // the next reading tells why
             }
-            if interrupted() {
+            if self.asked_to_stop(interrupted) {
                 return Err(MeasureError::Interrupted);
             }
             if now_ns() > deadline_ns {
@@ -321,6 +321,15 @@ impl Probe {
             }
         }
         Ok(())
+    }
+
+    /// Asks the caller, between two units of coarse work: whoever wants Python while a callable takes it again and again
+    /// gets it seconds later.
+    fn asked_to_stop(&self, interrupted: &mut dyn FnMut() -> bool) -> bool {
+        self.computation.tally.pause(self.computation.coarse);
+        let stop = interrupted();
+        self.computation.tally.pause(false);
+        stop
     }
 
     fn row(&self, block: &Block, number: i32, settling: bool, from: &Reading, to: &Reading) -> Row {

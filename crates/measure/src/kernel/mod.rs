@@ -142,11 +142,12 @@ impl Computation {
     /// When the kernel or the placement is impossible.
     pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         let (kernel, cpus, nice) = (config.kernel.clone(), config.compute_cpus.clone(), config.compute_nice);
+        let coarse = own_work.is_some() || kernel.name == "command";
         let tally = Arc::new(Tally::default());
         let shared = Arc::clone(&tally);
+        tally.pause(coarse); // until the first block
         let (ready, started) = mpsc::channel();
         let (going, gone) = mpsc::channel();
-        let coarse = own_work.is_some() || kernel.name == "command";
         let run = move || {
             let _going = going; // dropped with the thread: the other end notices
             shared.thread.store(crate::linux::thread_id(), Ordering::Relaxed);
@@ -191,7 +192,13 @@ impl Drop for Computation {
 
 fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
     let mut steps = 0;
-    while !tally.ended() {
+    loop {
+        if coarse {
+            tally.wait_while_paused();
+        }
+        if tally.ended() {
+            break;
+        }
         if let Err(error) = kernel.step() {
             if !tally.ended() {
                 *tally.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -203,7 +210,6 @@ fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
         tally.steps.0.store(steps, Ordering::Relaxed);
         if coarse {
             tally.announce();
-            tally.wait_while_paused();
         }
     }
     tally.announce();
