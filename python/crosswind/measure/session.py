@@ -194,7 +194,7 @@ class Session:
         count, index, ask_at = len(self.channels), 0, 1.0
         known: dict[int, Precision] = {}
         reserve = TOGETHER_SHARE * self.max_seconds if count > 1 and not together else 0.0
-        together_s = TOGETHER_CYCLES * self.timing.passes * (len(design.LADDER) + 1) * self.timing.block_s
+        together_s = TOGETHER_CYCLES * self._blocks_s(self.timing.passes * (len(design.LADDER) + 1))
         reserve = min(reserve, together_s)
         while open_channels:
             for channel in open_channels:
@@ -222,9 +222,13 @@ class Session:
                 self._tell_precision(known, open_channels, goals, reserve)
         self.ended = "settled"
 
+    def _blocks_s(self, blocks: int) -> float:
+        """Time that a cycle of so many blocks takes."""
+        return (RENEWED_BLOCKS + blocks) * self.timing.block_s
+
     def run_cycle(self, blocks: list[design.Block], reserve: float = 0.0) -> None:
         """Run one cycle in other memory and over other connections than the last, if there is time for all of it."""
-        if self._left_s() - reserve < (RENEWED_BLOCKS + len(blocks)) * self.timing.block_s:
+        if self._left_s() - reserve < self._blocks_s(len(blocks)):
             raise _TimeUpError
         self.recording.add(self.probe.take())
         self.probe.renew()
@@ -273,7 +277,7 @@ class Session:
     ) -> None:
         if not self.progress:
             return
-        cycle_s = len(design.LADDER) * self.timing.passes * self.timing.block_s
+        cycle_s = self._blocks_s(len(design.LADDER) * self.timing.passes)
         missing = sum(known[i].cycles_to_go(*goals) if i in known else math.inf for i in open_channels)
         left = max(min(missing * cycle_s + reserve, self._left_s()), 0.0)
         elapsed = self.max_seconds - self._left_s()
