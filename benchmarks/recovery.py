@@ -2,10 +2,10 @@
 
 Farms on the testbed's two trees (`testbed_farms/`, which needs root), tasks of 2 MB and 50 ms of a core; the root only
 sends. In mid-run an agent is killed with SIGKILL: a leaf of the fork, a leaf of the third level, and an inner node. It
-stays away, and the children of an inner node then belong to the root; or it is started again, as `Launch` does. Lost is
-what the exact bound of the tree that is left (the whole one, where it is started again) would have delivered in the
-window after the kill, less what was delivered in it; the same for the window before the kill says how much of that the
-farm loses anyway. The window is what the slowest node takes for ten tasks.
+stays away, and those below an inner node are of no use then; or it is started again, as `Launch` does. Lost is what the
+exact bound of the tree that is left (the whole one, where it is started again) would have delivered in the window after
+the kill, less what was delivered in it; the same for the window before the kill says how much of that the farm loses
+anyway. The window is what the slowest node takes for ten tasks.
 
     python benchmarks/recovery.py [runs]
 """
@@ -43,13 +43,12 @@ CASES = (("fork7", "Lab3"), ("tree13", "x1"), ("tree13", "x"))
 
 
 def without(described: dict[str, Any], lost: str) -> dict[str, Any]:
-    """Return the tree that is left: children of the lost node belong to the root."""
-    root = described["node"][0]["name"]
-    left = [dict(node) for node in described["node"] if node["name"] != lost]
-    for node in left:
-        if node.get("parent") == lost:
-            node["parent"] = root
-    return {**described, "node": left}
+    """Return the tree that is left: those below the lost node are lost, too."""
+    gone = {lost}
+    for node in described["node"]:  # parents first
+        if node.get("parent") in gone:
+            gone.add(node["name"])
+    return {**described, "node": [node for node in described["node"] if node["name"] not in gone]}
 
 
 def bound_of(described: dict[str, Any]) -> float:
