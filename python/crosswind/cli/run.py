@@ -189,6 +189,8 @@ def _placing(
     given = hosts_of_nodes(nodes)
     if token_file is not None and not token_file.is_file():
         raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
+    if links is not None and not links.is_file():
+        raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
     placing = Placing(given, per or "host", listen, token_file, tls, links)
