@@ -93,7 +93,7 @@ struct Link {
     latency_s: f64,
     subtree: Subtree,
     /// More than this the child may not ask for, however fast it is: its part of all tasks.
-    most_places: f64,
+    part: f64,
     flow: Flow,
     send: Send,
     /// What was told last.
@@ -241,7 +241,7 @@ impl Estimator {
             ir_send,
             latency_s: node.latency_s.get(),
             subtree: subtree(platform, wishes, demand, tree, child),
-            most_places: buffer::most(tree, wishes, demand, child),
+            part: buffer::part(tree, wishes, demand, child),
             flow: Flow::default(),
             send: Send::default(),
             settings: ChildSettings { key: None, receive_limit_mb_per_s: limit, pace_mb_per_s: limit },
@@ -432,7 +432,7 @@ impl Estimator {
                     link: carries,
                     latency_s: link.latency_s,
                     own_sends_s: link.subtree.longest_send_s,
-                    most: link.most_places,
+                    part: link.part,
                 });
             }
         }
