@@ -34,7 +34,7 @@ class Baseline:
     drift : float
         Change of the idle rate from the design's start to its end, parts of its mean (Theil-Sen).
     noise : float
-        Standard deviation of idle blocks, parts of their mean.
+        Standard deviation of idle blocks within their cycles, parts of their mean: cycles differ by their memory, too.
     correlation : float
         Lag-1 correlation of idle blocks: why points must not be taken as independent. NaN with fewer than 4 blocks.
     foreign_share : float
@@ -86,11 +86,19 @@ def baseline(measurement: Measurement, estimator: Estimator) -> Baseline:
         idle_ci95=(low, high),
         intercept_against_bare=mean / bare_rate if bare_rate > 0 else float("nan"),
         drift=float(slope * np.ptp(at) / y.mean()) if y.size > 1 else float("nan"),
-        noise=float(y.std(ddof=1) / y.mean()) if y.size > 1 else float("nan"),
+        noise=_within(y, columns["cycle"][first]) / float(y.mean()) if y.size else float("nan"),
         correlation=float(scatter[1:] @ scatter[:-1]) / power if y.size >= 4 and power > 0 else float("nan"),
         foreign_share=share,
         blocks=int(block.size),
     )
+
+
+def _within(values: NDArray[np.float64], cycle: NDArray[np.float64]) -> float:
+    """Return the standard deviation of values around the means of their cycles; NaN where each has only one."""
+    _, member, count = np.unique(cycle, return_inverse=True, return_counts=True)
+    apart = values - (np.bincount(member, values) / count)[member]
+    freedom = values.size - count.size
+    return float(np.sqrt(apart @ apart / freedom)) if freedom > 0 else float("nan")
 
 
 def _quiet_or_all(

@@ -19,7 +19,7 @@ FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 DRIFT = 0.10
 """Change of the idle rate over the measurement, parts of its mean, that is told."""
 UNEVEN = 0.04
-"""Standard deviation of idle blocks, parts of their mean, that is told where others' use of the CPU is already out."""
+"""Standard deviation of a cycle's idle blocks, parts of their mean, told where others' use of the CPU is out."""
 BENT = 0.02
 """Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
 SHORT = 0.9
@@ -79,8 +79,8 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
     if not why and base.noise > UNEVEN:
         yield warning(
             "uneven-speed",
-            f"without any traffic, blocks differ by {100 * base.noise:.0f} % of their mean although nobody else had"
-            " the CPU: a neighbour of this virtual machine, or the clock",
+            f"without any traffic, blocks of one cycle differ by {100 * base.noise:.0f} % of their mean although nobody"
+            " else had the CPU: a neighbour of this virtual machine, or the clock",
             "another hour may give another IR, by more than the interval says; repeat, or use dedicated hardware",
         )
     left = 100 * base.intercept_against_bare
