@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crosswind import stopping
+from crosswind import _core, stopping
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.measure import measure
 from crosswind.measurement import Measurement
@@ -104,6 +104,28 @@ def test_a_failing_task_is_an_error_that_says_how_it_failed():
 )
 def test_every_way_to_move_bytes_moves_them(settings, tmp_path):
     check_sound(measure(**settings, **BRIEF), tmp_path)
+
+
+def test_each_cycle_has_memory_and_connections_of_its_own(monkeypatch):
+    renewed = []
+
+    class Watched:
+        def __init__(self, *arguments):
+            self.probe = probe_of_the_core(*arguments)
+
+        def __getattr__(self, name):
+            return getattr(self.probe, name)
+
+        def renew(self):
+            renewed.append(self.probe.header()["elapsed_s"])
+            self.probe.renew()
+
+    probe_of_the_core = _core.Probe
+    monkeypatch.setattr(_core, "Probe", Watched)
+    samples = measure(direction="receive", **BRIEF).samples.to_pandas()
+    begun = samples[samples["cycle"] >= 0].groupby("cycle")["t_s"].min()
+    assert len(renewed) == len(begun) > 1
+    assert all(at < start for at, start in zip(renewed, begun, strict=True))
 
 
 def test_both_directions_alone_take_turns_and_come_together_at_last(tmp_path, monkeypatch):

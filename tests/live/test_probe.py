@@ -8,7 +8,7 @@ import pytest
 import speaking
 
 from crosswind import _core
-from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 
 pytestmark = [pytest.mark.live, pytest.mark.alone]
 
@@ -101,6 +101,23 @@ def test_both_ends_count_the_same_bytes(open_probe, peer, direction):
     # A block's first reading comes after its level is in force, so a little moves between blocks.
     assert there - here <= 0.05 * there + 1.0
     assert here - there <= in_buffers_mb
+
+
+@pytest.mark.parametrize("direction", ["receive", "send"])
+def test_a_renewed_probe_has_other_connections_and_goes_on(open_probe, peer, direction):
+    probe = open_probe(peer.address, direction)
+    probe.connect()
+    _, _, before = run(probe, 50.0)
+    assert probe.moved_there_mb()[0] > 1.0
+    probe.renew()
+    assert probe.moved_there_mb() == [0.0]
+    moved_mb, _, after = run(probe, 50.0)
+    assert moved_mb > 1.0
+    assert sum(after["work"]) > 0
+    assert after["t_s"][0] > before["t_s"][-1]
+    peer.kill()
+    with pytest.raises(AgentLost):
+        probe.renew()
 
 
 def test_no_traffic_is_possible_before_the_peers_are_connected(open_probe, peer):

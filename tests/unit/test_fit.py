@@ -294,3 +294,13 @@ def test_a_processor_that_is_uneven_with_nobody_else_on_it_is_told():
 
     assert "uneven-speed" in codes(0.08)
     assert "uneven-speed" not in codes(0.01)
+
+
+def test_cycles_that_differ_by_their_memory_are_no_uneven_processor():
+    m = synthetic.measurement(cycles=40, noise=0.01, drift=0.0)
+    cycle = m.samples.column("cycle").to_numpy()
+    work = m.samples.column("work").to_numpy() * (1.0 + 0.08 * np.where(cycle % 2, 1.0, -1.0))
+    scaled = Measurement(m.samples.set_column(m.samples.column_names.index("work"), "work", [work]), m.header)
+    found = fit(scaled)
+    assert found.baseline.noise < 0.02
+    assert "uneven-speed" not in {w["code"] for w in found.warnings}

@@ -288,3 +288,21 @@ fn where_the_send_limit_is_scarce_nobody_is_sent_to_faster_than_it_can_use() {
     let commands = root.tell(Asked { child: 0, tasks: 1 });
     assert_eq!(commands, [Send { child: 0, task: 1, limit_mb_per_s: Some(3.75) }]);
 }
+
+#[test]
+fn in_a_short_run_nobody_asks_ahead_for_more_than_a_tenth_of_its_part_but_one() {
+    let platform = platform(&[(40.0, 100.0, 0.0), (1.0, 10.0, 0.0)]);
+    let tree = platform.tree().unwrap();
+    let policy = Policy { buffer_tasks: None, ..policy(Order::Interference, Ports::Single) };
+    let places = |tasks: Option<u64>| -> Vec<u64> {
+        let wishes = Wishes { tasks, ..Wishes::of(&policy, TASK) };
+        Settings::of(&platform, &tree, &wishes)[1..].iter().map(|node| node.places).collect()
+    };
+    let unknown = places(None);
+    assert!(unknown.iter().all(|&places| places >= 3), "{unknown:?}");
+    assert_eq!(places(Some(1_000_000)), unknown);
+    // The rates are about 10, 40 and 1 tasks/s: of 51 tasks the second leaf does one, of 1020 tasks 20.
+    assert_eq!(places(Some(51))[1], 1);
+    assert_eq!(places(Some(1020))[1], 2);
+    assert!(places(Some(51))[0] <= 4);
+}
