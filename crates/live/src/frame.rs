@@ -13,7 +13,7 @@ use crosswind_policy::farm::estimate::Subtree;
 use crate::fields::{self, FrameError, Reader, long};
 
 /// What agents, ranks and filters speak: all meet in the same way.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 3 };
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 4 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 16 << 20;
 /// Most bytes of a task's body in one frame: what is left for control frames to wait for.
@@ -128,6 +128,11 @@ pub enum Frame {
         /// How many.
         tasks: u64,
     },
+    /// Parent to child: so many tasks are still to come to you, about.
+    ToCome {
+        /// How many.
+        tasks: u64,
+    },
     /// Child to parent: what my subtree can use, by what was seen of it.
     Subtree(Subtree),
     /// A result begins; body: its first bytes.
@@ -215,8 +220,9 @@ const DRAINING: u8 = 22;
 const HAND_BACK: u8 = 23;
 const PLACES: u8 = 24;
 const SUBTREE: u8 = 25;
+const TO_COME: u8 = 26;
 /// The last of all.
-const LAST: u8 = SUBTREE;
+const LAST: u8 = TO_COME;
 
 /// Reads the next frame; none while bytes of it are missing.
 ///
@@ -317,6 +323,7 @@ impl Reader<'_> {
             PACE => Frame::Pace { rate: self.amount()? },
             SENDING => Frame::Sending { rate: self.amount()? },
             PLACES => Frame::Places { tasks: self.u64()? },
+            TO_COME => Frame::ToCome { tasks: self.u64()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
                 uses_tasks_per_s: self.amount()?,
@@ -417,6 +424,7 @@ impl Frame {
             }
             Self::Reported => out.push(REPORTED),
             Self::Places { tasks } => long(out, PLACES, *tasks),
+            Self::ToCome { tasks } => long(out, TO_COME, *tasks),
             Self::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s }) => {
                 long(out, SUBTREE, compute_per_s.to_bits());
                 for amount in [uses_tasks_per_s, empties_tasks_per_s, longest_send_s] {

@@ -103,6 +103,9 @@ impl Turn<'_> {
             }
         }
         if self.desk.is_some() {
+            if let Some(tasks) = self.station.run.tasks {
+                self.station.tell(Event::ToCome { tasks }, now);
+            }
             // The user's tasks are there before anybody asks.
             self.supply_now();
         }
@@ -150,7 +153,10 @@ impl Turn<'_> {
                     self.station.tell(Event::Arrived { task }, now);
                 }
                 Supply::Later => break,
-                Supply::Over => self.supply_over = true,
+                Supply::Over => {
+                    self.supply_over = true;
+                    self.station.tell(Event::ToCome { tasks: 0 }, now);
+                }
             }
         }
     }

@@ -154,7 +154,8 @@ fn limit_words(limit: Option<f64>) -> String {
 }
 
 fn settings_words(known: &ChildSettings) -> String {
-    format!("{} {:?} {:?}", limit_words(known.key), known.receive_limit_mb_per_s, known.pace_mb_per_s)
+    let ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s, uses_tasks_per_s } = known;
+    format!("{} {receive_limit_mb_per_s:?} {pace_mb_per_s:?} {uses_tasks_per_s:?}", limit_words(*key))
 }
 
 fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSettings> {
@@ -163,7 +164,7 @@ fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSett
         key => Some(key.parse().ok()?),
     };
     let mut rate = || words.next()?.parse().ok();
-    Some(ChildSettings { key, receive_limit_mb_per_s: rate()?, pace_mb_per_s: rate()? })
+    Some(ChildSettings { key, receive_limit_mb_per_s: rate()?, pace_mb_per_s: rate()?, uses_tasks_per_s: rate()? })
 }
 
 pub(crate) fn event_words(event: &Event) -> String {
@@ -178,6 +179,7 @@ pub(crate) fn event_words(event: &Event) -> String {
         Event::Returned { child, task } => format!("returned {child} {task}"),
         Event::Known { child, settings } => format!("known {child} {}", settings_words(settings)),
         Event::Places { tasks } => format!("places {tasks}"),
+        Event::ToCome { tasks } => format!("to-come {tasks}"),
         Event::Joined { child } => format!("joined {}", settings_words(child)),
         Event::Left { child } => format!("left {child}"),
         Event::Draining { child } => format!("draining {child}"),
@@ -191,6 +193,7 @@ pub(crate) fn command_words(command: &Command) -> String {
         Command::Send { child, task, limit_mb_per_s } => {
             format!("send {child} {task} {}", limit_words(*limit_mb_per_s))
         }
+        Command::Foretell { child, tasks } => format!("foretell {child} {tasks}"),
         Command::Hold { child } => format!("hold {child}"),
         Command::Limit { child, limit_mb_per_s } => format!("limit {child} {}", limit_words(*limit_mb_per_s)),
         Command::Compute { task } => format!("compute {task}"),
@@ -220,6 +223,7 @@ pub(crate) fn event_of(words: &str) -> Option<Event> {
         "drain" => Event::Drain,
         "known" => Event::Known { child: number()? as u32, settings: settings_of(&mut words)? },
         "places" => Event::Places { tasks: number()? },
+        "to-come" => Event::ToCome { tasks: number()? },
         "joined" => Event::Joined { child: settings_of(&mut words)? },
         _ => return None,
     };
@@ -246,14 +250,32 @@ mod tests {
             Event::HandedBack { child: 3, task: 8 },
             Event::Drain,
             Event::Joined {
-                child: ChildSettings { key: Some(-0.1), receive_limit_mb_per_s: f64::INFINITY, pace_mb_per_s: 3.0 },
+                child: ChildSettings {
+                    key: Some(-0.1),
+                    receive_limit_mb_per_s: f64::INFINITY,
+                    pace_mb_per_s: 3.0,
+                    uses_tasks_per_s: 1.5,
+                },
             },
-            Event::Joined { child: ChildSettings { key: None, receive_limit_mb_per_s: 2.5, pace_mb_per_s: 2.5 } },
+            Event::Joined {
+                child: ChildSettings {
+                    key: None,
+                    receive_limit_mb_per_s: 2.5,
+                    pace_mb_per_s: 2.5,
+                    uses_tasks_per_s: 0.0,
+                },
+            },
             Event::Known {
                 child: 7,
-                settings: ChildSettings { key: Some(-4.5), receive_limit_mb_per_s: 2.5, pace_mb_per_s: 2.0 },
+                settings: ChildSettings {
+                    key: Some(-4.5),
+                    receive_limit_mb_per_s: 2.5,
+                    pace_mb_per_s: 2.0,
+                    uses_tasks_per_s: 4.0,
+                },
             },
             Event::Places { tasks: 12 },
+            Event::ToCome { tasks: 7 },
         ] {
             assert_eq!(event_of(&event_words(&event)), Some(event));
         }

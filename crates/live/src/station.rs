@@ -218,6 +218,11 @@ impl Station {
     fn obey(&mut self, command: Command, at_ns: u64) {
         match command {
             Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
+            Command::Foretell { child, tasks } => {
+                if let Some(link) = self.link(child) {
+                    link.say(&Frame::ToCome { tasks });
+                }
+            }
             Command::Hold { child } => {
                 if let Some(transfer) = self.link(child).and_then(Link::current) {
                     transfer.hold(at_ns);
@@ -483,6 +488,9 @@ impl Station {
             }
             Heard::Said(Frame::Places { tasks }) => {
                 self.later(self.own_latency_ns, Event::Places { tasks }, None, at_ns);
+            }
+            Heard::Said(Frame::ToCome { tasks }) => {
+                self.later(self.own_latency_ns, Event::ToCome { tasks }, None, at_ns);
             }
             Heard::Said(_) | Heard::Result { .. } => return Ok(false),
         }

@@ -73,6 +73,11 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         self.items.first().copied()
     }
 
+    /// All entries, in no order that means something.
+    pub fn entries(&self) -> impl Iterator<Item = (K, u32)> + '_ {
+        self.items.iter().copied()
+    }
+
     /// All numbers in the heap, in no order that means something.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
         self.items.iter().map(|item| item.1)

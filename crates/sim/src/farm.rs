@@ -145,7 +145,8 @@ impl<'a> Run<'a> {
             why,
         })?;
         let mut wishes = farm.wishes;
-        wishes.returns |= farm.result_size_mb > 0.0;
+        // Who has what is known by results; where they are empty, they cost nothing.
+        wishes.returns |= farm.result_size_mb > 0.0 || wishes.levels();
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
         if elastic {
             wishes = wishes.with_recovery();
@@ -224,6 +225,7 @@ impl<'a> Run<'a> {
         }
         self.empty_inbox();
         self.inbox.push_back((self.tree.root, Event::Given { first: 0, tasks }));
+        self.inbox.push_back((self.tree.root, Event::ToCome { tasks: 0 }));
         self.empty_inbox();
         self.schedule_change(0);
         let mut steps = 0;
@@ -278,6 +280,11 @@ impl<'a> Run<'a> {
                 Command::Ask { tasks } => {
                     let link = &self.links[node as usize];
                     self.message(link.latency, link.parent, Event::Asked { child: link.child, tasks });
+                }
+                Command::Foretell { child, tasks } => {
+                    let port = &self.ports[self.links[node as usize].port as usize];
+                    let to = port.children[child as usize];
+                    self.message(self.links[to as usize].latency, to, Event::ToCome { tasks });
                 }
                 Command::Hold { child } => self.hold(node, child),
                 Command::Limit { child, limit_mb_per_s } => self.limit(node, child, limit_mb_per_s),

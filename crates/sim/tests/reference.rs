@@ -110,7 +110,16 @@ impl Slow<'_> {
                     let n = find(&self.sends[node], self.children[node][child as usize]).unwrap();
                     self.sends[node][n].limit = limit_mb_per_s.unwrap_or(f64::INFINITY);
                 }
-                Command::Return { .. } | Command::HandBack { .. } => {}
+                Command::Foretell { child, tasks } => {
+                    self.inbox.push_back((self.children[node][child as usize], Event::ToCome { tasks }));
+                }
+                Command::Return { task } => {
+                    if let Some(parent) = self.spots[node].parent {
+                        let child = self.children[parent].iter().position(|&c| c == node).unwrap() as u32;
+                        self.inbox.push_back((parent, Event::Returned { child, task }));
+                    }
+                }
+                Command::HandBack { .. } => {}
             }
         }
     }
@@ -129,6 +138,7 @@ impl Slow<'_> {
         }
         self.empty_inbox();
         self.tell(0, Event::Given { first: 0, tasks: self.tasks.count });
+        self.tell(0, Event::ToCome { tasks: 0 });
         self.empty_inbox();
         let mut time = 0.0;
         while done.iter().sum::<u64>() < self.tasks.count {
@@ -233,6 +243,7 @@ proptest! {
             for order in Order::ALL.into_iter().filter(|&order| order != Order::Planned) {
                 let policy = Policy { order, ports, buffer_tasks: Some(buffer), ..Policy::default() };
                 let wishes = Wishes::of(&policy, mean(&tasks));
+                let wishes = Wishes { returns: wishes.levels(), ..wishes };
                 let mut slow = Slow {
                     spots: &spots,
                     tasks: &tasks,

@@ -69,6 +69,11 @@ pub enum Event {
         /// How many.
         tasks: u64,
     },
+    /// The parent, or the user at the root, says how many tasks are still to come here, about.
+    ToCome {
+        /// How many.
+        tasks: u64,
+    },
     /// A child joined: it gets the next number.
     Joined {
         /// What is known of it.
@@ -99,6 +104,14 @@ pub enum Event {
 /// What a node says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
+    /// Tell a child how many tasks are still to come to it, about: [`Event::ToCome`]. Before the task that follows, which is
+    /// counted.
+    Foretell {
+        /// Whom.
+        child: Child,
+        /// How many.
+        tasks: u64,
+    },
     /// Begin to send a task to a child, or go on with it where it was held.
     Send {
         /// To whom.

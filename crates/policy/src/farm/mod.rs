@@ -13,12 +13,14 @@
 //! | `waiting`, `queue` | who and what is waiting? |
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
+//! | `ending` | who is left without one of the last tasks? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | `settings` | what does a node know of itself and its children? |
 //! | [`estimate`] | what does it find out while it runs? |
 
 mod buffer;
 mod demand;
+mod ending;
 pub mod estimate;
 mod event;
 mod ledger;

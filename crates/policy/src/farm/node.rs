@@ -2,11 +2,12 @@
 
 use crosswind_schema::plan::Ports;
 
+use super::ending::Ending;
 use super::event::{Child, Command, Event, TaskId};
 use super::ledger::Ledger;
 use super::multi::MultiPort;
 use super::queue::Queue;
-use super::settings::Settings;
+use super::settings::{ChildSettings, Settings};
 use super::single::SinglePort;
 use super::waiting::{ChildState, Transfer, Waiting};
 
@@ -29,7 +30,9 @@ use super::waiting::{ChildState, Transfer, Waiting};
 /// assert_eq!(commands, [Command::Compute { task: 0 }]);
 ///
 /// commands.clear();
-/// let child = ChildSettings { key: Some(1.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0 };
+/// let child = ChildSettings {
+///     key: Some(1.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 2.0,
+/// };
 /// root.handle(Event::Joined { child }, &mut commands);
 /// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
 /// assert_eq!(commands, [Command::Send { child: 0, task: 1, limit_mb_per_s: None }]);
@@ -53,12 +56,18 @@ pub struct Node {
     pub(crate) children: Vec<ChildState>,
     pub(crate) multi: MultiPort,
     ledger: Option<Box<Ledger>>,
+    ending: Ending,
 }
 
 impl Node {
     /// A node to which nothing has happened yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
+        let levels = settings.level_end && settings.returns; // without results nobody knows who has what
+        let own_tasks_per_s = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
+        let mut ending = Ending::new(levels, settings.root, own_tasks_per_s);
+        let children: Vec<ChildState> = settings.children.into_iter().map(ChildState::new).collect();
+        children.iter().for_each(|child| ending.count(child, true));
         Self {
             root: settings.root,
             computes: settings.computes,
@@ -72,9 +81,10 @@ impl Node {
             single: SinglePort::default(),
             ready: Queue::default(),
             waiting: Waiting::by(settings.rule),
-            children: settings.children.into_iter().map(ChildState::new).collect(),
+            children,
             multi: MultiPort::new(settings.send_limit_mb_per_s),
             ledger: settings.recovers.then(Box::default),
+            ending,
         }
     }
 
@@ -86,8 +96,9 @@ impl Node {
         match event {
             Event::Arrived { task } => {
                 self.asked = self.asked.saturating_sub(1);
+                self.ending.came(1);
                 // The short way of a task that the own processor is waiting for.
-                if self.computes && self.computing.is_none() && self.ready.is_empty() {
+                if self.computes && self.computing.is_none() && self.ready.is_empty() && self.ending.left(1).is_none() {
                     self.compute(task, commands);
                     self.ask(commands);
                     return;
@@ -102,20 +113,29 @@ impl Node {
                     self.pause(child);
                 }
             }
-            Event::Returned { task, .. } => self.returned(task, commands),
+            Event::Returned { child, task } => self.returned(child, task, commands),
             Event::Started => {}
-            Event::Known { child, settings } => self.waiting.know(&mut self.children, child, settings),
+            Event::Known { child, settings } => self.know(child, settings),
             Event::Places { .. } if self.draining => {}
             Event::Places { tasks } => self.places = tasks,
-            Event::Given { first, tasks } => self.ready.give(first, tasks),
-            Event::Joined { child } => self.children.push(ChildState::new(child)),
+            Event::Given { first, tasks } => {
+                self.ending.came(tasks);
+                self.ready.give(first, tasks);
+            }
+            Event::ToCome { tasks } => self.ending.to_come(tasks),
+            Event::Joined { child } => {
+                let child = ChildState::new(child);
+                self.ending.count(&child, true);
+                self.children.push(child);
+            }
             Event::Left { child } => self.left(child),
             Event::Draining { child } => {
                 if self.knows(child) {
-                    self.waiting.forget(&mut self.children, child);
+                    self.forget(child);
                 }
             }
-            Event::HandedBack { task, .. } => {
+            Event::HandedBack { child, task } => {
+                self.settled(child);
                 if self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task)) {
                     self.ready.put_back(task);
                 }
@@ -147,6 +167,7 @@ impl Node {
     fn go_on(&mut self, commands: &mut Vec<Command>) {
         if self.computes
             && self.computing.is_none()
+            && self.is_own_in_time()
             && let Some(task) = self.ready.pop()
         {
             self.compute(task, commands);
@@ -159,8 +180,56 @@ impl Node {
                 Ports::Single => self.serve_single(commands),
                 Ports::Multi => self.serve_multi(commands),
             }
+            self.foretell_the_end(commands);
         }
         self.ask(commands);
+    }
+
+    pub(crate) fn is_near_the_end(&self) -> bool {
+        self.ending.left(self.ready.len()).is_some()
+    }
+
+    /// Whether the own processor would be done with a task as early as the others with what is left.
+    #[inline]
+    fn is_own_in_time(&self) -> bool {
+        let left = self.ending.left(self.ready.len());
+        left.is_none_or(|left| self.ending.own_s() <= self.ending.horizon_s(left, false))
+    }
+
+    /// Who asked and is served next.
+    #[inline]
+    pub(crate) fn next_child(&mut self) -> Option<(f64, Child)> {
+        match self.ending.left(self.ready.len()) {
+            None => self.waiting.first(&self.children),
+            Some(left) => {
+                let within_s = self.ending.horizon_s(left, self.computing.is_some());
+                self.waiting.first_done(&self.children, within_s)
+            }
+        }
+    }
+
+    /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
+    #[inline]
+    pub(crate) fn foretell(&mut self, child: Child, commands: &mut Vec<Command>) {
+        if let Some(left) = self.ending.left(self.ready.len()) {
+            let tasks = 1 + self.ending.share(left - 1, &self.children[child as usize]);
+            commands.push(Command::Foretell { child, tasks });
+        }
+    }
+
+    /// Tells all children that nothing is to come, but for what is on its way.
+    #[inline]
+    fn foretell_the_end(&mut self, commands: &mut Vec<Command>) {
+        if self.ending.told || self.ending.left(self.ready.len()) != Some(0) {
+            return;
+        }
+        self.ending.told = true;
+        for (child, state) in (0..).zip(&self.children) {
+            if state.is_counted() {
+                let on_its_way = self.single.is_sending_to(child) || state.transfer != Transfer::None;
+                commands.push(Command::Foretell { child, tasks: u64::from(on_its_way) });
+            }
+        }
     }
 
     #[inline]
@@ -210,7 +279,8 @@ impl Node {
         }
     }
 
-    fn returned(&mut self, task: TaskId, commands: &mut Vec<Command>) {
+    fn returned(&mut self, child: Child, task: TaskId, commands: &mut Vec<Command>) {
+        self.settled(child);
         let first = self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task));
         if first {
             commands.push(Command::Return { task });
@@ -221,7 +291,7 @@ impl Node {
         if !self.knows(child) {
             return;
         }
-        self.waiting.forget(&mut self.children, child);
+        self.forget(child);
         let abandoned = match self.ports {
             Ports::Single => self.single.abandon(child).is_some(),
             Ports::Multi => {
@@ -244,7 +314,29 @@ impl Node {
         }
         (self.draining, self.computes, self.places) = (true, false, 0);
         for child in 0..self.children.len() {
-            self.waiting.forget(&mut self.children, child as Child);
+            self.forget(child as Child);
+        }
+    }
+
+    /// A child is sent nothing more.
+    fn forget(&mut self, child: Child) {
+        self.ending.count(&self.children[child as usize], false);
+        self.waiting.forget(&mut self.children, child);
+    }
+
+    fn know(&mut self, child: Child, settings: ChildSettings) {
+        if self.knows(child) {
+            self.ending.count(&self.children[child as usize], false);
+            self.waiting.know(&mut self.children, child, settings);
+            self.ending.count(&self.children[child as usize], true);
+        }
+    }
+
+    /// A child has given back a task, or its result.
+    #[inline]
+    fn settled(&mut self, child: Child) {
+        if let Some(state) = self.children.get_mut(child as usize) {
+            self.ending.settled(state);
         }
     }
 
@@ -254,6 +346,7 @@ impl Node {
 
     #[inline]
     pub(crate) fn lend(&mut self, task: TaskId, child: Child) {
+        self.ending.lent(&mut self.children[child as usize]);
         if let Some(ledger) = &mut self.ledger {
             ledger.lend(task, child);
         }

@@ -37,6 +37,8 @@ pub struct Wishes<'a> {
     pub returns: bool,
     /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
     pub recovers: bool,
+    /// Whether the last tasks go to those only who are done with them as early as the others: see `ending`.
+    pub level_end: bool,
     /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
     pub adapt: bool,
 }
@@ -54,6 +56,7 @@ impl<'a> Wishes<'a> {
             planned_tasks_per_s: None,
             returns: false,
             recovers: false,
+            level_end: policy.level_end,
             adapt: policy.adapt,
         }
     }
@@ -68,6 +71,12 @@ impl<'a> Wishes<'a> {
     #[must_use]
     pub fn with_plan(self, planned_tasks_per_s: &'a [f64]) -> Self {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
+    }
+
+    /// Whether the end is levelled: first come, first served is just that.
+    #[must_use]
+    pub fn levels(&self) -> bool {
+        self.level_end && order::rule(self.order) != Rule::Arrival && self.order != Order::RootOnly
     }
 
     /// With results that go back up, and a memory of what is out.
@@ -87,6 +96,8 @@ pub struct ChildSettings {
     /// MB/s at which it is sent to among others, at most the receive limit: no faster than it can use the tasks, where
     /// the send limit is scarce. Used with several ports.
     pub pace_mb_per_s: f64,
+    /// Tasks per second that its subtree uses.
+    pub uses_tasks_per_s: f64,
 }
 
 /// What a node knows.
@@ -108,6 +119,10 @@ pub struct Settings {
     pub returns: bool,
     /// Whether it keeps a ledger.
     pub recovers: bool,
+    /// Whether the last tasks go to those only who are done with them as early as the others. Needs results.
+    pub level_end: bool,
+    /// Tasks per second that the node itself computes.
+    pub own_tasks_per_s: f64,
     /// Its children, in the order of the platform's file.
     pub children: Vec<ChildSettings>,
 }
@@ -124,7 +139,7 @@ impl Settings {
                 let children = tree.children(n as u32);
                 let paces = demand.paces(platform, tree, wishes, n as u32);
                 let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
-                    let child = Self::child(platform, tree, wishes, c);
+                    let child = Self::child_of(platform, tree, wishes, &demand, c);
                     ChildSettings { pace_mb_per_s: pace_mb_per_s.min(child.receive_limit_mb_per_s), ..child }
                 });
                 Self {
@@ -136,6 +151,8 @@ impl Settings {
                     rule: order::rule(wishes.order),
                     returns: wishes.returns,
                     recovers: wishes.recovers,
+                    level_end: wishes.levels(),
+                    own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
                     children: known.collect(),
                 }
             })
@@ -154,6 +171,8 @@ impl Settings {
             rule: order::rule(wishes.order),
             returns: wishes.returns,
             recovers: wishes.recovers,
+            level_end: false, // nobody knows who is done when
+            own_tasks_per_s: 0.0,
             children: Vec::new(),
         }
     }
@@ -161,11 +180,22 @@ impl Settings {
     /// Of a child as its parent knows it, sent to as fast as its link goes.
     #[must_use]
     pub fn child(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, child: u32) -> ChildSettings {
+        Self::child_of(platform, tree, wishes, &Demand::of(platform, tree, wishes), child)
+    }
+
+    fn child_of(
+        platform: &Platform,
+        tree: &Tree,
+        wishes: &Wishes<'_>,
+        demand: &Demand,
+        child: u32,
+    ) -> ChildSettings {
         let candidate = candidate(platform, tree, wishes, child);
         ChildSettings {
             key: order::key(wishes.order, &candidate),
             receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
             pace_mb_per_s: candidate.receive_limit_mb_per_s,
+            uses_tasks_per_s: demand.uses[child as usize],
         }
     }
 }

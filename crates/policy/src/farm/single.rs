@@ -15,6 +15,10 @@ impl SinglePort {
         self.busy.is_none()
     }
 
+    pub fn is_sending_to(self, child: Child) -> bool {
+        self.busy.is_some_and(|(to, _)| to == child)
+    }
+
     #[inline]
     pub fn begin(&mut self, child: Child, task: TaskId) {
         self.busy = Some((child, task));
@@ -42,7 +46,9 @@ impl Node {
         if !self.single.is_free() || self.ready.is_empty() {
             return;
         }
-        let Some(child) = self.waiting.take(&mut self.children) else { return };
+        let Some((_, child)) = self.next_child() else { return };
+        self.waiting.take(&mut self.children, child);
+        self.foretell(child, commands);
         let Some(task) = self.ready.pop() else { return };
         self.lend(task, child);
         self.single.begin(child, task);

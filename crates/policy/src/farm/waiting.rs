@@ -29,6 +29,10 @@ pub(crate) struct ChildState {
     /// Whether it is ever served.
     pub served: bool,
     gone: bool,
+    /// Tasks per second that its subtree uses.
+    pub uses: f64,
+    /// Tasks that it has, and no result of which has come; counted to the end of the run.
+    pub out: u32,
     /// Tasks that it asked for and that have not begun to leave.
     requests: u32,
     /// Tasks that began to leave.
@@ -51,6 +55,8 @@ impl ChildState {
             key: settings.key.unwrap_or(0.0),
             served: settings.key.is_some(),
             gone: false,
+            uses: settings.uses_tasks_per_s,
+            out: 0,
             requests: 0,
             begun: 0,
             receive_limit: settings.receive_limit_mb_per_s,
@@ -60,6 +66,20 @@ impl ChildState {
             rank: 0.0,
             share: 0.0,
         }
+    }
+}
+
+impl ChildState {
+    /// Whether it is one of those who compute: see `ending`.
+    #[inline]
+    pub fn is_counted(&self) -> bool {
+        self.served && !self.gone && self.uses > 0.0
+    }
+
+    /// When it would be done with one task more, s.
+    #[inline]
+    fn done_s(&self) -> f64 {
+        f64::from(self.out + 1) / self.uses
     }
 }
 
@@ -122,10 +142,21 @@ impl Waiting {
         None
     }
 
-    /// Serves the next: one of its requests is met. With one port it may wait on with the others.
+    /// The next to be served of those who would be done with one task more within so many seconds.
     #[inline]
-    pub fn take(&mut self, children: &mut [ChildState]) -> Option<Child> {
-        let (_, child) = self.first(children)?;
+    pub fn first_done(&mut self, children: &[ChildState], within_s: f64) -> Option<(f64, Child)> {
+        let first = self.first(children)?;
+        let is_in_time = |child: Child| children[child as usize].done_s() <= within_s;
+        if is_in_time(first.1) {
+            return Some(first);
+        }
+        let others = self.ranking.entries().filter(|&(_, child)| is_in_time(child));
+        others.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
+    }
+
+    /// Serves a child that waits: one of its requests is met. With one port it may wait on with the others.
+    #[inline]
+    pub fn take(&mut self, children: &mut [ChildState], child: Child) {
         self.begin(children, child);
         let state = &mut children[child as usize];
         match self.rule {
@@ -137,7 +168,6 @@ impl Waiting {
                 self.ranking.put(key, child);
             }
         }
-        Some(child)
     }
 
     /// Serves the next, which does not wait while it is served.
@@ -177,6 +207,7 @@ impl Waiting {
             return;
         }
         (state.receive_limit, state.pace) = (settings.receive_limit_mb_per_s, settings.pace_mb_per_s);
+        state.uses = settings.uses_tasks_per_s;
         if self.rule != Rule::Fixed {
             return;
         }

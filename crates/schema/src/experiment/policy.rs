@@ -40,6 +40,10 @@ impl Order {
     ];
 }
 
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -62,11 +66,22 @@ pub struct Policy {
     /// Whether priorities, paces and buffers follow the rates that nodes see while they run.
     #[serde(skip_serializing_if = "is_false")]
     pub adapt: bool,
+    /// Whether the last tasks go only to those who are done with them as early as the others, so that nobody waits for a
+    /// slow node. Without effect on the order `arrival`.
+    #[serde(skip_serializing_if = "is_true")]
+    pub level_end: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { order: Order::Interference, ports: Ports::Single, chunk_kib: 512, buffer_tasks: None, adapt: false }
+        Self {
+            order: Order::Interference,
+            ports: Ports::Single,
+            chunk_kib: 512,
+            buffer_tasks: None,
+            adapt: false,
+            level_end: true,
+        }
     }
 }
 

@@ -244,7 +244,12 @@ impl Estimator {
             part: buffer::part(tree, wishes, demand, child),
             flow: Flow::default(),
             send: Send::default(),
-            settings: ChildSettings { key: None, receive_limit_mb_per_s: limit, pace_mb_per_s: limit },
+            settings: ChildSettings {
+                key: None,
+                receive_limit_mb_per_s: limit,
+                pace_mb_per_s: limit,
+                uses_tasks_per_s: 0.0,
+            },
             places: places[child as usize],
             reckoned: limit,
         });
@@ -438,11 +443,11 @@ impl Estimator {
         }
         let limit = self.send_limit_mb_per_s / size_mb;
         let paces = demand::paces(size_mb, limit, parts.iter().map(|(.., part)| *part));
-        for ((child, key, _), pace) in parts.into_iter().zip(paces) {
+        for ((child, key, part), pace) in parts.into_iter().zip(paces) {
             let link = &mut self.links[child];
             let receive_limit_mb_per_s = link.reckoned;
             let pace_mb_per_s = pace.min(receive_limit_mb_per_s);
-            let settings = ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s };
+            let settings = ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s, uses_tasks_per_s: part.uses };
             if settings != link.settings {
                 link.settings = settings;
                 revisions.push(Revision::Child { child: child as Child, settings });

@@ -1,0 +1,113 @@
+//! The end of a run: who is left without one of the last tasks, since others would be done with it earlier.
+//!
+//! While there are tasks for everybody, whoever asks gets one. Of the last ones a slow node would still be computing when
+//! all others are done. So when the last fifth has begun, a child gets a task only if it is done with it, at the rates
+//! that are known, no later than the others would be with all that is left. With `L` tasks that nobody has, `o_i` that
+//! computer `i` (a child's subtree, or the own processor) has and has not given back a result of, its rate `u_i`, and `n`
+//! computers, child `c` is served if
+//!
+//! ```text
+//! (o_c + 1) / u_c <= (L + sum o_i + n) / sum u_i
+//! ```
+//!
+//! The right side is the time by which they are done for certain if everybody takes what he can: a computer loses less than
+//! one task by rounding. There is always one whose left side is as small (sum both sides times `u_i`), so the last tasks
+//! wait for somebody who will ask, and never for nobody.
+//!
+//! How many tasks are still to come, a node is told by its parent, the root by the user. Without results nobody knows who
+//! has what, and all are served as they ask.
+
+use super::waiting::ChildState;
+
+/// At the root the end has begun when no more than this part of all tasks is left: one in so many. The others are told
+/// nothing before.
+const LAST: u64 = 5;
+
+/// What a node knows of a run's end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ending {
+    on: bool,
+    root: bool,
+    /// Tasks still to come from above; none: nobody knows.
+    to_come: Option<u64>,
+    /// Tasks that came.
+    came: u64,
+    /// Tasks/s of the own processor, and of it and all served children.
+    own: f64,
+    all: f64,
+    /// Who computes: the own processor and served children.
+    computers: u64,
+    /// Tasks that served children have.
+    out: u64,
+    /// Whether the children know that nothing is to come.
+    pub told: bool,
+}
+
+impl Ending {
+    pub fn new(on: bool, root: bool, own_tasks_per_s: f64) -> Self {
+        let computers = u64::from(own_tasks_per_s > 0.0);
+        Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, computers, ..Self::default() }
+    }
+
+    pub fn to_come(&mut self, tasks: u64) {
+        self.to_come = Some(tasks);
+    }
+
+    #[inline]
+    pub fn came(&mut self, tasks: u64) {
+        self.came += tasks;
+        self.to_come = self.to_come.map(|to_come| to_come.saturating_sub(tasks));
+    }
+
+    /// Tasks that nobody has yet, where the end has begun.
+    #[inline]
+    pub fn left(&self, ready: u64) -> Option<u64> {
+        let to_come = self.to_come.filter(|_| self.on)?;
+        let left = to_come + ready;
+        (!self.root || left <= (self.came + to_come) / LAST).then_some(left)
+    }
+
+    /// The time by which all is done if everybody takes what he can, s.
+    pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
+        (left + self.out + u64::from(computing) + self.computers) as f64 / self.all
+    }
+
+    /// When the own processor would be done with a task that it begins now, s.
+    pub fn own_s(&self) -> f64 {
+        1.0 / self.own
+    }
+
+    /// A child's part of what is left.
+    pub fn share(&self, left: u64, child: &ChildState) -> u64 {
+        (left as f64 * child.uses / self.all).ceil() as u64
+    }
+
+    /// Counts a child that is served, or (`false`) does so no more.
+    pub fn count(&mut self, child: &ChildState, counts: bool) {
+        if !child.is_counted() {
+            return;
+        }
+        let out = u64::from(child.out);
+        if counts {
+            (self.all, self.computers, self.out) = (self.all + child.uses, self.computers + 1, self.out + out);
+        } else {
+            (self.all, self.computers, self.out) = (self.all - child.uses, self.computers - 1, self.out - out);
+        }
+    }
+
+    /// A child has a task more.
+    #[inline]
+    pub fn lent(&mut self, child: &mut ChildState) {
+        child.out += 1;
+        self.out += u64::from(child.is_counted());
+    }
+
+    /// A child has a task less.
+    #[inline]
+    pub fn settled(&mut self, child: &mut ChildState) {
+        if child.out > 0 {
+            child.out -= 1;
+            self.out -= u64::from(child.is_counted());
+        }
+    }
+}

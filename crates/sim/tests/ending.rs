@@ -1,0 +1,97 @@
+//! The end of a run: slow nodes are left without one of the last tasks, and nobody waits for them.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
+
+mod farms;
+
+use crosswind_policy::farm::Wishes;
+use crosswind_schema::Platform;
+use crosswind_schema::experiment::{Order, Policy};
+use crosswind_schema::plan::Ports;
+use crosswind_sim::{Farm, Options, simulate};
+use farms::{PORTS, Spot, below, bound, mean, platform, root, same};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+
+/// Makespan, s.
+fn makespan(platform: &Platform, count: u64, ports: Ports, level_end: bool) -> f64 {
+    let tasks = same(count, 1.0, 1.0);
+    let policy = Policy { ports, level_end, ..Policy::default() };
+    let wishes = Wishes::of(&policy, mean(&tasks)).with_tasks(count);
+    let farm = Farm { platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
+    simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
+}
+
+#[test]
+fn a_slow_leaf_is_not_waited_for() {
+    // 10 and 0.5 tasks/s: all at once done, 105 tasks take 10 s. A task takes the slow leaf 2 s.
+    let platform = platform(&[root(0.0), below(0, 10.0, 1e4), below(0, 0.5, 1e4)]);
+    for ports in PORTS {
+        let level = makespan(&platform, 105, ports, true);
+        assert!((10.0..10.5).contains(&level), "{ports:?}: {level}");
+        let greedy = makespan(&platform, 105, ports, false);
+        assert!(greedy > 11.0, "{ports:?}: {greedy}");
+    }
+}
+
+#[test]
+fn far_below_the_root_too() {
+    // Two inner nodes of 1 task/s, each above a leaf of 10 and one of 0.5.
+    let mut spots = vec![root(0.0)];
+    for inner in [1, 4] {
+        spots.extend([below(0, 1.0, 1e3), below(inner, 10.0, 1e3), below(inner, 0.5, 1e3)]);
+    }
+    let platform = platform(&spots);
+    let ideal = 230.0 / 23.0;
+    for ports in PORTS {
+        let (level, greedy) = (makespan(&platform, 230, ports, true), makespan(&platform, 230, ports, false));
+        assert!(level < ideal + 1.0, "{ports:?}: {level} of {ideal}");
+        assert!(greedy > level + 1.0, "{ports:?}: {greedy} and {level}");
+    }
+}
+
+#[test]
+fn first_come_is_first_served_to_the_end() {
+    let platform = platform(&[root(0.0), below(0, 10.0, 1e4), below(0, 0.5, 1e4)]);
+    let tasks = same(105, 1.0, 1.0);
+    let of = |level_end: bool| {
+        let policy = Policy { order: Order::Arrival, level_end, ..Policy::default() };
+        let wishes = Wishes::of(&policy, mean(&tasks)).with_tasks(tasks.count);
+        let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
+        simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
+    };
+    assert_eq!(of(true).to_bits(), of(false).to_bits());
+}
+
+/// Trees whose nodes differ by up to a factor of 40.
+fn trees() -> impl Strategy<Value = Vec<Spot>> {
+    let node = (any::<prop::sample::Index>(), 0.5..20.0f64, 5.0..200.0f64);
+    prop::collection::vec(node, 2..14).prop_map(|nodes| {
+        let spot = |(n, (parent, compute, receive)): (usize, (prop::sample::Index, f64, f64))| Spot {
+            parent: (n > 0).then(|| parent.index(n)),
+            compute,
+            receive,
+            ..Spot::default()
+        };
+        nodes.into_iter().enumerate().map(spot).collect()
+    })
+}
+
+#[test]
+fn over_many_trees_less_is_lost_at_the_end() {
+    // One tree may be a little unlucky; all together lose a good deal less, and none loses much.
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    for ports in PORTS {
+        let (mut lost_level, mut lost_greedy) = (0.0, 0.0);
+        for _ in 0..200 {
+            let platform = platform(&trees().new_tree(&mut runner).unwrap().current());
+            let ideal = 300.0 / bound(&platform, &same(300, 1.0, 1.0), ports);
+            let (level, greedy) = (makespan(&platform, 300, ports, true), makespan(&platform, 300, ports, false));
+            lost_level += level / ideal - 1.0;
+            lost_greedy += greedy / ideal - 1.0;
+            assert!(level < 1.05 * greedy, "{ports:?}: {level} instead of {greedy} s, of {ideal}: {platform:?}");
+        }
+        println!("{ports:?}: {lost_level} instead of {lost_greedy}");
+        assert!(lost_level < 0.7 * lost_greedy, "{ports:?}: {lost_level} instead of {lost_greedy}");
+    }
+}
