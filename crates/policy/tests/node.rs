@@ -193,7 +193,14 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
     assert_eq!(root.tell(Sent { child: 0, task: 3 }), [], "a child that left says nothing more");
     assert_eq!(root.tell(Computed { task: 0 }), [Return { task: 0 }, Compute { task: 3 }]);
     assert_eq!(
-        root.tell(Joined { child: ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 1.0, pace_mb_per_s: 1.0, uses_tasks_per_s: 1.0 } }),
+        root.tell(Joined {
+            child: ChildSettings {
+                key: Some(0.0),
+                receive_limit_mb_per_s: 1.0,
+                pace_mb_per_s: 1.0,
+                uses_tasks_per_s: 1.0
+            }
+        }),
         []
     );
     assert_eq!(root.tell(Sent { child: 1, task: 2 }), []);
@@ -209,7 +216,8 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_nobody_is_below_it() {
     let policy = policy(Order::Bandwidth, Ports::Single);
     let settings = Settings::of(&platform, &platform.tree().unwrap(), &Wishes::of(&policy, TASK).with_recovery());
     let fresh = || Told(Node::new(settings[1].clone()));
-    let leaf = ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 1.0 };
+    let leaf =
+        ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 1.0 };
     assert_eq!(fresh().tell(Started), [Ask { tasks: 2 }]);
     let mut relay = fresh();
     relay.0.handle(Left { child: 0 }, &mut Vec::new());
@@ -308,8 +316,8 @@ fn in_a_short_run_nobody_asks_ahead_for_more_than_a_tenth_of_its_part_but_one() 
 }
 
 /// A root of 10 tasks/s with 4 tasks, a leaf that uses 1 task/s, and one that uses the 5 of its link.
-fn near_the_end(ports: Ports, level_end: bool) -> Told {
-    let policy = Policy { level_end, ..policy(Order::Interference, ports) };
+fn near_the_end(level_end: bool) -> Told {
+    let policy = Policy { level_end, ..policy(Order::Interference, Ports::Single) };
     let platform = platform(&[(1.0, 10.0, 0.0), (10.0, 5.0, 0.01)]);
     let mut root = Told::root(&platform, &Wishes::of(&policy, TASK).with_recovery());
     root.tell(Given { first: 0, tasks: 4 });
@@ -318,34 +326,32 @@ fn near_the_end(ports: Ports, level_end: bool) -> Told {
 
 #[test]
 fn one_of_the_last_tasks_goes_to_who_is_done_with_it_as_early_as_the_others() {
-    for ports in [Ports::Single, Ports::Multi] {
-        // The slow leaf is preferred: its link is faster, and its interference lower.
-        let mut root = near_the_end(ports, true);
-        root.tell(ToCome { tasks: 0 });
-        // 4 of 4 are left: the end is far.
-        assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, .. }]));
-        let mut root = near_the_end(ports, true);
-        root.tell(ToCome { tasks: 100 });
-        (4..100).for_each(|task| drop(root.tell(Arrived { task })));
-        (0..90).for_each(|task| drop(root.tell(Computed { task })));
-        root.tell(ToCome { tasks: 0 });
-        // Nine wait and one is computed: all is done in at most (9 + 1 + 3) / 16 s, and the slow leaf needs 1 s for one.
-        assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
-        let commands = root.tell(Asked { child: 1, tasks: 1 });
-        // Of the eight others it can expect its part: 8 * 5 / 16.
-        let expected = [Foretell { child: 1, tasks: 4 }, Send { child: 1, task: 91, limit_mb_per_s: None }];
-        assert_eq!(commands, expected);
-        let mut root = near_the_end(ports, false);
-        (4..100).for_each(|task| drop(root.tell(Arrived { task })));
-        (0..90).for_each(|task| drop(root.tell(Computed { task })));
-        root.tell(ToCome { tasks: 0 });
-        assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, task: 91, .. }]));
-    }
+    // The slow leaf is preferred: its link is faster, and its interference lower.
+    let mut root = near_the_end(true);
+    root.tell(ToCome { tasks: 0 });
+    // 4 of 4 are left: the end is far.
+    assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, .. }]));
+    let mut root = near_the_end(true);
+    root.tell(ToCome { tasks: 100 });
+    (4..100).for_each(|task| drop(root.tell(Arrived { task })));
+    (0..90).for_each(|task| drop(root.tell(Computed { task })));
+    root.tell(ToCome { tasks: 0 });
+    // Nine wait and one is computed: all is done in at most (9 + 1 + 3) / 16 s, and the slow leaf needs 1 s for one.
+    assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
+    let commands = root.tell(Asked { child: 1, tasks: 1 });
+    // Of the eight others it can expect its part: 8 * 5 / 16.
+    let expected = [Foretell { child: 1, tasks: 4 }, Send { child: 1, task: 91, limit_mb_per_s: None }];
+    assert_eq!(commands, expected);
+    let mut root = near_the_end(false);
+    (4..100).for_each(|task| drop(root.tell(Arrived { task })));
+    (0..90).for_each(|task| drop(root.tell(Computed { task })));
+    root.tell(ToCome { tasks: 0 });
+    assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, task: 91, .. }]));
 }
 
 #[test]
 fn when_nothing_is_left_all_children_are_told_so_once() {
-    let mut root = near_the_end(Ports::Single, true);
+    let mut root = near_the_end(true);
     root.tell(ToCome { tasks: 0 });
     for child in 0..2 {
         root.tell(Asked { child, tasks: 2 });
@@ -357,7 +363,8 @@ fn when_nothing_is_left_all_children_are_told_so_once() {
         }
     }
     commands.extend(root.tell(Computed { task: 0 }));
-    let of = |child: u32| commands.iter().rev().find(|c| matches!(c, Foretell { child: c, .. } if *c == child)).copied();
+    let of =
+        |child: u32| commands.iter().rev().find(|c| matches!(c, Foretell { child: c, .. } if *c == child)).copied();
     assert!(of(0).is_some() && of(1).is_some(), "{commands:?}");
     let told = commands.len();
     assert!(!root.tell(Asked { child: 0, tasks: 1 }).iter().any(|c| matches!(c, Foretell { .. })), "{told}");

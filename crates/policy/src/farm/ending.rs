@@ -14,6 +14,8 @@
 //! one task by rounding. There is always one whose left side is as small (sum both sides times `u_i`), so the last tasks
 //! wait for somebody who will ask, and never for nobody.
 //!
+//! With a single port: where several sends share one, nobody knows when one that begins will be done.
+//!
 //! How many tasks are still to come, a node is told by its parent, the root by the user. Without results nobody knows who
 //! has what, and all are served as they ask.
 

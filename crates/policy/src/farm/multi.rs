@@ -75,16 +75,13 @@ impl Node {
         }
         self.raise_last(commands);
         loop {
-            let fresh = if self.ready.is_empty() { None } else { self.next_child() };
+            let fresh = if self.ready.is_empty() { None } else { self.waiting.first(&self.children) };
             let (candidate, is_paused) = match (self.multi.paused.first(), fresh) {
                 (Some(paused), Some(fresh)) if fresh < paused => (fresh, false),
                 (Some(paused), _) => (paused, true),
                 (None, Some(fresh)) => (fresh, false),
                 (None, None) => return,
             };
-            if !is_paused && self.would_crawl(candidate) {
-                return;
-            }
             let share = self.make_room(candidate, commands);
             if share <= 0.0 {
                 return;
@@ -111,14 +108,6 @@ impl Node {
             self.multi.room -= more;
             commands.push(Command::Limit { child: last, limit_mb_per_s: limit(state.share, state.receive_limit) });
         }
-    }
-
-    /// Whether one of the last tasks would go at less than half its pace: others would be done with it earlier.
-    fn would_crawl(&self, candidate: (f64, Child)) -> bool {
-        let wanted = self.children[candidate.1 as usize].pace.min(self.multi.send_limit);
-        self.is_near_the_end()
-            && self.multi.room < wanted / 2.0
-            && self.multi.running.first().is_none_or(|last| last < candidate)
     }
 
     /// A share for a candidate: what is free, then what those who are less preferred have.
@@ -149,7 +138,6 @@ impl Node {
     }
 
     fn begin_multi(&mut self, key: f64, child: Child, share: f64, commands: &mut Vec<Command>) {
-        self.foretell(child, commands);
         let Some(task) = self.ready.pop() else { return };
         self.waiting.take_out(&mut self.children, child);
         self.lend(task, child);

@@ -185,10 +185,6 @@ impl Node {
         self.ask(commands);
     }
 
-    pub(crate) fn is_near_the_end(&self) -> bool {
-        self.ending.left(self.ready.len()).is_some()
-    }
-
     /// Whether the own processor would be done with a task as early as the others with what is left.
     #[inline]
     fn is_own_in_time(&self) -> bool {
@@ -226,7 +222,7 @@ impl Node {
         self.ending.told = true;
         for (child, state) in (0..).zip(&self.children) {
             if state.is_counted() {
-                let on_its_way = self.single.is_sending_to(child) || state.transfer != Transfer::None;
+                let on_its_way = self.single.is_sending_to(child);
                 commands.push(Command::Foretell { child, tasks: u64::from(on_its_way) });
             }
         }

@@ -37,7 +37,8 @@ pub struct Wishes<'a> {
     pub returns: bool,
     /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
     pub recovers: bool,
-    /// Whether the last tasks go to those only who are done with them as early as the others: see `ending`.
+    /// Whether the last tasks go to those only who are done with them as early as the others, with a single port: see
+    /// `ending`.
     pub level_end: bool,
     /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
     pub adapt: bool,
@@ -73,10 +74,14 @@ impl<'a> Wishes<'a> {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
     }
 
-    /// Whether the end is levelled: first come, first served is just that.
+    /// Whether the end is levelled: where sends share a port nobody knows when one that begins will be done, and first come,
+    /// first served is just that.
     #[must_use]
     pub fn levels(&self) -> bool {
-        self.level_end && order::rule(self.order) != Rule::Arrival && self.order != Order::RootOnly
+        self.level_end
+            && self.ports == Ports::Single
+            && order::rule(self.order) != Rule::Arrival
+            && self.order != Order::RootOnly
     }
 
     /// With results that go back up, and a memory of what is out.
@@ -183,13 +188,7 @@ impl Settings {
         Self::child_of(platform, tree, wishes, &Demand::of(platform, tree, wishes), child)
     }
 
-    fn child_of(
-        platform: &Platform,
-        tree: &Tree,
-        wishes: &Wishes<'_>,
-        demand: &Demand,
-        child: u32,
-    ) -> ChildSettings {
+    fn child_of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, child: u32) -> ChildSettings {
         let candidate = candidate(platform, tree, wishes, child);
         ChildSettings {
             key: order::key(wishes.order, &candidate),

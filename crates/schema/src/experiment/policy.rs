@@ -67,7 +67,7 @@ pub struct Policy {
     #[serde(skip_serializing_if = "is_false")]
     pub adapt: bool,
     /// Whether the last tasks go only to those who are done with them as early as the others, so that nobody waits for a
-    /// slow node. Without effect on the order `arrival`.
+    /// slow node. With a single port; without effect on the orders `arrival` and `root-only`.
     #[serde(skip_serializing_if = "is_true")]
     pub level_end: bool,
 }
