@@ -10,9 +10,12 @@ send straight to any node, within the cards.
 Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
 ended, until each combination has been run so often:
     python benchmarks/farm_on_testbed.py [--tree fork7,tree13] [--task-mb 2,5,10] [--tasks 200] [--runs 5]
-      [--minutes 9] [--fresh] [ENVIRONMENT...]
+      [--minutes 9] [--in-a-row 1] [--bed 0] [--fresh] [ENVIRONMENT...]
 with crosswind, crosswind-2-ahead (`buffer_tasks = 2` instead of the chosen number), dask (data as arguments),
 dask-scattered, ray; none: all. `--minutes`: begins nothing that would not be over by then, as far as is known.
+`--in-a-row`: so many runs on nodes that are started once (a cluster of Ray takes 90 s; Crosswind's agents start anew
+with each run). `--bed`: a number that keeps the namespaces of one call apart from another's: what waits for links more
+than for processors (dask-scattered) can be timed beside others of its kind; the record says `beside`.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +48,7 @@ from nodes import Testbed, missing  # noqa: E402
 
 NAME = "farm_on_testbed"
 PORT = 7317
-PATIENCE_S = 900
+PATIENCE_S = 1800
 START_S = {"ray": 90.0}
 """About what it takes to start and to end, where that is more than the others' 20 s."""
 
@@ -91,7 +94,11 @@ def client(bed: Testbed, script: str, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def dask(bed: Testbed, run: Combination, how: str = "arguments") -> dict[str, Any]:
+Again = Callable[[], dict[str, Any]]
+"""One run on nodes that are up."""
+
+
+def dask(bed: Testbed, run: Combination, how: str = "arguments") -> Again:
     root = bed.addresses[bed.root]
     scheduler = f"tcp://{root}:{PORT}"
     python_path = {"PYTHONPATH": str(FARMS)}
@@ -100,10 +107,11 @@ def dask(bed: Testbed, run: Combination, how: str = "arguments") -> dict[str, An
     for node, address in bed.addresses.items():
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", node, "--host", address]
         bed.start(node, [*worker, "--nthreads", "1", "--no-nanny", "--no-dashboard"], python_path)
-    return client(bed, "on_dask.py", scheduler, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes), how)
+    words = [scheduler, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes), how]
+    return partial(client, bed, "on_dask.py", *words)
 
 
-def ray(bed: Testbed, run: Combination) -> dict[str, Any]:
+def ray(bed: Testbed, run: Combination) -> Again:
     head = f"{bed.addresses[bed.root]}:{PORT}"
     start = [str(Path(sys.executable).parent / "ray"), "start", "--block", "--num-cpus", "1", "--disable-usage-stats"]
     store = max(1_500_000_000, round(1.5 * run.tasks * run.task_bytes))  # the driver's inputs, all at once
@@ -115,10 +123,10 @@ def ray(bed: Testbed, run: Combination) -> dict[str, Any]:
             which = ["--address", head, "--object-store-memory", str(1_500_000_000)]
         # One after the other: raylets that start all at once on two cores give up waiting for each other.
         bed.start(node, [*start, *which, "--node-ip-address", address], environment, until=b"Ray runtime started")
-    return client(bed, "on_ray.py", head, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes))
+    return partial(client, bed, "on_ray.py", head, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes))
 
 
-def crosswind(bed: Testbed, run: Combination, buffer_tasks: int | None = None) -> dict[str, Any]:
+def crosswind(bed: Testbed, run: Combination, buffer_tasks: int | None = None) -> Again:
     workload = {"kind": "farm", "tasks": run.tasks, "task_size_mb": run.task_mb, "task_work": 1.0}
     policy = {"order": "interference", "ports": "single"} | ({"buffer_tasks": buffer_tasks} if buffer_tasks else {})
     point = {"schema_version": 1, "name": NAME, "platform": "", "workload": workload, "policy": policy}
@@ -129,13 +137,12 @@ def crosswind(bed: Testbed, run: Combination, buffer_tasks: int | None = None) -
         "prefixes": {node: bed.on(node) for node in bed.addresses},
         "bytes": run.task_bytes,
     }
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(setup, file)
-        file.flush()
-        return client(bed, "on_crosswind.py", file.name)
+    file = bed.logs / "setup.json"
+    file.write_text(json.dumps(setup))
+    return partial(client, bed, "on_crosswind.py", str(file))
 
 
-ENVIRONMENTS: dict[str, tuple[str | None, Callable[[Testbed, Combination], dict[str, Any]]]] = {
+ENVIRONMENTS: dict[str, tuple[str | None, Callable[[Testbed, Combination], Again]]] = {
     "crosswind": (None, crosswind),
     "crosswind-2-ahead": (None, lambda bed, run: crosswind(bed, run, buffer_tasks=2)),
     "dask": ("distributed", dask),
@@ -150,26 +157,34 @@ def bound_of(run: Combination, spec: dict[str, Any], root: str) -> float:
     return plan(described, task_size_mb=run.task_mb, task_work=1.0, ports="single").bound_tasks_per_s
 
 
-def one(run: Combination) -> dict[str, Any]:
-    """One run, as it stands in the record."""
-    package, perform = ENVIRONMENTS[run.environment]
-    with Testbed(FARMS / f"{run.tree}.json") as bed:
+def in_a_row(run: Combination, count: int, bed_number: int) -> Iterator[dict[str, Any]]:
+    """Run on nodes that are started once; yield each run as it stands in the record."""
+    package, start = ENVIRONMENTS[run.environment]
+    spec = json.loads((FARMS / f"{run.tree}.json").read_text())
+    if bed_number:
+        spec |= {"prefix": f"tb{bed_number}", "subnet": f"10.{77 + bed_number}.0.0/24"}
+    with Testbed(spec) as bed:
         bound = bound_of(run, bed.spec, bed.root)
-        found = perform(bed, run)
-    computed = Counter(node for node, _, _ in found["results"])
-    assert sum(computed.values()) == run.tasks
-    assert all(size == run.task_bytes for _, size, _ in found["results"])
-    return {
-        **run._asdict(),
-        "version": importlib.metadata.version(package) if package else __version__,
-        **record.state_of_the_code(),
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "makespan_s": found["makespan_s"],
-        "ideal_s": run.tasks / bound,
-        "of_bound": run.tasks / found["makespan_s"] / bound,
-        "core_s_per_task": statistics.mean(seconds for _, _, seconds in found["results"]),
-        "computed": dict(sorted(computed.items())),
-    }
+        again = start(bed, run)
+        for number in range(count):
+            others = sorted(path.stem for path in Path("/run/testbed").glob("*.json") if path.stem != bed.prefix)
+            found = again()
+            computed = Counter(node for node, _, _ in found["results"])
+            assert sum(computed.values()) == run.tasks
+            assert all(size == run.task_bytes for _, size, _ in found["results"])
+            yield {
+                **run._asdict(),
+                "version": importlib.metadata.version(package) if package else __version__,
+                **record.state_of_the_code(),
+                "at": datetime.now(UTC).isoformat(timespec="seconds"),
+                "in_a_row": number,
+                "beside": others,
+                "makespan_s": found["makespan_s"],
+                "ideal_s": run.tasks / bound,
+                "of_bound": run.tasks / found["makespan_s"] / bound,
+                "core_s_per_task": statistics.mean(seconds for _, _, seconds in found["results"]),
+                "computed": dict(sorted(computed.items())),
+            }
 
 
 def of(run: dict[str, Any]) -> Combination:
@@ -197,20 +212,24 @@ def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def next_of(wanted: list[Combination], runs: list[dict[str, Any]], most: int, left_s: float) -> Combination | None:
-    """Draw from those that were run least; none when all were run so often, or none would be over in time."""
+def next_of(
+    wanted: list[Combination], runs: list[dict[str, Any]], most: int, left_s: float, row: int
+) -> tuple[Combination, int] | None:
+    """Draw from those that were run least, and how often in a row; none when all is done, or none is over in time."""
     done = Counter(map(of, runs))
 
-    def takes_s(run: Combination) -> float:
+    def fits(run: Combination) -> int:
         known = [float(found["makespan_s"]) for found in runs if of(found) == run]
         if not known:
             spec = json.loads((FARMS / f"{run.tree}.json").read_text())
             known = [1.3 * run.tasks / bound_of(run, spec, spec["links"][0]["from"])]
-        return max(known) + START_S.get(run.environment, 20.0)
+        in_time = (left_s - START_S.get(run.environment, 20.0)) // max(known)
+        return int(min(row, most - done[run], in_time))
 
-    open_ = [run for run in wanted if done[run] < most and takes_s(run) <= left_s]
+    open_ = [run for run in wanted if fits(run) > 0]
     least = min((done[run] for run in open_), default=0)
-    return random.choice([run for run in open_ if done[run] == least]) if open_ else None
+    drawn = random.choice([run for run in open_ if done[run] == least]) if open_ else None
+    return (drawn, fits(drawn)) if drawn else None
 
 
 def main() -> None:
@@ -224,6 +243,8 @@ def main() -> None:
     parser.add_argument("--tasks", type=listed(int), default=[200])
     parser.add_argument("--runs", type=int, default=5, help="of each combination, those in the record counted")
     parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--in-a-row", type=int, default=1, help="runs on nodes that are started once")
+    parser.add_argument("--bed", type=int, default=0, help="keeps the namespaces of two calls at a time apart")
     parser.add_argument("--fresh", action="store_true", help="forget the runs recorded before")
     options = parser.parse_args()
     if unknown := [tree for tree in options.tree if not (FARMS / f"{tree}.json").exists()]:
@@ -238,14 +259,22 @@ def main() -> None:
         )
     ]
     path = record.RECORDS / f"{NAME}.json"
-    runs = json.loads(path.read_text())["runs"] if path.exists() and not options.fresh else []
+    if options.fresh:
+        path.unlink(missing_ok=True)
+
+    def recorded() -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = json.loads(path.read_text())["runs"] if path.exists() else []
+        return found
+
     over = time.monotonic() + 60 * options.minutes
-    while (run := next_of(wanted, runs, options.runs, over - time.monotonic())) is not None:
-        last = one(run)
-        runs.append(last)
-        share = f"{100 * last['of_bound']:.1f} % of the exact bound"
-        print(f"{' '.join(map(str, run))}: {last['makespan_s']:.1f} s ({share}) {last['computed']}", flush=True)
-        record.write(NAME, ["numpy"], environments=told(runs), runs=runs)
+    while (next_ := next_of(wanted, recorded(), options.runs, over - time.monotonic(), options.in_a_row)) is not None:
+        run, count = next_
+        for last in in_a_row(run, count, options.bed):
+            runs = [*recorded(), last]  # another call may have added some meanwhile
+            share = f"{100 * last['of_bound']:.1f} % of the exact bound"
+            print(f"{' '.join(map(str, run))}: {last['makespan_s']:.1f} s ({share}) {last['computed']}", flush=True)
+            record.write(NAME, ["numpy"], environments=told(runs), runs=runs)
+    runs = recorded()
     left = sum(max(options.runs - Counter(map(of, runs))[run], 0) for run in wanted)
     print(f"{path}; {left} runs are left")
 
