@@ -19,6 +19,10 @@ from crosswind import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
 
+IMPORTS_S = 2.0
+"""What agents have for importing what the function needs, which comes to them when they do; the others import before too."""
+
+
 def main(setup: Path) -> None:
     told = json.loads(setup.read_text())
     launch = Launch(prefix=told["prefixes"].__getitem__, address=told["addresses"].__getitem__)
@@ -26,6 +30,9 @@ def main(setup: Path) -> None:
     count = point["workload"]["tasks"]
     results: list[tuple[str, int, float]] = []
     with LiveFarm(platform, point, Work("callable", function=kernel.work), launch=launch) as farm:
+        if not farm.wait_for_agents(60.0):
+            raise RuntimeError("the agents are not there")
+        time.sleep(IMPORTS_S)
         begun = time.perf_counter()
 
         def feed() -> None:

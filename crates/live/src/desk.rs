@@ -36,6 +36,8 @@ struct Shared {
     ended: Option<Result<RunSummary, LiveError>>,
     has_ended: bool,
     delivered: u64,
+    /// Tasks are asked for: time 0 has come.
+    begun: bool,
 }
 
 struct Both {
@@ -171,6 +173,21 @@ impl Counter {
         Some(results)
     }
 
+    /// Waits until the agents are there and time 0 has come, at most so long; whether it has.
+    #[must_use]
+    pub fn has_begun(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        while !shared.begun && !shared.has_ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            shared = self.0.wait(shared, left);
+        }
+        shared.begun
+    }
+
     /// Results delivered so far.
     #[must_use]
     pub fn delivered(&self) -> u64 {
@@ -270,6 +287,9 @@ impl Desk for SharedDesk {
             return supply;
         }
         let mut shared = self.both.lock();
+        if !std::mem::replace(&mut shared.begun, true) {
+            self.both.changed.notify_all();
+        }
         let Some((task, name)) = shared.waiting.pop_front() else {
             return if shared.over { Supply::Over } else { Supply::Later };
         };

@@ -292,6 +292,21 @@ impl PyFarmRoot {
         Ok(())
     }
 
+    /// Waits until all agents are there, where tasks are handed over, at most so long; whether they are, or are waited for no
+    /// more. Raises what ended the run before.
+    fn wait_for_agents(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
+        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
+        loop {
+            if py.detach(|| self.counter.has_begun(LOOK)) {
+                return Ok(true);
+            }
+            py.check_signals()?;
+            if self.wait(py, 0.0)? || std::time::Instant::now() >= until {
+                return Ok(false);
+            }
+        }
+    }
+
     /// Hands a task over; waits while there is no room. Its number.
     #[pyo3(signature = (data, work = 0.0, name = String::new()))]
     fn submit(&self, py: Python<'_>, data: &Bound<'_, PyAny>, work: f64, name: String) -> PyResult<u64> {

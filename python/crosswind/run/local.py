@@ -176,6 +176,18 @@ class LiveFarm:
         """Results delivered so far, those before a resume not counted."""
         return int(self._root.delivered)
 
+    def wait_for_agents(self, timeout_s: float) -> bool:
+        """Wait until all agents are there, or are waited for no more, where tasks are handed over.
+
+        Returns whether it is so within the time, in seconds.
+
+        Raises
+        ------
+        AgentLost
+            When the run has ended before.
+        """
+        return bool(self._root.wait_for_agents(timeout_s))
+
     def submit(self, task: Task) -> int:
         """Hand a task over; waits while as many wait already as the tree's buffers ask for. Its number.
 
