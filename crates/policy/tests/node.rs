@@ -336,7 +336,7 @@ fn one_of_the_last_tasks_goes_to_who_is_done_with_it_as_early_as_the_others() {
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
     (0..90).for_each(|task| drop(root.tell(Computed { task })));
     root.tell(ToCome { tasks: 0 });
-    // Nine wait and one is computed: all is done in at most (9 + 1 + 3) / 16 s, and the slow leaf needs 1 s for one.
+    // Nine wait and one is computed: all is likely done in (9 + 1 + 3 / 2) / 16 s, and the slow leaf needs 1 s for one.
     assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let commands = root.tell(Asked { child: 1, tasks: 1 });
     // Of the eight others it can expect its part: 8 * 5 / 16.

@@ -7,11 +7,11 @@
 //! computers, child `c` is served if
 //!
 //! ```text
-//! (o_c + 1) / u_c <= (L + sum o_i + n) / sum u_i
+//! (o_c + 1) / u_c <= (L + sum o_i + n / 2) / sum u_i
 //! ```
 //!
-//! The right side is the time by which they are done for certain if everybody takes what he can: a computer loses less than
-//! one task by rounding. There is always one whose left side is as small (sum both sides times `u_i`), so the last tasks
+//! The right side is the time by which they are likely done if everybody takes what he can: a computer loses less than one
+//! task by rounding, half of one on average. Or if nobody would be done with a task earlier than `c`: so the last tasks
 //! wait for somebody who will ask, and never for nobody.
 //!
 //! With a single port: where several sends share one, nobody knows when one that begins will be done.
@@ -69,9 +69,10 @@ impl Ending {
         (!self.root || left <= (self.came + to_come) / LAST).then_some(left)
     }
 
-    /// The time by which all is done if everybody takes what he can, s.
+    /// The time by which all is likely done if everybody takes what he can, s.
     pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
-        (left + self.out + u64::from(computing) + self.computers) as f64 / self.all
+        let out = self.out + u64::from(computing);
+        ((left + out) as f64 + 0.5 * self.computers as f64) / self.all
     }
 
     /// When the own processor would be done with a task that it begins now, s.

@@ -188,20 +188,30 @@ impl Node {
     /// Whether the own processor would be done with a task as early as the others with what is left.
     #[inline]
     fn is_own_in_time(&self) -> bool {
-        let left = self.ending.left(self.ready.len());
-        left.is_none_or(|left| self.ending.own_s() <= self.ending.horizon_s(left, false))
+        let Some(left) = self.ending.left(self.ready.len()) else { return true };
+        self.ending.own_s() <= self.ending.horizon_s(left, false) || self.ending.own_s() <= self.earliest_s()
     }
 
     /// Who asked and is served next.
     #[inline]
     pub(crate) fn next_child(&mut self) -> Option<(f64, Child)> {
-        match self.ending.left(self.ready.len()) {
-            None => self.waiting.first(&self.children),
-            Some(left) => {
-                let within_s = self.ending.horizon_s(left, self.computing.is_some());
-                self.waiting.first_done(&self.children, within_s)
-            }
-        }
+        let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
+        let within_s = self.ending.horizon_s(left, self.computing.is_some());
+        let likely = self.waiting.first_done(&self.children, within_s);
+        likely.or_else(|| {
+            let earliest_s = self.earliest_s();
+            self.waiting.first_done(&self.children, earliest_s)
+        })
+    }
+
+    /// When the first of all who compute would be done with one task more, s.
+    fn earliest_s(&self) -> f64 {
+        let own_s = if self.computes {
+            (1.0 + f64::from(u8::from(self.computing.is_some()))) * self.ending.own_s()
+        } else {
+            f64::INFINITY
+        };
+        self.children.iter().filter(|child| child.is_counted()).map(ChildState::done_s).fold(own_s, f64::min)
     }
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.

@@ -78,7 +78,7 @@ impl ChildState {
 
     /// When it would be done with one task more, s.
     #[inline]
-    fn done_s(&self) -> f64 {
+    pub fn done_s(&self) -> f64 {
         f64::from(self.out + 1) / self.uses
     }
 }
