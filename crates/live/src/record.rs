@@ -154,8 +154,10 @@ fn limit_words(limit: Option<f64>) -> String {
 }
 
 fn settings_words(known: &ChildSettings) -> String {
-    let ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s, uses_tasks_per_s } = known;
-    format!("{} {receive_limit_mb_per_s:?} {pace_mb_per_s:?} {uses_tasks_per_s:?}", limit_words(*key))
+    let ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s, uses_tasks_per_s, empties_tasks_per_s, send_s } =
+        known;
+    let rates = format!("{receive_limit_mb_per_s:?} {pace_mb_per_s:?} {uses_tasks_per_s:?} {empties_tasks_per_s:?}");
+    format!("{} {rates} {send_s:?}", limit_words(*key))
 }
 
 fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSettings> {
@@ -164,7 +166,14 @@ fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSett
         key => Some(key.parse().ok()?),
     };
     let mut rate = || words.next()?.parse().ok();
-    Some(ChildSettings { key, receive_limit_mb_per_s: rate()?, pace_mb_per_s: rate()?, uses_tasks_per_s: rate()? })
+    Some(ChildSettings {
+        key,
+        receive_limit_mb_per_s: rate()?,
+        pace_mb_per_s: rate()?,
+        uses_tasks_per_s: rate()?,
+        empties_tasks_per_s: rate()?,
+        send_s: rate()?,
+    })
 }
 
 pub(crate) fn event_words(event: &Event) -> String {
@@ -255,6 +264,8 @@ mod tests {
                     receive_limit_mb_per_s: f64::INFINITY,
                     pace_mb_per_s: 3.0,
                     uses_tasks_per_s: 1.5,
+                    empties_tasks_per_s: 2.5,
+                    send_s: 0.5,
                 },
             },
             Event::Joined {
@@ -263,6 +274,8 @@ mod tests {
                     receive_limit_mb_per_s: 2.5,
                     pace_mb_per_s: 2.5,
                     uses_tasks_per_s: 0.0,
+                    empties_tasks_per_s: 2.5,
+                    send_s: 0.5,
                 },
             },
             Event::Known {
@@ -272,6 +285,8 @@ mod tests {
                     receive_limit_mb_per_s: 2.5,
                     pace_mb_per_s: 2.0,
                     uses_tasks_per_s: 4.0,
+                    empties_tasks_per_s: 2.5,
+                    send_s: 0.5,
                 },
             },
             Event::Places { tasks: 12 },

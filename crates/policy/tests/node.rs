@@ -198,7 +198,9 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
                 key: Some(0.0),
                 receive_limit_mb_per_s: 1.0,
                 pace_mb_per_s: 1.0,
-                uses_tasks_per_s: 1.0
+                uses_tasks_per_s: 1.0,
+                empties_tasks_per_s: 1.0,
+                send_s: 0.1
             }
         }),
         []
@@ -216,8 +218,14 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_nobody_is_below_it() {
     let policy = policy(Order::Bandwidth, Ports::Single);
     let settings = Settings::of(&platform, &platform.tree().unwrap(), &Wishes::of(&policy, TASK).with_recovery());
     let fresh = || Told(Node::new(settings[1].clone()));
-    let leaf =
-        ChildSettings { key: Some(0.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 1.0 };
+    let leaf = ChildSettings {
+        key: Some(0.0),
+        receive_limit_mb_per_s: 10.0,
+        pace_mb_per_s: 10.0,
+        uses_tasks_per_s: 1.0,
+        empties_tasks_per_s: 1.0,
+        send_s: 0.1,
+    };
     assert_eq!(fresh().tell(Started), [Ask { tasks: 2 }]);
     let mut relay = fresh();
     relay.0.handle(Left { child: 0 }, &mut Vec::new());
@@ -336,7 +344,7 @@ fn one_of_the_last_tasks_goes_to_who_is_done_with_it_as_early_as_the_others() {
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
     (0..90).for_each(|task| drop(root.tell(Computed { task })));
     root.tell(ToCome { tasks: 0 });
-    // Nine wait and one is computed: all is likely done in (9 + 1 + 3 / 2) / 16 s, and the slow leaf needs 1 s for one.
+    // Nine wait and one is computed: all could be done in (9 + 1) / 16 s, and the slow leaf needs 1 s for one.
     assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let commands = root.tell(Asked { child: 1, tasks: 1 });
     // Of the eight others it can expect its part: 8 * 5 / 16.

@@ -2,16 +2,16 @@
 //!
 //! While there are tasks for everybody, whoever asks gets one. Of the last ones a slow node would still be computing when
 //! all others are done. So when the last fifth has begun, a child gets a task only if it is done with it, at the rates
-//! that are known, no later than the others would be with all that is left. With `L` tasks that nobody has, `o_i` that
-//! computer `i` (a child's subtree, or the own processor) has and has not given back a result of, its rate `u_i`, and `n`
-//! computers, child `c` is served if
+//! that are known, by the time that all could be. With `L` tasks that nobody has, `o_i` that computer `i` (a child's
+//! subtree, or the own processor) has and has not given back a result of, the rate `u_i` that it uses, the rate `e_c` at
+//! which child `c` computes what it has and the time `s_c` of a send to it, it is served if
 //!
 //! ```text
-//! (o_c + 1) / u_c <= (L + sum o_i + n / 2) / sum u_i
+//! max(s_c, o_c / e_c) + 1 / e_c <= (L + sum o_i) / sum u_i
 //! ```
 //!
-//! The right side is the time by which they are likely done if everybody takes what he can: a computer loses less than one
-//! task by rounding, half of one on average. Or if nobody would be done with a task earlier than `c`: so the last tasks
+//! No schedule is over before the right side. To be later than that by little costs little if the task goes to a fast node,
+//! and much if everybody waits for a slow one. Or `c` is served if nobody would be done with a task earlier: so the last tasks
 //! wait for somebody who will ask, and never for nobody.
 //!
 //! With a single port: where several sends share one, nobody knows when one that begins will be done.
@@ -37,8 +37,6 @@ pub(crate) struct Ending {
     /// Tasks/s of the own processor, and of it and all served children.
     own: f64,
     all: f64,
-    /// Who computes: the own processor and served children.
-    computers: u64,
     /// Tasks that served children have.
     out: u64,
     /// Whether the children know that nothing is to come.
@@ -47,8 +45,7 @@ pub(crate) struct Ending {
 
 impl Ending {
     pub fn new(on: bool, root: bool, own_tasks_per_s: f64) -> Self {
-        let computers = u64::from(own_tasks_per_s > 0.0);
-        Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, computers, ..Self::default() }
+        Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, ..Self::default() }
     }
 
     pub fn to_come(&mut self, tasks: u64) {
@@ -69,10 +66,9 @@ impl Ending {
         (!self.root || left <= (self.came + to_come) / LAST).then_some(left)
     }
 
-    /// The time by which all is likely done if everybody takes what he can, s.
+    /// The time before which nobody can have computed all, s.
     pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
-        let out = self.out + u64::from(computing);
-        ((left + out) as f64 + 0.5 * self.computers as f64) / self.all
+        (left + self.out + u64::from(computing)) as f64 / self.all
     }
 
     /// When the own processor would be done with a task that it begins now, s.
@@ -92,9 +88,9 @@ impl Ending {
         }
         let out = u64::from(child.out);
         if counts {
-            (self.all, self.computers, self.out) = (self.all + child.uses, self.computers + 1, self.out + out);
+            (self.all, self.out) = (self.all + child.uses, self.out + out);
         } else {
-            (self.all, self.computers, self.out) = (self.all - child.uses, self.computers - 1, self.out - out);
+            (self.all, self.out) = (self.all - child.uses, self.out - out);
         }
     }
 

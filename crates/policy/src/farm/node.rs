@@ -31,7 +31,8 @@ use super::waiting::{ChildState, Transfer, Waiting};
 ///
 /// commands.clear();
 /// let child = ChildSettings {
-///     key: Some(1.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 2.0,
+///     key: Some(1.0), receive_limit_mb_per_s: 10.0, pace_mb_per_s: 10.0, uses_tasks_per_s: 2.0, empties_tasks_per_s: 2.0,
+///     send_s: 0.2,
 /// };
 /// root.handle(Event::Joined { child }, &mut commands);
 /// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
@@ -185,7 +186,7 @@ impl Node {
         self.ask(commands);
     }
 
-    /// Whether the own processor would be done with a task as early as the others with what is left.
+    /// Whether the own processor would be done with a task by the time that all could be.
     #[inline]
     fn is_own_in_time(&self) -> bool {
         let Some(left) = self.ending.left(self.ready.len()) else { return true };

@@ -103,6 +103,10 @@ pub struct ChildSettings {
     pub pace_mb_per_s: f64,
     /// Tasks per second that its subtree uses.
     pub uses_tasks_per_s: f64,
+    /// Tasks per second that it uses while it receives nothing.
+    pub empties_tasks_per_s: f64,
+    /// What a task of mean size takes on its link, s.
+    pub send_s: f64,
 }
 
 /// What a node knows.
@@ -195,6 +199,8 @@ impl Settings {
             receive_limit_mb_per_s: candidate.receive_limit_mb_per_s,
             pace_mb_per_s: candidate.receive_limit_mb_per_s,
             uses_tasks_per_s: demand.uses[child as usize],
+            empties_tasks_per_s: demand.empties[child as usize],
+            send_s: 1.0 / demand.link[child as usize],
         }
     }
 }

@@ -31,6 +31,10 @@ pub(crate) struct ChildState {
     gone: bool,
     /// Tasks per second that its subtree uses.
     pub uses: f64,
+    /// Tasks per second that it computes what it has.
+    empties: f64,
+    /// What a task takes on its link, s.
+    send_s: f64,
     /// Tasks that it has, and no result of which has come; counted to the end of the run.
     pub out: u32,
     /// Tasks that it asked for and that have not begun to leave.
@@ -56,6 +60,8 @@ impl ChildState {
             served: settings.key.is_some(),
             gone: false,
             uses: settings.uses_tasks_per_s,
+            empties: settings.empties_tasks_per_s,
+            send_s: settings.send_s,
             out: 0,
             requests: 0,
             begun: 0,
@@ -76,10 +82,10 @@ impl ChildState {
         self.served && !self.gone && self.uses > 0.0
     }
 
-    /// When it would be done with one task more, s.
+    /// When it would be done with one task more, s: it comes while those that it has are computed.
     #[inline]
     pub fn done_s(&self) -> f64 {
-        f64::from(self.out + 1) / self.uses
+        self.send_s.max(f64::from(self.out) / self.empties) + 1.0 / self.empties
     }
 }
 
@@ -208,6 +214,7 @@ impl Waiting {
         }
         (state.receive_limit, state.pace) = (settings.receive_limit_mb_per_s, settings.pace_mb_per_s);
         state.uses = settings.uses_tasks_per_s;
+        (state.empties, state.send_s) = (settings.empties_tasks_per_s, settings.send_s);
         if self.rule != Rule::Fixed {
             return;
         }

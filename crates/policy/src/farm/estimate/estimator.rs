@@ -249,6 +249,8 @@ impl Estimator {
                 receive_limit_mb_per_s: limit,
                 pace_mb_per_s: limit,
                 uses_tasks_per_s: 0.0,
+                empties_tasks_per_s: 0.0,
+                send_s: 0.0,
             },
             places: places[child as usize],
             reckoned: limit,
@@ -447,7 +449,14 @@ impl Estimator {
             let link = &mut self.links[child];
             let receive_limit_mb_per_s = link.reckoned;
             let pace_mb_per_s = pace.min(receive_limit_mb_per_s);
-            let settings = ChildSettings { key, receive_limit_mb_per_s, pace_mb_per_s, uses_tasks_per_s: part.uses };
+            let settings = ChildSettings {
+                key,
+                receive_limit_mb_per_s,
+                pace_mb_per_s,
+                uses_tasks_per_s: part.uses,
+                empties_tasks_per_s: link.subtree.empties_tasks_per_s.min(2.0 * part.link),
+                send_s: 1.0 / part.link,
+            };
             if settings != link.settings {
                 link.settings = settings;
                 revisions.push(Revision::Child { child: child as Child, settings });
