@@ -18,9 +18,8 @@ import kernel
 from crosswind import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
-
 IMPORTS_S = 2.0
-"""What agents have for importing what the function needs, which comes to them when they do; the others import before too."""
+"""What agents have for importing what the function needs: the others import before the time runs, too."""
 
 
 def main(setup: Path) -> None:

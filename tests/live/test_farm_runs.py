@@ -102,3 +102,32 @@ def test_an_agent_imports_nothing_heavy():
     script = "import crosswind.run.agent, sys, json; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not {"numpy", "pandas", "pyarrow", "scipy", "altair"} & set(json.loads(done.stdout))
+
+
+def test_the_last_tasks_go_to_those_who_are_done_with_them_in_time():
+    # A slow node of 1 task/s beside three of 10: of 62 tasks it can do two, and would be last with a third.
+    nodes = [
+        {"name": "r", "compute_per_s": 0.0},
+        *(
+            {"name": name, "parent": "r", "compute_per_s": rate, "receive_limit_mb_per_s": 1000.0}
+            for name, rate in [("slow", 1.0), ("a", 10.0), ("b", 10.0), ("c", 10.0)]
+        ),
+    ]
+    described = {
+        "schema_version": 1,
+        "name": "a slow node",
+        "platform": {"schema_version": 1, "name": "a slow node", "node": nodes},
+        "workload": {"kind": "farm", "tasks": 62, "task_size_mb": 0.01, "task_work": 1.0},
+        "policy": {"buffer_tasks": 3},
+    }
+    done = {}
+    for level_end in (True, False):
+        described["policy"]["level_end"] = level_end
+        run = next(iter(Experiment.from_dict(described).points()))
+        summary, _ = run_farm(run.platform, run.description, Work("emulated"))
+        predicted = simulate(run, False).data
+        slow = next(node["tasks"] for node in summary["nodes"] if node["name"] == "slow")
+        done[level_end] = (slow, summary["makespan_s"], predicted["makespan_s"])
+    assert done[True][0] < done[False][0], done
+    assert done[True][1] < 0.85 * done[False][1], done
+    assert done[True][2] < 0.85 * done[False][2], done

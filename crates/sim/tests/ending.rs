@@ -88,3 +88,15 @@ fn over_many_trees_less_is_lost_at_the_end() {
     }
     assert!(lost_level < 0.6 * lost_greedy, "{lost_level} instead of {lost_greedy}");
 }
+
+#[test]
+fn a_node_of_more_than_a_thousand_children_serves_whoever_asks() {
+    let star = |children: usize| {
+        let mut spots = vec![root(0.0)];
+        spots.extend((0..children).map(|n| below(0, if n % 2 == 0 { 10.0 } else { 0.5 }, 1e6)));
+        platform(&spots)
+    };
+    let (widest, wider) = (star(1_000), star(1_001));
+    assert!(makespan(&widest, 20_000, true) < makespan(&widest, 20_000, false));
+    assert_eq!(makespan(&wider, 20_000, true).to_bits(), makespan(&wider, 20_000, false).to_bits());
+}

@@ -24,12 +24,16 @@ use super::waiting::ChildState;
 /// At the root the end has begun when no more than this part of all tasks is left: one in so many. The others are told
 /// nothing before.
 const LAST: u64 = 5;
+/// Nodes with more children serve whoever asks: who is done when is looked up child by child.
+const MOST_CHILDREN: u64 = 1_000;
 
 /// What a node knows of a run's end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending {
     on: bool,
     root: bool,
+    /// Served children.
+    children: u64,
     /// Tasks still to come from above; none: nobody knows.
     to_come: Option<u64>,
     /// Tasks that came.
@@ -48,7 +52,7 @@ impl Ending {
         Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, ..Self::default() }
     }
 
-    pub fn to_come(&mut self, tasks: u64) {
+    pub fn expect(&mut self, tasks: u64) {
         self.to_come = Some(tasks);
     }
 
@@ -61,7 +65,7 @@ impl Ending {
     /// Tasks that nobody has yet, where the end has begun.
     #[inline]
     pub fn left(&self, ready: u64) -> Option<u64> {
-        let to_come = self.to_come.filter(|_| self.on)?;
+        let to_come = self.to_come.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
         let left = to_come + ready;
         (!self.root || left <= (self.came + to_come) / LAST).then_some(left)
     }
@@ -88,9 +92,9 @@ impl Ending {
         }
         let out = u64::from(child.out);
         if counts {
-            (self.all, self.out) = (self.all + child.uses, self.out + out);
+            (self.all, self.children, self.out) = (self.all + child.uses, self.children + 1, self.out + out);
         } else {
-            (self.all, self.out) = (self.all - child.uses, self.out - out);
+            (self.all, self.children, self.out) = (self.all - child.uses, self.children - 1, self.out - out);
         }
     }
 

@@ -123,7 +123,7 @@ impl Node {
                 self.ending.came(tasks);
                 self.ready.give(first, tasks);
             }
-            Event::ToCome { tasks } => self.ending.to_come(tasks),
+            Event::ToCome { tasks } => self.ending.expect(tasks),
             Event::Joined { child } => {
                 let child = ChildState::new(child);
                 self.ending.count(&child, true);
@@ -198,8 +198,8 @@ impl Node {
     pub(crate) fn next_child(&mut self) -> Option<(f64, Child)> {
         let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
         let within_s = self.ending.horizon_s(left, self.computing.is_some());
-        let likely = self.waiting.first_done(&self.children, within_s);
-        likely.or_else(|| {
+        let in_time = self.waiting.first_done(&self.children, within_s);
+        in_time.or_else(|| {
             let earliest_s = self.earliest_s();
             self.waiting.first_done(&self.children, earliest_s)
         })
