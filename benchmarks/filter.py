@@ -6,8 +6,8 @@
 2. A message of 64 bytes and its answer take at most 50 us longer one way through two idle filters than over plain TCP
    (medians of round trips, half of the difference).
 
-   Two relays that only hand on what comes (`filter_ends/relay.py`) stand beside both: what the second and third TCP
-   connection cost on this machine's processors, whoever forwards.
+   Relays that only hand on what comes (`filter_ends/relay.py`), one and two in a row, stand beside both: what a second
+   and a third TCP connection cost on this machine's processors, whoever forwards.
 3. Stream A (64 bytes) beside a local stream of 16 KB messages: two queues lower its slowdown at least 3 times against
    one queue, and leave the local stream within 2 times of what it takes alone; on loopback over emulated links
    (`run --on local`), and on the testbed (three namespaces, a shaped card) where there is one.
@@ -122,9 +122,9 @@ def serving(stack: ExitStack, command: list[str]) -> int:
     return int(process.stdout.readline())
 
 
-def relayed(stack: ExitStack, target: int) -> int:
-    """Two relays in a row before a target; the port of the first."""
-    for _ in range(2):
+def relayed(stack: ExitStack, target: int, count: int) -> int:
+    """Start so many relays in a row before a target; the port of the first."""
+    for _ in range(count):
         target = serving(stack, [sys.executable, str(RELAY), f"127.0.0.1:{target}"])
     return target
 
@@ -164,14 +164,22 @@ def through(rounds: int, order: random.Random) -> dict[str, Any]:
     with ExitStack() as stack:
         drain = serving(stack, [sys.executable, "-c", DRAIN])
         echo = serving(stack, [sys.executable, str(ENDS), "sink", "127.0.0.1", "0", "64"])
-        rate_ports = {"plain": drain, "filter": Between(stack, drain).port, "relays": relayed(stack, drain)}
-        trip_ports = {"plain": echo, "filter": Between(stack, echo).port, "relays": relayed(stack, echo)}
+
+        def ports(target: int) -> dict[str, int]:
+            return {
+                "plain": target,
+                "filter": Between(stack, target).port,
+                "relay": relayed(stack, target, 1),
+                "relays": relayed(stack, target, 2),
+            }
+
+        rate_ports, trip_ports = ports(drain), ports(echo)
         rates = in_turn(rounds, order, {name: partial(flood, port) for name, port in rate_ports.items()})
         trips = in_turn(rounds, order, {name: partial(round_trip, port) for name, port in trip_ports.items()})
-    ratios = {name: within_rounds(rates[name], rates["plain"], operator.truediv) for name in ("filter", "relays")}
+    forwarders = [name for name in rates if name != "plain"]
+    ratios = {name: within_rounds(rates[name], rates["plain"], operator.truediv) for name in forwarders}
     added = {
-        name: within_rounds(trips[name], trips["plain"], lambda own, plain: (own - plain) / 2)
-        for name in ("filter", "relays")
+        name: within_rounds(trips[name], trips["plain"], lambda own, plain: (own - plain) / 2) for name in forwarders
     }
     for name, ratio in ratios.items():
         us = 1e6 * added[name]["median"]
