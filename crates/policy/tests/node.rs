@@ -377,3 +377,24 @@ fn when_nothing_is_left_all_children_are_told_so_once() {
     let told = commands.len();
     assert!(!root.tell(Asked { child: 0, tasks: 1 }).iter().any(|c| matches!(c, Foretell { .. })), "{told}");
 }
+
+#[test]
+fn the_last_tasks_wait_for_nobody_who_takes_none() {
+    // A fast leaf that never asks, as a node does that only hands on and has lost all below it; the root computes nothing.
+    let text = "schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
+        [[node]]\nname = \"fast\"\nparent = \"root\"\ncompute_per_s = 100\nreceive_limit_mb_per_s = 100\n\
+        [[node]]\nname = \"slow\"\nparent = \"root\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 100\n";
+    let platform = Platform::from_toml(text.as_bytes(), "star").unwrap();
+    let wishes = Wishes::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
+    let mut root = Told::root(&platform, &wishes);
+    root.tell(ToCome { tasks: 100 });
+    root.tell(Given { first: 0, tasks: 100 });
+    root.tell(Asked { child: 1, tasks: 2 });
+    for task in 0..100 {
+        assert_eq!(root.0.ready(), 99 - task, "task {task} is on its way");
+        root.tell(Sent { child: 1, task });
+        root.tell(Returned { child: 1, task });
+        root.tell(Asked { child: 1, tasks: 1 });
+    }
+    assert!(root.0.ledger().unwrap().is_empty());
+}

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! No schedule is over before the right side. To be later than that by little costs little if the task goes to a fast node,
-//! and much if everybody waits for a slow one. Or `c` is served if nobody would be done with a task earlier: so the last tasks
-//! wait for somebody who will ask, and never for nobody.
+//! and much if everybody waits for a slow one. Or `c` is served if nobody who has tasks or asks for some would be done with
+//! one earlier: so the last tasks wait for somebody who will ask, and never for nobody.
 //!
 //! With a single port: where several sends share one, nobody knows when one that begins will be done.
 //!

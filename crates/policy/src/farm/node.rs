@@ -205,14 +205,14 @@ impl Node {
         })
     }
 
-    /// When the first of all who compute would be done with one task more, s.
+    /// When the first of all who take tasks would be done with one task more, s.
     fn earliest_s(&self) -> f64 {
         let own_s = if self.computes {
             (1.0 + f64::from(u8::from(self.computing.is_some()))) * self.ending.own_s()
         } else {
             f64::INFINITY
         };
-        self.children.iter().filter(|child| child.is_counted()).map(ChildState::done_s).fold(own_s, f64::min)
+        self.children.iter().filter(|child| child.takes_tasks()).map(ChildState::done_s).fold(own_s, f64::min)
     }
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.

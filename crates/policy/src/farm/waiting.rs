@@ -82,6 +82,11 @@ impl ChildState {
         self.served && !self.gone && self.uses > 0.0
     }
 
+    /// Whether it takes tasks: who has none and asks for none does not, though it may be able to.
+    pub fn takes_tasks(&self) -> bool {
+        self.is_counted() && (self.requests > 0 || self.out > 0)
+    }
+
     /// When it would be done with one task more, s: it comes while those that it has are computed.
     #[inline]
     pub fn done_s(&self) -> f64 {
