@@ -194,7 +194,13 @@ mod tests {
         for name in VARIABLES.iter().filter(|name| !variables.iter().any(|(other, _)| other == *name)) {
             command.env_remove(name);
         }
-        command.spawn().expect("sleep is there")
+        let child = command.spawn().expect("sleep is there");
+        // Whoever starts it may go on a moment before its variables can be read.
+        let variables = format!("/proc/{}/environ", child.id());
+        while fs::read(&variables).is_ok_and(|bytes| bytes.is_empty()) {
+            std::thread::yield_now();
+        }
+        child
     }
 
     fn end(mut child: Child) {
