@@ -87,8 +87,10 @@ def test_agents_started_by_hand_serve_a_farm(tmp_path):
         launch=Launch(by_hand=True),
         token=token.read_text().strip(),
     ) as farm:
+        assert not farm.wait_for_agents(0.2)
         command = [sys.executable, "-m", "crosswind.cli", "serve", "--parent", farm.address, "--name", "a"]
         agent = subprocess.Popen([*command, "--token-file", str(token)], env=os.environ, stderr=subprocess.PIPE)
+        assert farm.wait_for_agents(20.0)
         for number in range(5):
             farm.submit(Task(pickle.dumps(number)))
         farm.end_of_tasks()

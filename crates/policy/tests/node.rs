@@ -155,11 +155,15 @@ fn with_arrival_and_many_ports_all_who_asked_are_served_at_once() {
 }
 
 fn inner() -> Told {
+    inner_by(Order::Arrival)
+}
+
+fn inner_by(order: Order) -> Told {
     let text = "schema_version = 1\nname = \"chain\"\n[[node]]\nname = \"a\"\ncompute_per_s = 1\n[[node]]\nname = \"b\"\n\
         parent = \"a\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 1\n[[node]]\nname = \"c\"\nparent = \"b\"\n\
         compute_per_s = 1\nreceive_limit_mb_per_s = 1\n";
     let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
-    let wishes = Wishes::of(&policy(Order::Arrival, Ports::Single), TASK).with_recovery();
+    let wishes = Wishes::of(&policy(order, Ports::Single), TASK).with_recovery();
     Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)))
 }
 
@@ -397,4 +401,16 @@ fn the_last_tasks_wait_for_nobody_who_takes_none() {
         root.tell(Asked { child: 1, tasks: 1 });
     }
     assert!(root.0.ledger().unwrap().is_empty());
+}
+
+#[test]
+fn a_parent_may_say_that_any_number_is_to_come() {
+    let mut node = inner_by(Order::Interference);
+    node.tell(Started);
+    for tasks in [u64::MAX, u64::MAX - 1, 0, u64::MAX] {
+        node.tell(ToCome { tasks });
+        node.tell(Arrived { task: tasks });
+        node.tell(Asked { child: 0, tasks: 1 });
+        node.tell(Sent { child: 0, task: tasks });
+    }
 }

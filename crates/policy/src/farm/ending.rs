@@ -66,13 +66,13 @@ impl Ending {
     #[inline]
     pub fn left(&self, ready: u64) -> Option<u64> {
         let to_come = self.to_come.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
-        let left = to_come + ready;
-        (!self.root || left <= (self.came + to_come) / LAST).then_some(left)
+        let left = to_come.saturating_add(ready); // a parent may say anything
+        (!self.root || left <= self.came.saturating_add(to_come) / LAST).then_some(left)
     }
 
     /// The time before which nobody can have computed all, s.
     pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
-        (left + self.out + u64::from(computing)) as f64 / self.all
+        (left as f64 + self.out as f64 + f64::from(u8::from(computing))) / self.all
     }
 
     /// When the own processor would be done with a task that it begins now, s.

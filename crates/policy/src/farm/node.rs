@@ -219,7 +219,7 @@ impl Node {
     #[inline]
     pub(crate) fn foretell(&mut self, child: Child, commands: &mut Vec<Command>) {
         if let Some(left) = self.ending.left(self.ready.len()) {
-            let tasks = 1 + self.ending.share(left - 1, &self.children[child as usize]);
+            let tasks = self.ending.share(left - 1, &self.children[child as usize]).saturating_add(1);
             commands.push(Command::Foretell { child, tasks });
         }
     }
