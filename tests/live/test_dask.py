@@ -175,15 +175,13 @@ def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_ba
     assert "agent-lost" not in codes(summary)
 
 
-@pytest.mark.parametrize("adapt", [False, True])
-def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_highest(tmp_path, adapt):
-    hosts = [{"name": name, "compute_per_s": 5.0} for name in ("r", "a", "2")]
-    link = [{"from": name, "to": "2", "receive_limit_mb_per_s": rate} for name, rate in (("r", 0.001), ("a", 100.0))]
-    Links.from_dict({"schema_version": 1, "name": "l", "host": hosts, "link": link}).save(tmp_path / "links.toml")
-    placing = Placing(per="worker", links=tmp_path / "links.toml")
+def joining(tmp_path, links, adapt=False):
+    """A farm r, a<r, b<a that a third worker, "2", joins: whose child it becomes, and the summary."""
     with two_workers(tmp_path) as cluster, distributed.Client(cluster, set_as_default=False) as client:
         client.wait_for_workers(2)
-        with farm_on(OnDask(client, placing), tree("r", "a<r", "b<a"), lasting(0.2), adapt=adapt) as farm:
+        links.save(tmp_path / "links.toml")
+        placing = Placing(per="worker", links=tmp_path / "links.toml")
+        with farm_on(OnDask(client, placing), THREE_LEVELS, lasting(0.2), adapt=adapt) as farm:
             count = 40
             for number in range(count):
                 farm.submit(Task(pickle.dumps(number)))
@@ -191,12 +189,32 @@ def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_hig
             taken = take(farm, 3)
             cluster.scale(3)
             taken |= take(farm, count - len(taken))
-            assert farm.processes.parent("2") == "a"
+            parent = farm.processes.parent("2")
             summary, _ = farm.close()
     assert {task: value(result) for task, result in taken.items()} == {n: n * n for n in range(count)}
     joined = next(event for event in summary["events"] if event["code"] == "agent-joined")
     assert joined["node"] == "2"
     assert next(node for node in summary["nodes"] if node["name"] == "2")["tasks"] > 0
+    return parent, summary
+
+
+def links_to(host, rates):
+    hosts = [{"name": name, "compute_per_s": 5.0} for name in (*rates, host)]
+    link = [{"from": name, "to": host, "receive_limit_mb_per_s": rate} for name, rate in rates.items()]
+    return Links.from_dict({"schema_version": 1, "name": "l", "host": hosts, "link": link})
+
+
+@pytest.mark.parametrize(("adapt", "carrier_of_a"), [(False, "a"), (True, "0")], ids=["node", "host"])
+def test_a_worker_that_joins_is_put_below_the_parent_with_which_the_bound_is_highest(tmp_path, adapt, carrier_of_a):
+    parent, summary = joining(tmp_path, links_to("2", {"r": 0.001, carrier_of_a: 100.0}), adapt)
+    assert parent == "a"
+    assert "host-unmeasured" not in {warning["code"] for warning in summary["warnings"]}
+
+
+def test_a_worker_that_joins_and_that_the_links_do_not_know_is_warned_about(tmp_path):
+    _, summary = joining(tmp_path, links_to("elsewhere", {"r": 0.001, "a": 100.0}))
+    (warning,) = (warning for warning in summary["warnings"] if warning["code"] == "host-unmeasured")
+    assert "host 2 joined, and the links know no link to it from any of r, a;" in warning["message"]
 
 
 def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(client):

@@ -77,7 +77,7 @@ fn trees() -> impl Strategy<Value = Owned> {
         prop_oneof![1 => Just(0.0), 4 => 0.01..30.0f64, 1 => Just(1.0)],
         prop_oneof![1 => Just(f64::INFINITY), 3 => 0.1..50.0f64, 1 => Just(2.0)],
         prop_oneof![3 => (-1.0..3.0f64).prop_map(|e| 10f64.powf(e)), 1 => Just(2.0)],
-        zero_or(0.0..1.0),
+        prop_oneof![1 => Just(0.0), 2 => 0.0..1.0f64, 1 => (-7.0..-1.0f64).prop_map(|e| 10f64.powf(e))],
         zero_or(0.0..0.3),
         zero_or(0.0..0.5),
     );
@@ -184,6 +184,28 @@ proptest! {
             // Sums of many terms, rounded otherwise.
             prop_assert!(difference.abs() <= 1e-9 * small.throughput_tasks_per_s, "{difference}");
         }
+    }
+}
+
+#[test]
+fn a_small_drop_counts_however_large_the_tasks_are() {
+    // Node 1 sends little, so its link has little less than its limit: by a rounded difference of the two, a plan that
+    // takes the whole limit once passed for possible, for tasks of one size and not of another.
+    let tree = Owned {
+        parent: vec![-1, 0, 1, 1, 1, 3, 0, 3, 3],
+        compute: vec![1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.135_830_373_637_273],
+        send: vec![f64::INFINITY; 9],
+        receive: vec![1.0, 2.0, 1.0, 1.0, 22.145_481_088_686_612, 1.0, 1.0, 1.0, 1.0],
+        drop: vec![0.0, 0.002_701_479_324_288_314_6, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        ir_receive: vec![0.0, 0.054_689_942_508_795_37, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
+        ir_send: vec![0.0, 0.0, 0.0, 0.053_621_650_954_057_99, 0.398_381_421_674_751_1, 0.0, 0.0, 0.0, 0.0],
+    };
+    for size in [1.0, 2.0, 10.0] {
+        let task = (size, size / 2.0);
+        let rates = tree.plan(task, Ports::Single, Method::Exact);
+        assert!(tree.excess(&rates, task, Ports::Single) <= 1e-12, "tasks of {size} MB");
+        let relative = rates.throughput_tasks_per_s * size / 2.0;
+        assert!((relative - 1.999_670_124_154_171).abs() <= 1e-12, "{relative} with tasks of {size} MB");
     }
 }
 

@@ -138,7 +138,8 @@ proptest! {
         let run = simulate_streams(&experiment, &[], &mut |_| true).unwrap();
         let one_under_way = |at: usize| experiment.workload.streams[at].outstanding.is_none_or(|most| most.get() == 1);
         for (_, stream) in run.streams.iter().enumerate().filter(|&(at, _)| one_under_way(at)) {
-            prop_assert!(stream.latency_s.fifo.mean >= stream.latency_s.alone.mean * (1.0 - 1e-6), "{}", stream.name);
+            // A frame's time on a link is rounded to a nanosecond, up or down by when it begins: two links, and back.
+            prop_assert!(stream.latency_s.fifo.mean >= stream.latency_s.alone.mean - 4e-9, "{}", stream.name);
         }
     }
 }

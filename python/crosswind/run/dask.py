@@ -257,9 +257,24 @@ class DaskAgents:
             return parent is None or (name in self._hosts and stands(parent))
 
         tree = [row for name, row in rows.items() if stands(name)]
-        parents = [name for name in self._addresses if stands(name)]
-        self._guests[name] = leaf_below([name, *sorted(host.aliases)], tree, parents, self._task, self._links)
+        parents = {name: self._called(name) for name in self._addresses if stands(name)}
+        leaf = leaf_below([name, *sorted(host.aliases)], tree, parents, self._task, self._links)
+        if self._links is not None and not leaf.is_measured:
+            self._warn(
+                "host-unmeasured",
+                f"host {host.name} joined, and the links know no link to it from any of {', '.join(parents)}; "
+                "it is taken for the mean of the leaves",
+                "links.toml names hosts as measure --on does: by address, or with --per worker by worker",
+            )
+        self._guests[name] = leaf.row
         return name
+
+    def _called(self, name: str) -> set[str]:
+        """Return what links may call the host of a node that is up."""
+        host = self._hosts.get(name)
+        if host is None:  # the root, which is here
+            return {name, self._addresses[name].rpartition(":")[0].strip("[]")}
+        return {name, host.name, *host.aliases}
 
     def parent(self, name: str) -> str:
         """Return whose child a node below the root is."""

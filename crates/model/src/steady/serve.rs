@@ -4,7 +4,7 @@
 //! sum, lower interference betters every constraint. For single-port sends it is optimal unless (2) with a drop, or
 //! (3), ends it (E0-4): then two constraints are binding at once and [`super::balance`] takes over.
 
-use super::station::{Best, Offer, SideKind, Station, Stop};
+use super::station::{Best, Offer, ROUNDING, SideKind, Station, Stop};
 
 /// Serves in the order given; writes each child's flow.
 pub(crate) fn serve(station: &Station, offers: &[Offer], flows: &mut [f64]) -> Best {
@@ -72,5 +72,5 @@ pub(crate) fn serve_to(station: &Station, offers: &[Offer], rate: f64, flows: &m
         port_room = (port_room - amount * offer.port).max(0.0);
     }
     let scale = station.compute + station.per_task() * rate;
-    wanted <= 1e-13 * scale && sent <= station.may_send(rate) * (1.0 + 1e-13)
+    wanted <= ROUNDING * scale && station.allows(rate, sent)
 }

@@ -10,9 +10,6 @@ use super::balance::{Balance, Balanced};
 use super::serve::{rate, serve};
 use super::station::{Best, Offer, SideKind, Station, Stop};
 
-/// Relative excess that rounding may cause.
-const ROUNDING: f64 = 1e-13;
-
 /// The best rate of a node; `offers` stand in the order of priority. Writes the flows.
 pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, flows: &mut [f64]) -> Best {
     let served = serve(station, offers, flows);
@@ -32,7 +29,7 @@ pub(crate) fn best(station: &Station, offers: &[Offer], balance: &mut Balance, f
         flows.iter_mut().for_each(|flow| *flow *= wanted / at.won);
         return Best::of_link(station);
     }
-    if at.sent <= station.may_send(found.rate) * (1.0 + ROUNDING) {
+    if station.allows(found.rate, at.sent) {
         return found;
     }
     under(station, other, offers, balance, flows).0

@@ -13,6 +13,9 @@
 
 use crosswind_schema::plan::Ports;
 
+/// Relative excess over a constraint that rounding may cause.
+pub(crate) const ROUNDING: f64 = 1e-13;
+
 /// A node's own numbers, in tasks per second.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Station {
@@ -116,10 +119,11 @@ impl Station {
         }
     }
 
-    /// Most that may be sent in all while taking `rate`: (2) and (3).
-    pub fn may_send(&self, rate: f64) -> f64 {
-        let link = if self.drop > 0.0 { (self.receive - rate) / self.drop } else { f64::INFINITY };
-        rate.min(link).max(0.0)
+    /// Whether a node that takes `rate` may send `sent` in all, but for rounding: (2) and (3).
+    pub fn allows(&self, rate: f64, sent: f64) -> bool {
+        // As sums: `(receive - rate) / drop` cancels, and its error grows without limit as the drop falls.
+        let rounding = 1.0 + ROUNDING;
+        sent <= rate * rounding && rate + self.drop * sent <= self.receive * rounding
     }
 }
 
