@@ -11,12 +11,13 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
-from farms import point, slowly, take, tree, value, wait_until
+from farms import Flow, point, slowly, take, tree, value, wait_until
 
 import crosswind
 from crosswind import DescriptionError
 from crosswind.certificates import Node, make_certificates
 from crosswind.cluster import client as cluster_client
+from crosswind.cluster.client import workers_of
 from crosswind.links import Links
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
@@ -173,6 +174,34 @@ def test_a_worker_that_joins_gets_tasks_and_one_that_is_retired_hands_its_own_ba
     assert codes(summary).count("agent-left") == 1, summary["events"]
     assert codes(summary).count("agent-joined") == 1, summary["events"]
     assert "agent-lost" not in codes(summary)
+
+
+def test_a_worker_whose_lifetime_ends_hands_its_tasks_back_and_finishes_what_it_computes(cluster, client, tmp_path):
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--name", "short"]
+    command += ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--lifetime", "6s", "--local-directory", tmp_path]
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as worker:
+        client.wait_for_workers(3)
+        placing = Placing(per="worker", nodes={"c": "short"})
+        with farm_on(OnDask(client, placing), tree("r", "a<r", "b<r", "c<r"), lasting(0.2)) as farm:
+            flow = Flow(farm)
+            flow.until(lambda result: result.node == "c", "a result of the worker that will go", ahead=12)
+            flow.until(lambda _: worker.poll() is not None, "its end", ahead=12)
+            summary = flow.end()
+        assert worker.returncode == 0
+    assert [event["node"] for event in summary["events"] if event["code"] == "agent-left"] == ["c"], summary["events"]
+    assert "agent-lost" not in codes(summary)
+
+
+def test_adaptive_scaling_takes_no_worker_that_carries_an_agent_until_the_farm_is_closed(tmp_path):
+    with two_workers(tmp_path) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        client.wait_for_workers(2)
+        with crosswind.Farm(client, placing=PER_WORKER) as farm:
+            # Looks so often that it would have taken an idle worker long before the last result.
+            cluster.adapt(minimum=1, maximum=3, interval="50ms", wait_count=2)
+            assert list(farm.map(lasting(0.1), range(40))) == [n * n for n in range(40)]
+            assert len(workers_of(client)) == 2
+        assert not {"agent-left", "agent-lost"} & {event["code"] for event in farm.run.events}
+        wait_until(lambda: len(workers_of(client)) == 1, "a worker less")
 
 
 def joining(tmp_path, links, adapt=False):
