@@ -194,3 +194,11 @@ proptest! {
         read_all(text.as_bytes());
     }
 }
+
+#[test]
+fn a_number_in_json_is_read_as_the_same_number_in_toml() {
+    let text = STREAMS.replace("answer_bytes = 8", "answer_bytes = 1e-28");
+    let experiment = StreamsExperiment::from_toml(text.as_bytes(), "f").expect("reads");
+    let json = serde_json::to_string(&experiment).expect("writes");
+    assert_eq!(Ok(experiment), StreamsExperiment::from_json(json.as_bytes(), "g"));
+}
