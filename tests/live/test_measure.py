@@ -46,8 +46,11 @@ def check_sound(measurement, tmp_path):
 @pytest.mark.parametrize("direction", ["receive", "send"])
 @pytest.mark.parametrize("kernel", ["diagonals", "burn", "triad"])
 def test_every_kernel_is_measured_in_both_directions(kernel, direction, tmp_path):
-    found = measure(kernel=kernel, direction=direction, **BRIEF)
-    samples = check_sound(found, tmp_path)
+    for _ in range(3):  # on a crowded host finding the rate may leave no time for a cycle
+        found = measure(kernel=kernel, direction=direction, **BRIEF)
+        samples = check_sound(found, tmp_path)
+        if "ladder" in set(samples["phase"]):
+            break
     assert {"warm-up", "bare", "calibrate", "ladder"} <= set(samples["phase"])
     assert found.header["kernel"]["name"] == kernel
     assert [c["direction"] for c in found.header["channels"]] == [direction]
