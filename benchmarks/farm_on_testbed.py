@@ -5,7 +5,8 @@ root): `fork7`, the fork graph of table 4, and `tree13`, three levels of 1, 3 an
 and 50 ms of a core. The same function computes everywhere, under the node's CPU share; whatever else a system runs on
 the node is outside of it. Time runs from handing over the first task to the last result, with all processes up and
 imports done. The bound is that of the exact plan, single port, no interference. Dask and Ray know of no tree: they may
-send straight to any node, within the cards.
+send straight to any node, within the cards. Systems are compared with 200 tasks: of 1000, one run with scattered data
+takes up to 83 minutes and 10 GB.
 
 Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
 ended, until each combination has been run so often:
