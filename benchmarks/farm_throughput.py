@@ -4,6 +4,7 @@
   Dask distributed (one scheduler, one worker process, its defaults) beside it.
 - One link: tasks of 10 MB whose bytes the child stores, in MB/s, beside iperf3 over the same link: at least 98 %. On
   loopback, and (as root) over a link limited to 11 MB/s between two network namespaces.
+- The small tasks and the link on loopback with certificates (TLS 1.3): what sealing costs.
 
 Rounds in shuffled order; writes records/farm_throughput.json. Run on a quiet host:
     python benchmarks/farm_throughput.py [rounds]
@@ -25,6 +26,7 @@ from pathlib import Path
 
 import record
 
+from crosswind.certificates import Node, make_certificates
 from crosswind.platform import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
@@ -59,6 +61,13 @@ def rust(tasks: int, size_bytes: int, buffer_tasks: int, launch: Launch | None =
             pass
         summary, _ = farm.close()
     return float(summary["throughput_tasks_per_s"])
+
+
+def sealed(tasks: int, size_bytes: int, buffer_tasks: int) -> float:
+    """Tasks per second between ends that show each other certificates."""
+    with tempfile.TemporaryDirectory() as directory:
+        make_certificates(Path(directory), [Node("r", parent=True), Node("a")])
+        return rust(tasks, size_bytes, buffer_tasks, Launch(tls=lambda node: f"{directory}/{node}"))
 
 
 def nothing(data: bytes) -> None:
@@ -170,6 +179,8 @@ def main(rounds: int = 5) -> None:
         "dask_tasks_per_s": dask,
         "loopback_mb_per_s": lambda: rust(LOOPBACK_TASKS, LARGE_BYTES, 4) * LARGE_BYTES / 1e6,
         "loopback_iperf3_mb_per_s": lambda: iperf3("127.0.0.1"),
+        "tls_rust_tasks_per_s": lambda: sealed(RUST_TASKS, SMALL_BYTES, 1000),
+        "tls_loopback_mb_per_s": lambda: sealed(LOOPBACK_TASKS, LARGE_BYTES, 4) * LARGE_BYTES / 1e6,
         **over_a_link(),
     }
     samples: dict[str, list[float]] = {name: [] for name in measures}
