@@ -4,8 +4,9 @@ Unpaced loopback traffic reaches at least 95 % of iperf3's rate with the same me
 a paced rate is within 2 % of the asked one from 1 to 1500 MB/s (asked: to 1000).
 
 Nothing computes here, so that only the traffic generators are compared. Each round measures all contestants once, in
-shuffled order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, and iperf3 with buffers of
-our size. Both ends of each are pinned to the same two CPUs, both use cubic and messages of 1 MB; each rate is that of
+shuffled order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, iperf3 with buffers of
+our size, and, where our peer sends, which it does from a file's pages for the sake of the same cost every time
+(`send_from_file`), iperf3 that does so too. Both ends of each are pinned to the same two CPUs, both use cubic and messages of 1 MB; each rate is that of
 the receiving end.
 
     python benchmarks/traffic_against_iperf3.py [rounds]
@@ -71,7 +72,7 @@ def ours(address: str, direction: str, level: float | None, seconds: float) -> f
     return columns["channel0_mb"][0] / columns["dt_s"][0] if direction == "receive" else there / spent
 
 
-def iperf3(direction: str, buffer_bytes: int | None) -> float:
+def iperf3(direction: str, buffer_bytes: int | None = None, *, from_file: bool = False) -> float:
     """Rate at the receiving end, MB/s."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -86,6 +87,7 @@ def iperf3(direction: str, buffer_bytes: int | None) -> float:
     command += ["-t", str(int(SECONDS)), "-O", str(int(WARM_UP_SECONDS)), "-C", "cubic", "-J"]
     command += ["-R"] if direction == "receive" else []
     command += ["-w", str(buffer_bytes)] if buffer_bytes else []
+    command += ["--zerocopy"] if from_file else []
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     server.wait(10)
     server.stdout.close()
@@ -104,9 +106,11 @@ def main() -> None:
         for direction in ("receive", "send"):
             contestants = {
                 "crosswind": lambda d=direction, ours=ours: ours(address, d, None, SECONDS),
-                "iperf3": lambda d=direction: iperf3(d, None),
+                "iperf3": lambda d=direction: iperf3(d),
                 "iperf3_same_buffers": lambda d=direction: iperf3(d, SOCKET_BUFFER_BYTES),
             }
+            if direction == "receive":
+                contestants["iperf3_from_file"] = lambda d=direction: iperf3(d, from_file=True)
             samples: dict[str, list[float]] = {name: [] for name in contestants}
             for _ in range(rounds):
                 turns = list(contestants)
@@ -115,7 +119,7 @@ def main() -> None:
                     samples[turn].append(contestants[turn]())
             medians = {name: statistics.median(values) for name, values in samples.items()}
             ratios = {}
-            for name in ("iperf3", "iperf3_same_buffers"):
+            for name in list(contestants)[1:]:
                 pairs = zip(samples["crosswind"], samples[name], strict=True)
                 ratios[name] = statistics.median(own / other for own, other in pairs)
             cases.append(
