@@ -123,7 +123,7 @@ def test_a_task_that_ends_its_agents_is_given_up_and_the_others_are_done(nodes, 
     assert {task for task, result in taken.items() if not result.ok} == {5}
     assert "task-given-up" in codes(summary)
     # Five losses are its own; one more each time that an agent dies before the result of the task ahead of it has left,
-    # which was seen three times in a run on a crowded host. That task is blamed then, and given up after five such times.
+    # which was seen three times in a run on a crowded host. That task is blamed then; five such times end it, too.
     assert 5 <= codes(summary).count("agent-lost") <= 5 + 4
 
 
