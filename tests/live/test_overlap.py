@@ -228,9 +228,12 @@ def of_this_machine(by, **changed):
 
 
 def is_seen_now_and_then(look):
-    """What else runs on the machine moves a run of half a second, but not every time. A look gives None meanwhile."""
+    """What else runs on the machine moves a run of half a second, but not every time. A look gives None meanwhile.
+
+    On one host polling messages were early or late by turns, whatever the burners did: six of ten looks saw no cost.
+    """
     seen = []
-    while len(seen) < 4 and True not in seen:
+    while len(seen) < 12 and True not in seen:
         seen.append(look())
     if set(seen) == {None}:
         pytest.skip("others compute meanwhile")
