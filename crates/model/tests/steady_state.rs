@@ -181,8 +181,7 @@ proptest! {
             let small = tree.plan((2.0, 1.0), ports, Method::Exact);
             let large = tree.plan((10.0, 5.0), ports, Method::Exact);
             let difference = small.throughput_tasks_per_s - 5.0 * large.throughput_tasks_per_s;
-            // Sums of many terms, rounded otherwise.
-            prop_assert!(difference.abs() <= 1e-9 * small.throughput_tasks_per_s, "{difference}");
+            prop_assert!(difference.abs() <= 1e-12 * small.throughput_tasks_per_s, "{difference}");
         }
     }
 }
