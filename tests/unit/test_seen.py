@@ -8,6 +8,7 @@ import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment
 from crosswind.report.run_tables import seen_table
+from crosswind.run.bounds import complete
 from crosswind.run.seen import seen_rates, stale_warnings
 
 PAIR = {
@@ -55,6 +56,15 @@ def test_the_warning_names_who_is_off_by_how_much_the_furthest_first():
     assert "worst: compute rate 3 work units/s, planned 9 (-67%); n0" in told["message"]
     assert told["message"].endswith("and 3 more")
     assert "measure" in told["hint"]
+
+
+def test_a_host_that_the_platform_does_not_have_is_said_to_be_outside_of_the_bound():
+    [point] = experiment().points()
+    summary = crosswind.run(experiment())[0].data
+    for name, warned in (("a", False), ("guest", True)):  # who only comes again is in the bound
+        events = [{"at_s": 1.0, "node": name, "code": "agent-joined"}]
+        told = complete({**summary, "warnings": [], "events": events}, point)["warnings"]
+        assert [warning["message"].split()[0] for warning in told] == (["guest"] if warned else [])
 
 
 def test_a_simulated_change_is_seen_warned_of_and_survives_the_file(tmp_path):

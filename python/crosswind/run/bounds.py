@@ -31,8 +31,19 @@ def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
     if any("leaves" not in change and "joins" not in change for change in point.description.get("change", [])):
         message = "the platform changes in this run: the bound is that of the platform as it begins"
         warnings.append(warning("bound-before-changes", message, "compare with the same run without changes"))
+    if joined := _joined(whole, point):
+        message = f"{', '.join(joined)} joined in this run: the bound is that of the platform, which has no such node"
+        warnings.append(
+            warning("bound-before-changes", message, "a platform with all hosts has a bound for all of them")
+        )
     warnings += stale_warnings(whole["nodes"])
     return {**whole, "warnings": warnings}
+
+
+def _joined(summary: Mapping[str, Any], point: FarmPoint) -> list[str]:
+    """Return the nodes that joined and that the platform does not have."""
+    names = {event["node"] for event in summary.get("events", []) if event["code"] == "agent-joined"}
+    return sorted(names - {node["name"] for node in point.platform.nodes}) if names else []
 
 
 def _differ(workload: Mapping[str, Any]) -> bool:
