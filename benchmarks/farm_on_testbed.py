@@ -49,7 +49,7 @@ from nodes import Testbed, missing  # noqa: E402
 
 NAME = "farm_on_testbed"
 PORT = 7317
-PATIENCE_S = 1800
+PATIENCE_S = 3 * 3600
 START_S = {"ray": 90.0}
 """About what it takes to start and to end, where that is more than the others' 20 s."""
 

@@ -2,7 +2,8 @@
 
     python on_dask.py SCHEDULER WORKERS TASKS BYTES arguments|scattered
 
-`arguments`: each task's data is an argument of its call. `scattered`: data are scattered first, as Dask's
+`arguments`: each task's data is an argument of its call; handed over some at a time and forgotten here, since all at
+once stand three times in memory (list, pickle, scheduler). `scattered`: data are scattered first, as Dask's
 documentation asks for large ones.
 """
 
@@ -15,6 +16,10 @@ import time
 import kernel
 from distributed import Client
 
+AT_A_TIME = 100
+"""Tasks handed over at once, where their data are arguments: many beside the workers, since a scheduler keeps only
+what it takes for many (twice as many as threads) back until a worker is free."""
+
 
 def main(scheduler: str, workers: int, count: int, size_bytes: int, how: str) -> None:
     with Client(scheduler, timeout=60) as client:
@@ -26,7 +31,10 @@ def main(scheduler: str, workers: int, count: int, size_bytes: int, how: str) ->
         if how == "scattered":
             calls = client.map(kernel.work, client.scatter(data), pure=False)
         else:
-            calls = client.map(kernel.work, data, pure=False)
+            calls = []
+            while data:
+                calls += client.map(kernel.work, data[:AT_A_TIME], pure=False)
+                del data[:AT_A_TIME]
         results = client.gather(calls)
         makespan_s = time.perf_counter() - begun
     print(json.dumps({"makespan_s": makespan_s, "results": results}))

@@ -28,7 +28,10 @@ def main(head: str, nodes: int, count: int, size_bytes: int) -> None:
     )
     data = list(kernel.tasks(count, size_bytes))
     begun = time.perf_counter()
-    results = ray.get([work.remote(input_) for input_ in data])
+    calls = []
+    while data:
+        calls.append(work.remote(data.pop()))  # a copy of it is in the object store then
+    results = ray.get(calls)
     makespan_s = time.perf_counter() - begun
     print(json.dumps({"makespan_s": makespan_s, "results": results}))
 
