@@ -50,6 +50,7 @@ from nodes import Testbed, missing  # noqa: E402
 NAME = "farm_on_testbed"
 PORT = 7317
 PATIENCE_S = 3 * 3600
+LEAST_IDLE = 0.25
 START_S = {"ray": 90.0}
 """About what it takes to start and to end, where that is more than the others' 20 s."""
 
@@ -158,6 +159,18 @@ def bound_of(run: Combination, spec: dict[str, Any], root: str) -> float:
     return plan(described, task_size_mb=run.task_mb, task_work=1.0, ports="single").bound_tasks_per_s
 
 
+def beside(bed: Testbed) -> set[str]:
+    """Other beds that are up."""
+    return {path.stem for path in Path("/run/testbed").glob("*.json")} - {bed.prefix}
+
+
+def idle_and_all_s() -> tuple[float, float]:
+    """Processor seconds since the machine started: idle ones, and all (proc(5), /proc/stat)."""
+    ticks = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    second = os.sysconf("SC_CLK_TCK")
+    return (ticks[3] + ticks[4]) / second, sum(ticks) / second
+
+
 def in_a_row(run: Combination, count: int, bed_number: int) -> Iterator[dict[str, Any]]:
     """Run on nodes that are started once; yield each run as it stands in the record."""
     package, start = ENVIRONMENTS[run.environment]
@@ -168,8 +181,10 @@ def in_a_row(run: Combination, count: int, bed_number: int) -> Iterator[dict[str
         bound = bound_of(run, bed.spec, bed.root)
         again = start(bed, run)
         for number in range(count):
-            others = sorted(path.stem for path in Path("/run/testbed").glob("*.json") if path.stem != bed.prefix)
+            others, (idle_s, all_s) = beside(bed), idle_and_all_s()
             found = again()
+            others |= beside(bed)
+            idle_s, all_s = (now - then for now, then in zip(idle_and_all_s(), (idle_s, all_s), strict=True))
             computed = Counter(node for node, _, _ in found["results"])
             assert sum(computed.values()) == run.tasks
             assert all(size == run.task_bytes for _, size, _ in found["results"])
@@ -179,7 +194,8 @@ def in_a_row(run: Combination, count: int, bed_number: int) -> Iterator[dict[str
                 **record.state_of_the_code(),
                 "at": datetime.now(UTC).isoformat(timespec="seconds"),
                 "in_a_row": number,
-                "beside": others,
+                "beside": sorted(others),
+                "processors_idle": idle_s / all_s,
                 "makespan_s": found["makespan_s"],
                 "ideal_s": run.tasks / bound,
                 "of_bound": run.tasks / found["makespan_s"] / bound,
@@ -271,9 +287,12 @@ def main() -> None:
     while (next_ := next_of(wanted, recorded(), options.runs, over - time.monotonic(), options.in_a_row)) is not None:
         run, count = next_
         for last in in_a_row(run, count, options.bed):
-            runs = [*recorded(), last]  # another call may have added some meanwhile
-            share = f"{100 * last['of_bound']:.1f} % of the exact bound"
+            share = f"{100 * last['of_bound']:.1f} % of the exact bound; processors idle {last['processors_idle']:.0%}"
             print(f"{' '.join(map(str, run))}: {last['makespan_s']:.1f} s ({share}) {last['computed']}", flush=True)
+            if last["beside"] and last["processors_idle"] < LEAST_IDLE:
+                print(f"forgotten: beside {', '.join(last['beside'])} the processors were busy", flush=True)
+                continue
+            runs = [*recorded(), last]  # another call may have added some meanwhile
             record.write(NAME, ["numpy"], environments=told(runs), runs=runs)
     runs = recorded()
     left = sum(max(options.runs - Counter(map(of, runs))[run], 0) for run in wanted)
