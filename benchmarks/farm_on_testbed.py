@@ -32,10 +32,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import record
@@ -83,10 +84,16 @@ def platform(tree: str, spec: dict[str, Any], root: str) -> dict[str, Any]:
     return {"schema_version": 1, "name": tree, "node": [node(root), *below]}
 
 
-def client(bed: Testbed, script: str, *arguments: str) -> dict[str, Any]:
+FORGETFUL = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
+"""For clients that begin with all inputs: what they let go of goes back to the system (mallopt(3))."""
+
+
+def client(
+    bed: Testbed, script: str, *arguments: str, settings: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """Run a script on the root and return what it prints."""
     command = [*bed.on(bed.root), sys.executable, str(FARMS / script), *arguments]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(FARMS), *filter(None, sys.path)])}
+    environment = {**os.environ, **settings, "PYTHONPATH": os.pathsep.join([str(FARMS), *filter(None, sys.path)])}
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=PATIENCE_S, env=environment, cwd=FARMS, check=False
     )
@@ -110,7 +117,7 @@ def dask(bed: Testbed, run: Combination, how: str = "arguments") -> Again:
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--name", node, "--host", address]
         bed.start(node, [*worker, "--nthreads", "1", "--no-nanny", "--no-dashboard"], python_path)
     words = [scheduler, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes), how]
-    return partial(client, bed, "on_dask.py", *words)
+    return partial(client, bed, "on_dask.py", *words, settings=FORGETFUL)
 
 
 def ray(bed: Testbed, run: Combination) -> Again:
@@ -125,7 +132,8 @@ def ray(bed: Testbed, run: Combination) -> Again:
             which = ["--address", head, "--object-store-memory", str(1_500_000_000)]
         # One after the other: raylets that start all at once on two cores give up waiting for each other.
         bed.start(node, [*start, *which, "--node-ip-address", address], environment, until=b"Ray runtime started")
-    return partial(client, bed, "on_ray.py", head, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes))
+    words = [head, str(len(bed.addresses)), str(run.tasks), str(run.task_bytes)]
+    return partial(client, bed, "on_ray.py", *words, settings=FORGETFUL)
 
 
 def crosswind(bed: Testbed, run: Combination, buffer_tasks: int | None = None) -> Again:
