@@ -5,8 +5,8 @@ root): `fork7`, the fork graph of table 4, and `tree13`, three levels of 1, 3 an
 and 50 ms of a core. The same function computes everywhere, under the node's CPU share; whatever else a system runs on
 the node is outside of it. Time runs from handing over the first task to the last result, with all processes up and
 imports done. The bound is that of the exact plan, single port, no interference. Dask and Ray know of no tree: they may
-send straight to any node, within the cards. Systems are compared with 200 tasks: of 1000, one run with scattered data
-takes up to 83 minutes and 10 GB.
+send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB stand once in the client's memory and once in
+the system's own, and with scattered data such a run takes up to 83 minutes on the fork: 200 tasks are on record, too.
 
 Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
 ended, until each combination has been run so often:
@@ -16,7 +16,8 @@ with crosswind, crosswind-2-ahead (`buffer_tasks = 2` instead of the chosen numb
 dask-scattered, ray; none: all. `--minutes`: begins nothing that would not be over by then, as far as is known.
 `--in-a-row`: so many runs on nodes that are started once (a cluster of Ray takes 90 s; Crosswind's agents start anew
 with each run). `--bed`: a number that keeps the namespaces of one call apart from another's: what waits for links more
-than for processors (dask-scattered) can be timed beside others of its kind; the record says `beside`.
+than for processors (the fork) can be timed beside others of its kind. The record says `beside`, and for how much of
+the time the machine's processors were idle; a run beside others is forgotten where that was less than 25 %.
 """
 
 from __future__ import annotations
