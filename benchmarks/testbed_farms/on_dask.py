@@ -2,9 +2,9 @@
 
     python on_dask.py SCHEDULER WORKERS TASKS BYTES arguments|scattered
 
-`arguments`: each task's data is an argument of its call; handed over some at a time and forgotten here, since all at
-once stand three times in memory (list, pickle, scheduler). `scattered`: data are scattered first, as Dask's
-documentation asks for large ones.
+`arguments`: each task's data is an argument of its call. `scattered`: data are scattered first, as Dask's documentation
+asks for large ones. Either way they are handed over some at a time and forgotten here, since all at once stand three
+times in memory (list, pickle, scheduler).
 """
 
 from __future__ import annotations
@@ -12,13 +12,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
 
 import kernel
 from distributed import Client
 
 AT_A_TIME = 100
-"""Tasks handed over at once, where their data are arguments: many beside the workers, since a scheduler keeps only
-what it takes for many (twice as many as threads) back until a worker is free."""
+"""Tasks handed over at once: many beside the workers, since a scheduler keeps only what it takes for many (twice as
+many as threads) back until a worker is free."""
+
+
+def portions(data: list[bytes]) -> Iterator[list[bytes]]:
+    """Take some at a time out of the list."""
+    while data:
+        portion = data[:AT_A_TIME]
+        del data[:AT_A_TIME]
+        yield portion
 
 
 def main(scheduler: str, workers: int, count: int, size_bytes: int, how: str) -> None:
@@ -29,12 +38,10 @@ def main(scheduler: str, workers: int, count: int, size_bytes: int, how: str) ->
         data = list(kernel.tasks(count, size_bytes))
         begun = time.perf_counter()
         if how == "scattered":
-            calls = client.map(kernel.work, client.scatter(data), pure=False)
+            scattered = [future for portion in portions(data) for future in client.scatter(portion)]
+            calls = client.map(kernel.work, scattered, pure=False)
         else:
-            calls = []
-            while data:
-                calls += client.map(kernel.work, data[:AT_A_TIME], pure=False)
-                del data[:AT_A_TIME]
+            calls = [call for portion in portions(data) for call in client.map(kernel.work, portion, pure=False)]
         results = client.gather(calls)
         makespan_s = time.perf_counter() - begun
     print(json.dumps({"makespan_s": makespan_s, "results": results}))
