@@ -125,7 +125,9 @@ def ray(bed: Testbed, run: Combination) -> Again:
     head = f"{bed.addresses[bed.root]}:{PORT}"
     start = [str(Path(sys.executable).parent / "ray"), "start", "--block", "--num-cpus", "1", "--disable-usage-stats"]
     store = max(1_500_000_000, round(1.5 * run.tasks * run.task_bytes))  # the driver's inputs, all at once
-    environment = {"PYTHONPATH": str(FARMS), "RAY_DEDUP_LOGS": "0"}
+    # What fills the machine's memory beside it is no reason to refuse or to kill: the tasks ask Ray for none.
+    start += ["--memory", "1000000000"]
+    environment = {"PYTHONPATH": str(FARMS), "RAY_DEDUP_LOGS": "0", "RAY_memory_monitor_refresh_ms": "0"}
     for node, address in bed.addresses.items():
         if node == bed.root:
             which = ["--head", "--port", str(PORT), "--include-dashboard", "false", "--object-store-memory", str(store)]

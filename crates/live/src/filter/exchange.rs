@@ -243,6 +243,12 @@ impl Exchange {
         }
     }
 
+    /// Before the connection is closed: who was refused may ask for the count at once.
+    fn count_refusal(&mut self) {
+        self.counters.refused += 1;
+        self.publish();
+    }
+
     fn count_peers(&mut self) {
         self.publish();
         self.post.connected.store(self.carriers.len(), Ordering::Relaxed);
@@ -322,9 +328,9 @@ impl Exchange {
                 Ok((socket, _)) => socket,
                 Err(error) if is_out_of_descriptors(&error) && self.spare.take().is_some() => {
                     // Who waits unanswered would be told of again and again: it is let in and turned away.
+                    self.count_refusal();
                     drop(self.listeners[place].accept());
                     self.spare = spare();
-                    self.counters.refused += 1;
                     self.name("applications", "many", "no descriptor is left (ulimit -n); a connection was refused");
                     continue;
                 }
@@ -333,13 +339,13 @@ impl Exchange {
             let Forward { class, target, peer, .. } = self.settings.forwards[place].clone();
             let carrier = self.dialled[peer];
             if self.connections.len() >= self.settings.connections {
-                self.counters.refused += 1;
+                self.count_refusal();
                 let most = self.settings.connections;
                 self.name("applications", "many", &format!("more than {most} connections at a time; one was refused"));
                 continue;
             }
             let Some((key, carrier)) = carrier.and_then(|key| Some((key, self.carriers.get_mut(key)?))) else {
-                self.counters.refused += 1;
+                self.count_refusal();
                 let peer = self.settings.peers[peer].clone();
                 self.name(&peer, "absent", "is not connected; a connection to it was refused");
                 continue;
@@ -401,7 +407,7 @@ impl Exchange {
                 self.flush_connection(key);
             }
             Err(why) => {
-                self.counters.refused += 1;
+                self.count_refusal();
                 self.reset(key, &why);
             }
         }
@@ -410,7 +416,7 @@ impl Exchange {
     /// A peer wants a target to be reached.
     fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
         if self.connections.len() >= self.settings.connections {
-            self.counters.refused += 1;
+            self.count_refusal();
             let why = b"there is no room for another connection";
             return self.say(carrier, Kind::Reset, class, number, why);
         }
