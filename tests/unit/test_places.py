@@ -3,7 +3,7 @@
 import pytest
 
 from crosswind import DescriptionError
-from crosswind.cluster.client import difference, own_address
+from crosswind.cluster.client import connected, difference, own_address
 from crosswind.cluster.hosts import hosts_of
 from crosswind.cluster.versions import look
 from crosswind.run.places import places, star
@@ -90,3 +90,33 @@ def test_a_worker_that_is_like_us_fits():
 def test_the_root_listens_where_the_hosts_reach_it():
     assert own_address(hosts_of({"tcp://127.0.0.1:1": worker("127.0.0.1", 0)})) == "127.0.0.1"
     assert own_address(hosts_of(WORKERS)) != "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("foo", "must be a host and a port"),
+        ("tcp://foo", "must be a host and a port"),
+        ("tcp://foo:8786/status", "must be a host and a port"),
+        ("tcp://foo:abc", "'abc'"),
+        ("tcp://foo:99999", "out of range 0-65535"),
+        ("http://foo:8787", "known schemes"),
+        ("tls://foo:8786", "names no certificates"),
+    ],
+)
+def test_what_is_no_address_of_a_scheduler_is_said_at_once(address, said):
+    pytest.importorskip("distributed")
+    with pytest.raises(DescriptionError, match=said), connected(address):
+        pass
+
+
+def test_certificates_that_cannot_be_read_are_no_absent_scheduler():
+    dask = pytest.importorskip("dask")
+    pytest.importorskip("distributed")
+    named = {f"distributed.comm.tls.{file}": "/none" for file in ("ca-file", "client.cert", "client.key")}
+    with (
+        dask.config.set(named),
+        pytest.raises(DescriptionError, match="cannot be read"),
+        connected("tls://foo:8786"),
+    ):
+        pass

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import cloudpickle
 
@@ -26,7 +27,8 @@ def connected(address: str) -> Iterator[Client]:
     Raises
     ------
     DescriptionError
-        When Dask is not installed here.
+        When Dask is not installed here; when that is no address, or one of TLS and Dask's configuration has no
+        certificates.
     AgentLost
         When no scheduler answers there.
     """
@@ -35,16 +37,41 @@ def connected(address: str) -> Iterator[Client]:
     except ImportError:
         hint = "pip install 'crosswind[dask]'"
         raise DescriptionError("Dask is not installed here", "no-dask", hint) from None
+    _check(address)
     try:
         client = Client(address, timeout=_PATIENCE_S, set_as_default=False)
-    except ValueError as error:
-        hint = "dask:tcp://SCHEDULER:PORT, as the scheduler prints it when it starts"
-        raise DescriptionError(f"{address!r} is no address of a scheduler: {error}", "cluster", hint) from None
     except OSError as error:
         hint = "is it running, and can this machine reach it?"
         raise AgentLost(f"no Dask scheduler answers at {address}: {error}", "cluster", hint) from None
     with client:
         yield client
+
+
+def _check(address: str) -> None:
+    """Refuse what no client can be made of: one that is half made hangs at the end, and tells so in a traceback."""
+    from distributed.comm import normalize_address
+    from distributed.comm.registry import get_backend
+    from distributed.security import Security
+
+    try:
+        parts = urlsplit(normalize_address(address))
+        get_backend(parts.scheme)
+        if not parts.hostname or not parts.port or any(parts[2:]):
+            raise ValueError("it must be a host and a port")
+    except ValueError as error:
+        hint = "dask:tcp://SCHEDULER:PORT, as the scheduler prints it when it starts"
+        raise DescriptionError(f"{address!r} is no address of a scheduler: {error}", "cluster", hint) from None
+    if parts.scheme not in ("tls", "wss"):
+        return
+    hint = "set distributed.comm.tls.ca-file, .client.cert and .client.key in ~/.config/dask/distributed.yaml"
+    try:
+        has_certificates = Security().get_connection_args("client")["ssl_context"] is not None
+    except OSError as error:
+        message = f"the certificates of Dask's configuration cannot be read: {error}"
+        raise DescriptionError(message, "cluster", hint) from None
+    if not has_certificates:
+        message = f"{address} asks for TLS, and Dask's configuration here names no certificates"
+        raise DescriptionError(message, "cluster", hint)
 
 
 def workers_of(client: Client) -> dict[str, Any]:
