@@ -116,9 +116,10 @@ def test_the_command_line_runs_an_experiment_on_a_cluster_along_the_tree(client,
     assert (refused.returncode, "no node 'c'" in refused.stderr) == (2, True)
 
 
-def typed(*words):
+def typed(*words, **variables):
     command = [sys.executable, "-m", "crosswind.cli", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    environment = {**os.environ, **variables}
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
 
 
 def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_path):
@@ -295,6 +296,34 @@ def test_with_certificates_each_agent_shows_its_own(client, tmp_path):
         farm.end_of_tasks()
         assert {task: value(result) for task, result in take(farm, 6).items()} == {n: n * n for n in range(6)}
         farm.close()
+
+
+def test_a_cluster_that_speaks_tls_is_reached_with_the_certificates_of_dasks_configuration(tmp_path):
+    make_certificates(tmp_path, [Node("here", ("127.0.0.1",))])
+    (tmp_path / "task").write_text("7\n")
+    files = {kind: str(tmp_path / "here" / f"{kind}.pem") for kind in ("ca", "cert", "key")}
+    sides = {
+        f"tls_{side}_{kind}": files[kind] for side in ("scheduler", "worker", "client") for kind in ("cert", "key")
+    }
+    security = distributed.Security(tls_ca_file=files["ca"], require_encryption=True, **sides)
+    words = ("run", "--command", "cat {input}", "--inputs", tmp_path / "task", "--out", tmp_path / "out", "--on")
+    configured = {
+        "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": files["ca"],
+        "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT": files["cert"],
+        "DASK_DISTRIBUTED__COMM__TLS__CLIENT__KEY": files["key"],
+    }
+    with distributed.LocalCluster(
+        n_workers=1, processes=True, protocol="tls://", security=security, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        on = f"dask:{cluster.scheduler_address}"
+        assert on.startswith("dask:tls://")
+        bare = typed(*words, on)
+        assert (bare.returncode, "names no certificates" in bare.stderr) == (2, True)
+        plain = typed(*words, on.replace("tls://", "tcp://"))
+        assert (plain.returncode, "neither" in plain.stderr) == (1, True)
+        done = typed(*words, on, **configured)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "task").read_text() == "7\n"
 
 
 def test_a_worker_of_another_version_is_refused_before_anything_runs(client, monkeypatch):

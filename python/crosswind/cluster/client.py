@@ -41,7 +41,7 @@ def connected(address: str) -> Iterator[Client]:
     try:
         client = Client(address, timeout=_PATIENCE_S, set_as_default=False)
     except OSError as error:
-        hint = "is it running, and can this machine reach it?"
+        hint = "is it running, can this machine reach it, and do both ends speak TLS (dask:tls://...), or neither?"
         raise AgentLost(f"no Dask scheduler answers at {address}: {error}", "cluster", hint) from None
     with client:
         yield client
