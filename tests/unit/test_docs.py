@@ -85,6 +85,6 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
     known |= {f"--no-{name}" for name in re.findall(r"^    (\w+): Annotated\[bool", sources, re.MULTILINE)}
     # docker's, mpirun's, cargo's, Dask's, kubectl's
     foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root", "--release", "--example"}
-    foreign |= {"--tls-ca-file", "--tls-cert", "--tls-key"}
+    foreign |= {"--host", "--tls-ca-file", "--tls-cert", "--tls-key"}
     foreign |= {"--scheduler-port", "--lifetime", "--lifetime-stagger", "--from-file", "--replicas", "--no-nanny"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text())) <= known | foreign
