@@ -14,7 +14,7 @@ import pytest
 from farms import Flow, point, slowly, take, tree, value, wait_until
 
 import crosswind
-from crosswind import DescriptionError
+from crosswind import AgentLost, DescriptionError
 from crosswind.certificates import Node, make_certificates
 from crosswind.cluster import client as cluster_client
 from crosswind.cluster.client import workers_of
@@ -276,8 +276,9 @@ def agent_pid(name):
     raise AssertionError(f"no agent {name}")
 
 
-def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_path):
-    file = tmp_path / "token"
+def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers are elsewhere
+    file = Path("token")
     file.write_text("the token of this test, in a file\n")
     with farm_on(OnDask(client, Placing(per="worker", token_file=file)), tree("r", "a<r", "b<r")) as farm:
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
@@ -286,6 +287,21 @@ def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_pa
         farm.end_of_tasks()
         assert value(take(farm, 1)[0]) == 9
         farm.close()
+
+
+def test_a_host_without_the_tokens_file_is_named(client, tmp_path):
+    file = tmp_path / "token"
+    file.write_text("the token of this test, in a file\n")
+    before = left_in(client)
+    deployment = OnDask(client, Placing(per="worker", token_file=file))
+    file.rename(tmp_path / "taken away")
+    with (
+        pytest.raises(AgentLost, match=r"agent a on tcp://127\.0\.0\.1.* did not start.*No such file") as refused,
+        farm_on(deployment, tree("r", "a<r")),
+    ):
+        pass
+    assert "token" in refused.value.hint
+    wait_until(lambda: left_in(client) == before, "the cluster as it was")
 
 
 def test_with_certificates_each_agent_shows_its_own(client, tmp_path):

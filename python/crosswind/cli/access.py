@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from crosswind.errors import DescriptionError
+from crosswind.access import read_token
 
 TokenFile = Annotated[
     Path | None,
@@ -22,16 +22,5 @@ TlsDirectory = Annotated[
 
 
 def token_in(file: Path | None) -> str | None:
-    """Return the text of a token's file; None where there is none.
-
-    Raises
-    ------
-    DescriptionError
-        When it cannot be read.
-    """
-    if file is None:
-        return None
-    try:
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DescriptionError(f"--token-file is {str(file)!r}: {error}", "no-file") from None
+    """Return the token of a file; None where no file is given."""
+    return read_token(file) if file is not None else None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crosswind.cli.access import token_in
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of
@@ -187,8 +188,7 @@ def _placing(
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
-    if token_file is not None and not token_file.is_file():
-        raise DescriptionError(f"--token-file is {str(token_file)!r}: no such file", "no-file")
+    token_in(token_file)  # said before anybody is asked
     if links is not None and not links.is_file():
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():

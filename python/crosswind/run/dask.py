@@ -188,7 +188,7 @@ class DaskAgents:
             "listen": any_port(host.address) if self._children([name]) else None,
             "about": "" if guest is None else json.dumps(guest),
             "token": self._token if file is None else None,
-            "token_file": str(file) if file is not None else None,
+            "token_file": str(file.absolute()) if file is not None else None,
             "tls": str(root_tls.absolute().parent / name) if root_tls is not None else None,
         }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from crosswind.access import read_token
 from crosswind.errors import DescriptionError, Told
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Placing:
     @property
     def token(self) -> str | None:
         """What stands in the file of the token, if there is one."""
-        return self.token_file.read_text(encoding="utf-8").strip() if self.token_file is not None else None
+        return read_token(self.token_file) if self.token_file is not None else None
 
     @property
     def root_tls(self) -> Callable[[str], str] | None:

@@ -19,7 +19,8 @@ from typing import TypedDict
 from distributed import Worker, WorkerPlugin, get_worker, secede
 from distributed.core import Status
 
-from crosswind.errors import AgentLost
+from crosswind.access import read_token
+from crosswind.errors import AgentLost, DescriptionError
 from crosswind.run.processes import END_PATIENCE_S, LISTEN_PATIENCE_S, environment, first_line_of, last_lines
 from crosswind.run.spool import Spool
 
@@ -45,6 +46,7 @@ class Carried:
     """An agent's process."""
 
     def __init__(self, wanted: Wanted) -> None:
+        token = wanted["token"] or read_token(Path(wanted["token_file"] or ""))
         self._spool = Spool()
         self._log = self._spool.path / "agent.log"
         command = [sys.executable, "-m", "crosswind.run.agent", "--parent", wanted["parent"], "--name", wanted["name"]]
@@ -65,7 +67,6 @@ class Carried:
                 start_new_session=True,
             )
         assert self.process.stdin is not None  # it was asked for
-        token = wanted["token"] or Path(wanted["token_file"] or "").read_text(encoding="utf-8")
         with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
             self.process.stdin.write(token.strip().encode() + b"\n")
             self.process.stdin.flush()
@@ -143,7 +144,7 @@ async def start(farm: str, wanted: dict[str, list[Wanted]], dask_worker: Worker)
     Raises
     ------
     AgentLost
-        When one that should listen does not, with what it said.
+        When one that should listen does not, with what it said; when this host has no token for it.
     """
     name = plugin_name(farm)
     if name not in dask_worker.plugins:
@@ -155,10 +156,17 @@ async def start(farm: str, wanted: dict[str, list[Wanted]], dask_worker: Worker)
             old = carrier.agents.pop(agent["name"])
             await asyncio.to_thread(old.end)
             old.forget()
-        carried = carrier.agents[agent["name"]] = Carried(agent)
+        try:
+            carried = carrier.agents[agent["name"]] = Carried(agent)
+        except DescriptionError as error:  # of the token's file on this host
+            raise AgentLost(
+                f"the agent {agent['name']} on {dask_worker.address} did not start: {error}", "agent-start", error.hint
+            ) from None
         address = await asyncio.to_thread(carried.address)
         if agent["listen"] and address is None:
-            raise AgentLost(f"the agent {agent['name']} on {dask_worker.address} did not start{carried.said()}")
+            raise AgentLost(
+                f"the agent {agent['name']} on {dask_worker.address} did not start{carried.said()}", "agent-start"
+            )
         listening[agent["name"]] = address or ""
     return listening
 
