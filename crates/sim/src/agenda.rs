@@ -78,6 +78,11 @@ impl Agenda {
         self.letters.push(Reverse(Letter { at: (time, self.counter), node, event }));
     }
 
+    /// Loses the messages that are under way to some nodes.
+    pub fn lose(&mut self, is_lost: impl Fn(u32) -> bool) {
+        self.letters.retain(|Reverse(letter)| !is_lost(letter.node));
+    }
+
     #[inline]
     pub fn pop(&mut self) -> Option<(Nanos, Next)> {
         let slot = self.slots.first();

@@ -67,6 +67,9 @@ impl Run<'_> {
             self.agenda.cancel(n);
             self.links[n as usize].gone = true;
         }
+        // Who joins in its place has other numbers for its children, and asked for nothing.
+        let links = &self.links;
+        self.agenda.lose(|n| links[n as usize].gone);
         let p = self.links[parent as usize].port;
         self.ports[p as usize].children[child as usize] = NOBODY;
         let recalled = self.nodes[parent as usize].ledger().map_or(0, |ledger| ledger.lent_to(child));

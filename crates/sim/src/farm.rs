@@ -97,7 +97,7 @@ pub(crate) struct Link {
     pub received_mb: f64,
     /// The node's own port; [`NOBODY`] at a leaf.
     pub port: u32,
-    /// Raised whenever the node leaves: what was on its way to it or from it is lost.
+    /// It has left, and not joined again.
     pub gone: bool,
 }
 

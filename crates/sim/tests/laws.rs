@@ -212,3 +212,58 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         }
     }
 }
+
+/// What was on its way to a node when it left does not reach the one that joins in its place a moment later. Before the
+/// inner node leaves, its leaf has joined alone, and so has a number there that the one who joins gives to nobody.
+#[test]
+fn messages_to_a_node_that_left_do_not_reach_the_one_that_joins_in_its_place() {
+    let spot = |parent| Spot {
+        parent,
+        compute: 5.0,
+        receive: 10.0,
+        ir_receive: 0.0,
+        ir_send: 0.0,
+        send: None,
+        drop: 0.0,
+        latency: 0.01,
+    };
+    let (platform, count) = (platform(&[spot(None), spot(Some(0)), spot(Some(1))]), 30);
+    let tasks = same(count, 1.0, 1.0);
+    let change = |at_s, node, kind| PlacedChange { at_s, node, kind };
+    for ports in PORTS {
+        let way = way(Order::Arrival, ports, Some(2));
+        for step in 0..400 {
+            let at_s = 0.3 + 0.003 * f64::from(step);
+            let changes = [
+                change(0.1, 2, ChangeKind::Leaves),
+                change(0.2, 2, ChangeKind::Joins),
+                change(at_s, 1, ChangeKind::Leaves),
+                change(at_s + 0.001, 1, ChangeKind::Joins),
+            ];
+            let outcome = run_with(&platform, &tasks, way, 0.0, Options { changes: &changes, trace: true });
+            let trace = outcome.trace.unwrap();
+            let arrived = |row: &usize| trace.kind[*row] == Activity::Compute && trace.node[*row] > 0;
+            let mut sent: Vec<_> = (0..trace.len())
+                .filter(|&row| trace.child[row].is_some())
+                .map(|row| (trace.child[row].unwrap(), trace.task[row], trace.end_s[row]))
+                .collect();
+            sent.sort_by(|a, b| a.2.total_cmp(&b.2));
+            for row in (0..trace.len()).filter(arrived) {
+                let (node, task, start_s) = (trace.node[row], trace.task[row], trace.start_s[row]);
+                let last = sent.iter().rev().find(|&&(to, of, end_s)| (to, of) == (node, task) && end_s <= start_s);
+                let &(_, _, end_s) = last.unwrap();
+                assert!(
+                    !(end_s <= at_s && start_s > at_s + 0.001 && node == 1),
+                    "{ports:?} {at_s}: {task} was on its way to {node} when that left, and was computed after it"
+                );
+            }
+            let mut computed: Vec<u64> = (0..trace.len())
+                .filter(|&row| trace.kind[row] == Activity::Compute)
+                .map(|row| trace.task[row])
+                .collect();
+            computed.sort_unstable();
+            computed.dedup();
+            assert!(computed.iter().copied().eq(0..count), "{ports:?} {at_s}");
+        }
+    }
+}
