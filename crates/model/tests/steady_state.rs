@@ -236,3 +236,20 @@ fn a_chain_and_a_star_of_a_million_nodes_are_planned_without_recursion() {
         }
     }
 }
+
+#[test]
+fn what_rounding_leaves_of_a_limit_is_no_flow() {
+    // The send limit is the sum of what all but the last need: 3 + 1.9 + 1.5 + 1.5 leave 4e-16 of 7.9.
+    let tree = Owned {
+        parent: vec![-1, 0, 0, 0, 0, 0],
+        compute: vec![1.0, 3.0, 1.9, 1.5, 1.5, 5.0],
+        send: vec![7.9, f64::INFINITY, f64::INFINITY, f64::INFINITY, f64::INFINITY, f64::INFINITY],
+        receive: vec![50.0; 6],
+        drop: vec![0.0; 6],
+        ir_receive: vec![0.0; 6],
+        ir_send: vec![0.0, 0.001, 0.002, 0.003, 0.004, 0.01],
+    };
+    let rates = tree.plan((1.0, 1.0), Ports::Multi, Method::Exact);
+    assert!(tree.excess(&rates, (1.0, 1.0), Ports::Multi) <= 1e-12);
+    assert_eq!(rates.received_tasks_per_s[1..], [3.0, 1.9, 1.5, 1.5, 0.0]);
+}

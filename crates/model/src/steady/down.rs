@@ -4,7 +4,7 @@ use crosswind_schema::plan::{LimitedBy, Method, Ports};
 
 use super::Rates;
 use super::serve::serve_to;
-use super::station::{Best, Offer, Prices, Stop};
+use super::station::{Best, Offer, Prices, ROUNDING, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
@@ -52,6 +52,8 @@ impl Walk {
                 self.lessen(place, &mut up, &mut bench);
             }
             let range = self.children(place);
+            // What rounding leaves of a limit is no flow: at 1e-16 tasks/s nobody is sent to, or for ever.
+            up.flow[range.clone()].iter_mut().filter(|flow| **flow < ROUNDING * received).for_each(|flow| *flow = 0.0);
             for (rank, &child) in (1..).zip(&up.order[range.start..range.start + up.served[place] as usize]) {
                 rates.rank[self.order[child as usize] as usize] = rank;
             }
