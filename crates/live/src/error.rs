@@ -48,13 +48,15 @@ pub enum LiveError {
     /// The work can't be done as described.
     #[error("the work cannot be set up: {0}")]
     Setup(String),
-    /// A journal that is none, or another run's.
+    /// A file that is not a journal, or the journal of another run.
     #[error("{file}: {why}")]
     Journal {
         /// Its path.
         file: String,
         /// What is wrong.
         why: String,
+        /// What to do about it.
+        hint: &'static str,
     },
     /// Recorded events give other commands than those recorded.
     #[error("line {line} of the log of {node}: {why}")]
@@ -115,7 +117,7 @@ impl LiveError {
             Self::Unreachable { .. } => "start the parent first, and check the address",
             Self::Lost(_) => "look at the logs of the agents or ranks",
             Self::Deadlock(_) => "each rank waits for what another one must do first: the program's order is wrong",
-            Self::Journal { .. } => "name another file, or run without --resume",
+            Self::Journal { hint, .. } => hint,
             Self::System { source, .. } if is_full(source) => {
                 "make room, then go on with --resume: what was delivered stands in the journal"
             }

@@ -11,7 +11,7 @@
 //! | what computes? | [`executor`], [`command`], `emulated` |
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
 //! | who hands tasks over, from other threads? | [`desk`] |
-//! | what survives the root? | [`journal`] |
+//! | what survives the root? | [`keeper`], [`journal`] |
 //! | who disturbs a command that somebody else wrote? | [`inject`] |
 //! | what disturbs this machine anyway? | [`noise`] |
 //! | who undoes what those changed? | [`watchdog`] |
@@ -37,6 +37,7 @@ pub mod filter;
 pub mod frame;
 pub mod inject;
 pub mod journal;
+pub mod keeper;
 mod late;
 mod link;
 pub mod linux;

@@ -176,7 +176,7 @@ impl<'a> Turn<'a> {
             Err(LiveError::Lost(why)) if self.desk.is_none() => return Ok(Some(End::ParentLost(why))),
             Err(error) => return Err(error),
         }
-        self.deliver()?;
+        self.deliver();
         if self.desk.is_some() && self.phase == Phase::Reported {
             return Ok(Some(End::Bye));
         }

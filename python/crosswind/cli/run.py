@@ -122,6 +122,13 @@ def run(
         str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
     ] = None,
     retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
+    by_content: Annotated[
+        bool, typer.Option("--by-content", help="--command --resume: tell by what an input holds whether it changed.")
+    ] = False,
+    sync: Annotated[
+        bool, typer.Option(help="--command: report a result only once it is on the disk; --no-sync is faster.")
+    ] = True,
+    force: Annotated[bool, typer.Option("--force", help="--command: replace files in --out that no run made.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -142,12 +149,16 @@ def run(
             name=name or "{name}",
             retries=retries,
             resume=resume,
+            by_content=by_content,
+            sync=sync,
+            force=force,
             trace=bool(trace or perfetto),
             on=on or "local",
             placing=placing,
         )
     else:
         _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
+        _refuse("an experiment", {"--by-content": by_content, "--no-sync": not sync, "--force": force})
         assert experiment is not None
         done = _experiment(
             experiment,
@@ -257,6 +268,10 @@ def _command(
 
     with deployed(on, placing) as launch, progress_bar() as advance:
         done = run_command(command, inputs, out, launch=launch, progress=advance, **options)
+    if (resumed := done[0].data.get("resumed")) is not None:
+        again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
+        counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
+        tell(f"{counts}{f' ({again})' if again else ''}, {resumed['new']} new, {resumed['gone']} missing")
     failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
     tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done

@@ -7,6 +7,7 @@ Imports nothing but the compiled half, so that a tree of many nodes starts at on
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -121,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
     parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
+    parser.add_argument(
+        "--ended", metavar="FILE", help="made when the agent ends by itself: a task that ends it cannot"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line() or None
@@ -144,6 +148,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = 1
     else:
         status = 0
+    if options.ended:
+        with contextlib.suppress(OSError):  # it lies in a directory of the run, which may be over and gone
+            os.close(os.open(options.ended, os.O_CREAT | os.O_WRONLY, 0o600))
     os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
 
 

@@ -281,6 +281,10 @@ class DaskAgents:
         guest = self._guests.get(name)
         return str(guest["parent"] if guest is not None else self._parents[name])
 
+    def lost(self) -> str:
+        """Return what the cluster last said."""
+        return self.warnings[-1]["message"] if self.warnings else ""
+
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):
             self.warnings.append(warning(code, message, hint))

@@ -58,9 +58,10 @@ class Farm(Executor):
     Notes
     -----
     Functions and values travel by cloudpickle: lambdas and functions of `__main__` too. An exception is raised here
-    with the traceback of the node as its `__cause__`. Calls that nobody is left to compute fail with `AgentLost`. A
-    node that is lost costs no call: those that were out there run again elsewhere, so a call may run more than once,
-    though it is answered once.
+    with the traceback of the node as its `__cause__`. A node that is lost costs no call: those that were out there run
+    again elsewhere, so a call may run more than once, though it is answered once. When no agent is left, or the run
+    ends for another reason, every open call fails with `AgentLost`, which names the cause, and so does every later
+    `submit`. A call that ends its process, with whatever status, is tried five times; then it fails with `CallError`.
 
     Examples
     --------
@@ -127,13 +128,13 @@ class Farm(Executor):
         RuntimeError
             After `shutdown`.
         AgentLost
-            When nobody is left who could compute.
+            When the run is over, with what ended it: the agents are lost, the root's disk is full.
         """
         call = packed(self._bytes_of(fn), args, kwargs)
         future: Future[T] = Future()
         with self._lock:
             if self._broken is not None:
-                raise AgentLost(str(self._broken)) from self._broken
+                raise AgentLost(f"the farm's run is over: {self._broken}", "farm-over") from self._broken
             if self._closed:
                 raise RuntimeError("cannot submit a call after shutdown")
             self._calls.put((future, call))
@@ -192,11 +193,13 @@ class Farm(Executor):
     def _read(self) -> None:
         try:
             while True:
-                results = self._live.results(_LOOK_AGAIN_S)
+                results = self._live.results(_LOOK_AGAIN_S)  # raises what ended the run
                 for result in results:
                     self._answer(result)
                 if not results and not self._feeder.is_alive() and not self._open():
                     break
+                if not results and self._live.ended(0.0):
+                    raise AgentLost("the run has ended, and not all calls are answered")
         except BaseException as error:
             self._break(error)
         finally:
@@ -215,7 +218,7 @@ class Farm(Executor):
             return
         try:
             succeeded, value = outcome(pickle.loads(data), result.node)
-        except Exception as error:  # a class that only the node knows
+        except BaseException as error:  # a class that only the node knows, or one whose making raises anything
             future.set_exception(error)
             return
         if succeeded:
@@ -231,9 +234,11 @@ class Farm(Executor):
             self._break(error)
 
     def _break(self, error: BaseException) -> None:
-        """Fail whatever is open: nobody will answer it."""
+        """Fail whatever is open: nothing will answer it."""
         with self._lock:
-            self._broken = error
+            if isinstance(error, KeyboardInterrupt):  # the run was interrupted: not what a call of the user's raised
+                error = AgentLost("the farm was interrupted", "interrupted")
+            self._broken = self._broken or error
             futures, self._futures = list(self._futures.values()), {}
         with contextlib.suppress(queue.Empty):
             while (waiting := self._calls.get_nowait()) is not None:
@@ -241,8 +246,10 @@ class Farm(Executor):
                     futures.append(waiting[0])
         self._calls.put(None)  # the feeder ends, whether or not it has been told to
         for future in futures:
+            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
+            lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
             with contextlib.suppress(CancelledError, InvalidStateError):
-                future.set_exception(error)
+                future.set_exception(lost)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
