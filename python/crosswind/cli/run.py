@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,7 @@ import typer
 from crosswind.cli.access import token_in
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
-from crosswind.cli.settings import hosts_of_nodes, settings_of
+from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
@@ -121,7 +122,23 @@ def run(
     name: Annotated[
         str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
     ] = None,
-    retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
+    retries: Annotated[
+        int | None, typer.Option(help="How often a task that failed is tried again. [default: 0]", min=0)
+    ] = None,
+    task_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End a task that takes longer, with all its processes; it has failed."),
+    ] = None,
+    task_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="--command: memory of all processes of a task, such as 500MB or 2GiB."),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="--command: from SIGTERM to SIGKILL, for what is left of a task. [default: 5]"
+        ),
+    ] = None,
     by_content: Annotated[
         bool, typer.Option("--by-content", help="--command --resume: tell by what an input holds whether it changed.")
     ] = False,
@@ -147,7 +164,10 @@ def run(
             out or Path("results"),
             platform=platform,
             name=name or "{name}",
-            retries=retries,
+            retries=retries or 0,
+            task_timeout_s=_seconds("--task-timeout", task_timeout, above_zero=True),
+            task_memory_mb=size_mb("--task-memory", task_memory) if task_memory is not None else None,
+            grace_s=_seconds("--grace", grace),
             resume=resume,
             by_content=by_content,
             sync=sync,
@@ -157,13 +177,33 @@ def run(
             placing=placing,
         )
     else:
-        _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
-        _refuse("an experiment", {"--by-content": by_content, "--no-sync": not sync, "--force": force})
+        _refuse(
+            "an experiment",
+            {
+                "--inputs": inputs,
+                "--platform": platform,
+                "--name": name,
+                "--task-memory": task_memory,
+                "--grace": grace is not None,
+                "--by-content": by_content,
+                "--no-sync": not sync,
+                "--force": force,
+            },
+        )
+        if on in (None, "sim"):
+            _refuse("--on sim", {"--task-timeout": task_timeout is not None, "--retries": retries is not None})
         assert experiment is not None
         done = _experiment(
             experiment,
             on or "sim",
-            _settings(settings or [], time_scale),
+            _settings(
+                settings or [],
+                {
+                    "execution.time_scale": time_scale,
+                    "execution.task_timeout_s": _seconds("--task-timeout", task_timeout, above_zero=True),
+                    "execution.task_retries": retries,
+                },
+            ),
             out,
             resume,
             trace,
@@ -218,9 +258,15 @@ def _workers(text: str | None) -> int | str | None:
         raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786") from None
 
 
-def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
-    settings = settings_of(given)
-    return settings if time_scale is None else settings | {"execution.time_scale": time_scale}
+def _settings(given: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    return settings_of(given) | {path: value for path, value in options.items() if value is not None}
+
+
+def _seconds(option: str, value: float | None, *, above_zero: bool = False) -> float | None:
+    if value is None or (math.isfinite(value) and (value > 0 if above_zero else value >= 0)):
+        return value
+    permitted = "finite and greater than 0" if above_zero else "finite and at least 0"
+    raise DescriptionError(f"{option} is {value} s; it must be {permitted}", "argument")
 
 
 def _experiment(
@@ -266,8 +312,9 @@ def _command(
     from crosswind.run.command import run_command
     from crosswind.run.deployment import deployed
 
+    given = {name: value for name, value in options.items() if value is not None}
     with deployed(on, placing) as launch, progress_bar() as advance:
-        done = run_command(command, inputs, out, launch=launch, progress=advance, **options)
+        done = run_command(command, inputs, out, launch=launch, progress=advance, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"

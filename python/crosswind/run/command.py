@@ -36,6 +36,9 @@ def run_command(
     name: str = "{name}",
     order: str = "arrival",
     retries: int = 0,
+    task_timeout_s: float | None = None,
+    task_memory_mb: float | None = None,
+    grace_s: float = Limits.grace_s,
     resume: bool = False,
     by_content: bool = False,
     sync: bool = True,
@@ -63,6 +66,13 @@ def run_command(
         Which child is served next; all but arrival reckon with the platform's rates.
     retries : int
         How often a command that failed is tried again.
+    task_timeout_s : float, optional
+        Seconds after which a command is ended, with every process that it started, and has failed. Default: no limit.
+    task_memory_mb : float, optional
+        Memory of all processes of a command together, MB. More than that ends them, and the command has failed. Needs
+        a control group that the agent may divide; where there is none, an event `task-memory-unlimited` says so.
+    grace_s : float
+        What is left of a command's processes gets SIGTERM, and SIGKILL after so many seconds.
     resume : bool
         Go on where an earlier run into `out` ended, as Make would: an input is done again when its size, its
         modification time, the command or the name of its result has changed, when it failed, or when its result is
@@ -136,7 +146,7 @@ def run_command(
         source=source(),
         sink=sink,
         launch=launch,
-        limits=Limits(retries=retries),
+        limits=Limits(retries=retries, task_timeout_s=task_timeout_s, task_memory_mb=task_memory_mb, grace_s=grace_s),
         out=out,
         journal=out / JOURNAL,
         resume=resume,

@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -45,8 +46,14 @@ class Farm(Executor):
         Which child is served next. All but arrival reckon with the platform's rates.
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
+    retries : int
+        How often a call that took longer than `task_timeout_s` is tried again. One that raised is answered with its
+        exception at once.
+    task_timeout_s : float, optional
+        Seconds after which a call is ended and fails with `CallError`. The agent that it runs on is ended with it and
+        started again; its other calls run again elsewhere. The root must compute nothing itself. Default: no limit.
     launch, limits : optional
-        Where agents run and how they are started (`crosswind.run.deployment`), and when somebody is given up.
+        Where agents run and how they are started (`crosswind.run.deployment`), and when an agent is given up.
     placing : Placing, optional
         On a cluster: which node goes to which host, whether each worker counts as one, and more.
 
@@ -77,6 +84,8 @@ class Farm(Executor):
         platform: Platform | str | Path | None = None,
         order: Order = "arrival",
         buffer_tasks: int | None = None,
+        retries: int = 0,
+        task_timeout_s: float | None = None,
         launch: Deployment | None = None,
         limits: Limits | None = None,
         placing: Placing | None = None,
@@ -111,7 +120,7 @@ class Farm(Executor):
             point,
             Work("callable", function=perform),
             launch=launch,
-            limits=limits or Limits(),
+            limits=replace(limits or Limits(), retries=retries, task_timeout_s=task_timeout_s),
             trace=trace,
         )
         self._live.__enter__()

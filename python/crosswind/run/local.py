@@ -76,7 +76,13 @@ class Limits:
     silence_s: float = 5.0
     """An agent that says nothing for so long is lost."""
     retries: int = 0
-    """How often a task that raised is tried again."""
+    """How often a task that failed is tried again."""
+    task_timeout_s: float | None = None
+    """A try of a task that takes longer is ended, and has failed; None: it takes as long as it takes."""
+    task_memory_mb: float | None = None
+    """Memory that all processes of a task may take together; None: as much as there is. Commands only."""
+    grace_s: float = 5.0
+    """What is left of a task's processes gets SIGTERM, and SIGKILL after so long."""
 
 
 class LiveFarm:
@@ -341,6 +347,11 @@ def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: L
         "heartbeat_s": min(0.5, limits.silence_s / 4),
         "start_s": limits.start_s,
         "retries": limits.retries,
+        "task_limits": {
+            "timeout_s": limits.task_timeout_s,
+            "memory_mb": limits.task_memory_mb,
+            "grace_s": limits.grace_s,
+        },
         "trace": trace,
         "log": trace,
     }

@@ -36,6 +36,8 @@ def map(
     ordered: bool = True,
     order: Order = "arrival",
     buffer_tasks: int | None = None,
+    retries: int = 0,
+    task_timeout_s: float | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     key: Callable[[T], object] | None = None,
@@ -49,7 +51,7 @@ def map(
         Of one argument. It travels by cloudpickle, as items and results do: lambdas and functions of `__main__` too.
     items : iterable
         Taken lazily, some ahead of the results: it may be endless.
-    platform, order, buffer_tasks
+    platform, order, buffer_tasks, retries, task_timeout_s
         As of `Farm`. Default: this machine, one node per CPU.
     on : str or distributed.Client
         `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
@@ -103,7 +105,16 @@ def map(
             if store is not None:
                 stack.enter_context(store)
             launch = stack.enter_context(deployed(on))
-            farm = stack.enter_context(Farm(platform=platform, order=order, buffer_tasks=buffer_tasks, launch=launch))
+            farm = stack.enter_context(
+                Farm(
+                    platform=platform,
+                    order=order,
+                    buffer_tasks=buffer_tasks,
+                    retries=retries,
+                    task_timeout_s=task_timeout_s,
+                    launch=launch,
+                )
+            )
             tell = stack.enter_context(progress_bar()) if progress is True else progress or None
             meter = _Meter(total, tell)
             calls = _calls(farm, function, items, store)
