@@ -18,12 +18,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crosswind.errors import AgentLost
+from crosswind.run.backoff import Backoff
 from crosswind.run.spool import Spool
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ END_PATIENCE_S = 3.0
 _TOLD = 5  # agents of which an error says how they ended
 _SHOWN = 20  # last lines of a log that an error shows
 _LOOK_S = 0.1
-_PAUSE_S = (0.1, 2.0)  # before a start, at first and at most: it doubles for one that lives no longer than that
 
 
 @dataclass(frozen=True)
@@ -139,13 +139,12 @@ class AgentProcesses:
             for name, start in self._starts.items():
                 if self._processes[name].poll() is None or self._ended_itself(name):
                     continue
-                if start.due is None:
-                    start.wait(now)
-                elif now >= start.due:
+                start.backoff.ended(now)
+                if start.backoff.is_due(now):
                     try:
                         self._start_one(name, start)
                     except OSError:  # no memory or no process left just now
-                        start.wait(now)
+                        start.backoff.failed(now)
 
     def _start_one(self, name: str, start: _Start) -> None:
         command = [*self._launch.prefix(name), sys.executable, "-m", "crosswind.run.agent"]
@@ -157,7 +156,7 @@ class AgentProcesses:
         if start.listen is not None:
             command += ["--listen", start.listen]
         self._starts[name] = start
-        start.begun, start.due = time.monotonic(), None
+        start.backoff.began(time.monotonic())
         if name in self._processes:
             _close(self._processes[name])
         with self._log_of(name).open("ab") as log:
@@ -243,19 +242,11 @@ class AgentProcesses:
 
 @dataclass
 class _Start:
-    """How an agent is started, and when it was or is to be again."""
+    """How an agent is started, and when it may be again."""
 
     parent: str
     listen: str | None
-    begun: float = 0.0
-    due: float | None = None
-    pause_s: float = 0.0
-
-    def wait(self, now: float) -> None:
-        """Let it be for a while, longer if it dies again and again."""
-        least, long = _PAUSE_S
-        self.pause_s = least if now - self.begun > long else min(max(2 * self.pause_s, least), long)
-        self.due = now + self.pause_s
+    backoff: Backoff = field(default_factory=Backoff)
 
 
 def _status(end: int) -> str:
