@@ -209,8 +209,12 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.model.fit import fit
 
     writable(out)
-    with progress_bar() as advance:
-        measurement = probe(**arguments, progress=advance)
+    try:
+        with progress_bar() as advance:
+            measurement = probe(**arguments, progress=advance)
+    except KeyboardInterrupt:
+        tell(f"interrupted before anything was sampled; {out} was not written")
+        return INTERRUPTED
     measurement.save(out)
     tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
     try:
