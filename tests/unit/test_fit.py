@@ -304,3 +304,21 @@ def test_cycles_that_differ_by_their_memory_are_no_uneven_processor():
     found = fit(scaled)
     assert found.baseline.noise < 0.02
     assert "uneven-speed" not in {w["code"] for w in found.warnings}
+
+
+def test_a_measurement_that_ran_out_of_time_is_to_be_longer_and_one_of_both_directions_at_once_to_be_another():
+    def hint(found):
+        return next(w["hint"] for w in found.warnings if w["code"] == "too-few-points")
+
+    short = fit(synthetic.measurement(cycles=0, together_cycles=5, ended="time-limit"))
+    assert "--max-seconds" in hint(short)
+    assert "--direction each" not in hint(short)
+    settled = fit(synthetic.measurement(cycles=0, together_cycles=20, ended="settled"))
+    assert "--direction each" in hint(settled)
+
+
+def test_an_interval_without_ends_is_told_in_words():
+    found = fit(synthetic.in_one_cycle(synthetic.measurement(1e-4, None, ended="time-limit")))
+    told = [w["message"] for w in found.warnings if w["code"] == "not-settled"]
+    assert "too few cycles" in told[0]
+    assert not any("inf" in message for message in told)

@@ -87,8 +87,7 @@ def fit(
         tell_warnings(calibrated.warnings)
         if out:
             names = ", ".join(str(p) for p in measurements)
-            notes = "".join(f"\n{w['message']}" for w in calibrated.warnings)
-            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}{notes}")
+            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
             tell(f"wrote {out}")
     if json:
         documents = [one.to_dict() for one in fits]
@@ -104,8 +103,7 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
     found = fit_trace(trace)
     tell_warnings(found.warnings)
     if out:
-        notes = "".join(f"\n{w['message']}" for w in found.warnings)
-        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}{notes}")
+        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
         tell(f"wrote {out}")
     if json:
         print_json(found.to_dict())
@@ -143,7 +141,7 @@ def print_fit(fit: Any) -> None:
                 channel.peer,
                 channel.direction,
                 f"< {1000 * bound:.4f}" if bound is not None else f"{1000 * channel.ir_s_per_mb:.4f}",
-                f"{1000 * low:.4f} .. {1000 * high:.4f}",
+                f"{1000 * low:.4f} .. {1000 * high:.4f}" if math.isfinite(low + high) else "unknown",
                 f"{channel.intercept:.4f}",
                 f"{channel.std_dev:.4f}",
                 f"{channel.max_error:.4f}",
