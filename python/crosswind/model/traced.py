@@ -105,7 +105,8 @@ class TraceFit(Tabular):
             if send:
                 node["ir_send_s_per_mb"] = max(send.ir_s_per_mb, 0.0)
             nodes.append(node)
-        return Platform.from_dict({**description, "node": nodes})
+        own = description.get("warning", [])
+        return Platform.from_dict({**description, "node": nodes}).with_warnings([*own, *self.warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of `crosswind fit trace.parquet --json`."""

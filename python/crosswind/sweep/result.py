@@ -125,7 +125,7 @@ class Sweep(Tabular):
         if missing:
             message = f"{missing} of {len(self.values)} points are missing"
             hint = "run the same command again: it measures what is missing"
-            warnings.insert(0, warning("sweep-incomplete", message, hint))
+            warnings.insert(0, {"code": "sweep-incomplete", "message": message, "hint": hint})
         return warnings
 
     def _shown(self, value: Value) -> str:
