@@ -69,7 +69,6 @@ def fit(
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
-    from crosswind.platform import Platform
     from crosswind.run.trace import Trace
 
     traces = [path for path in measurements if Trace.is_one(path)]
@@ -83,7 +82,7 @@ def fit(
     for one in fits:
         tell_warnings(one.warnings)
     if out or platform:
-        calibrated = calibrate(fits, Platform.load(platform) if platform else None)
+        calibrated = calibrate(fits, platform)
         tell_warnings(calibrated.warnings)
         if out:
             names = ", ".join(str(p) for p in measurements)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError, Told, warning
@@ -59,7 +60,9 @@ def platform_of(fit: Fit, name: str | None = None) -> Calibration:
     return calibrate([fit], None, name)
 
 
-def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str | None = None) -> Calibration:
+def calibrate(
+    fits: Sequence[Fit], platform: Platform | str | Path | None = None, name: str | None = None
+) -> Calibration:
     """Put measured values in their place.
 
     Without `platform`, the first fit's host becomes the root and the peers of all fits its descendants: a peer that was
@@ -70,7 +73,7 @@ def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str |
     ----------
     fits : sequence of Fit
         At least one; one per measured host.
-    platform : Platform, optional
+    platform : Platform or path, optional
         What to calibrate.
     name : str, optional
         Name of a new platform.
@@ -87,7 +90,9 @@ def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str |
     if not fits or not any(fit.channels for fit in fits):
         hint = mend_of_missing(fits[0].measurement) if fits else "give at least one fit"
         raise DescriptionError("nothing to calibrate with: no channel was fitted alone", "no-fit", hint)
-    return _recalibrated(fits, platform) if platform else _described(fits, name)
+    if platform is None:
+        return _described(fits, name)
+    return _recalibrated(fits, platform if isinstance(platform, Platform) else Platform.load(platform))
 
 
 def host_of(fit: Fit) -> str:
