@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
+from crosswind.errors import Told
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -45,9 +47,23 @@ class Platform(Description[_core.Platform], Tabular):
 
     @property
     def warnings(self) -> list[dict[str, str]]:
-        """What is allowed but suspicious, such as an interference rate times its link's rate above 1."""
+        """What the file says against its figures, and what is allowed but suspicious: code, message, hint."""
         warnings: list[dict[str, str]] = json.loads(self._checked.warnings_json())
         return warnings
+
+    def with_warnings(self, told: Sequence[Told]) -> Platform:
+        """Return the same platform with these as its own warnings, each once: they travel into files and plans.
+
+        Examples
+        --------
+        >>> root = {"name": "r", "compute_per_s": 2.0}
+        >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [root]})
+        >>> guess = {"code": "guess", "message": "r was not measured", "hint": "measure it"}
+        >>> alone.with_warnings([guess, guess]).warnings == [guess]
+        True
+        """
+        once = {(w["code"], w["message"]): dict(w) for w in told}
+        return Platform.from_dict(self.to_dict() | {"warning": list(once.values())})
 
     def __len__(self) -> int:
         return len(self._checked)

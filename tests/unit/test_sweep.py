@@ -8,6 +8,7 @@ import pytest
 import synthetic
 
 from crosswind import host
+from crosswind.cli.measure import _sweep as print_sweep
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.sweep import KINDS, Sweep, parse_values, run_sweep
@@ -358,3 +359,20 @@ def test_a_point_with_too_few_samples_for_a_fit_is_shown_without_figures(tmp_pat
     assert [row["value"] for row in rows] == VALUES
     assert [math.isnan(row["ir_s_per_mb"]) for row in rows] == [False, True, False, False]
     assert (rows[1]["direction"], rows[1]["settled"]) == ("receive", False)
+
+
+@pytest.mark.parametrize(("second", "code"), [("settled", 0), ("one cycle", 3), ("nothing", 3)])
+def test_the_command_line_trusts_a_sweep_only_when_every_point_settled(tmp_path, capfd, second, code):
+    def measure(progress, **arguments):
+        what = "settled" if arguments["streams"] == 1 else second
+        made = {"cycles": 0 if what == "nothing" else 30, "together_cycles": 0, "noise": 0.01, "drift": 0.0}
+        ended = "settled" if what == "settled" else "time-limit"
+        found = synthetic.measurement(1e-4, None, ended=ended, loopback=False, **made)
+        return synthetic.in_one_cycle(found) if what == "one cycle" else found
+
+    run_sweep("streams", tmp_path, [1, 2], measure=measure)
+    assert print_sweep("streams", None, True, tmp_path, {}, False) == code
+    table, said = capfd.readouterr()
+    assert "inf" not in table + said
+    assert "nan" not in table
+    assert ("at 2: " in said) == bool(code)

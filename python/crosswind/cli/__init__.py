@@ -6,9 +6,10 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 1
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
@@ -32,6 +33,19 @@ from crosswind.cli import (
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
 
+
+class _InterruptedError(Exception):
+    """Ctrl-C, which typer would turn into a status and no word."""
+
+
+class _Verbs(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _InterruptedError from None
+
+
 app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
@@ -48,7 +62,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(cls=_Verbs)
 def _crosswind(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
@@ -90,7 +104,7 @@ def main() -> None:
         # typer wraps what a list of words refuses in the words of its validator.
         tell_error(error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes")
         code = 2
-    except (KeyboardInterrupt, Abort):
+    except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
     except BrokenPipeError:

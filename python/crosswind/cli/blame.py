@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.settings import settings_of
 from crosswind.progress import progress_bar
 
@@ -56,13 +57,8 @@ def blame(
     if out:
         writable(out, "--out", "blame.json")
     described = Experiment.load(experiment).fixed(settings_of(settings or []))
-    try:
-        with progress_bar() as advance:
-            found = find(described, seeds=seeds, workers=workers, out=out, resume=resume, progress=advance)
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were finished; --resume goes on with them")
-        raise
+    with tells_what_is_kept(out), progress_bar() as advance:
+        found = find(described, seeds=seeds, workers=workers, out=out, resume=resume, progress=advance)
     if out:
         tell(f"wrote {out} ({len(found.runs)} runs)")
     tell_warnings(found.warnings)

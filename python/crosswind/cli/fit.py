@@ -69,7 +69,6 @@ def fit(
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
-    from crosswind.platform import Platform
     from crosswind.run.trace import Trace
 
     traces = [path for path in measurements if Trace.is_one(path)]
@@ -83,12 +82,11 @@ def fit(
     for one in fits:
         tell_warnings(one.warnings)
     if out or platform:
-        calibrated = calibrate(fits, Platform.load(platform) if platform else None)
+        calibrated = calibrate(fits, platform)
         tell_warnings(calibrated.warnings)
         if out:
             names = ", ".join(str(p) for p in measurements)
-            notes = "".join(f"\n{w['message']}" for w in calibrated.warnings)
-            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}{notes}")
+            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
             tell(f"wrote {out}")
     if json:
         documents = [one.to_dict() for one in fits]
@@ -104,8 +102,7 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
     found = fit_trace(trace)
     tell_warnings(found.warnings)
     if out:
-        notes = "".join(f"\n{w['message']}" for w in found.warnings)
-        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}{notes}")
+        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
         tell(f"wrote {out}")
     if json:
         print_json(found.to_dict())
@@ -143,7 +140,7 @@ def print_fit(fit: Any) -> None:
                 channel.peer,
                 channel.direction,
                 f"< {1000 * bound:.4f}" if bound is not None else f"{1000 * channel.ir_s_per_mb:.4f}",
-                f"{1000 * low:.4f} .. {1000 * high:.4f}",
+                f"{1000 * low:.4f} .. {1000 * high:.4f}" if math.isfinite(low + high) else "unknown",
                 f"{channel.intercept:.4f}",
                 f"{channel.std_dev:.4f}",
                 f"{channel.max_error:.4f}",

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from crosswind.cli.access import TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
 from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from crosswind.sweep import Sweep
 
 UNTRUSTED = 3
 USUAL_S = 60.0
@@ -209,16 +213,18 @@ def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.model.fit import fit
 
     writable(out)
-    with progress_bar() as advance:
-        measurement = probe(**arguments, progress=advance)
+    try:
+        with progress_bar() as advance:
+            measurement = probe(**arguments, progress=advance)
+    except KeyboardInterrupt:
+        tell(f"interrupted before anything was sampled; {out} was not written")
+        return INTERRUPTED
     measurement.save(out)
     tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        if not measurement.partial:
-            raise
-        tell(f"too little was sampled for a fit: {error}")
+        tell_warnings([{"message": str(error), "hint": error.hint or ""}])
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
     tell_warnings(result.warnings)
     if json:
@@ -258,16 +264,36 @@ def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, argume
             **arguments,
         )
     tell(f"wrote {directory} ({len(result.points)} points)")
-    rows = result.to_arrow().to_pylist()
+    tell_warnings(result.warnings)
     if json:
-        print_json({"kind": kind, "directory": str(directory), "points": rows})
+        rows = result.to_arrow().to_pylist()
+        print_json({"kind": kind, "directory": str(directory), "points": rows, "warnings": result.warnings})
     else:
-        from crosswind.cli.console import print_table
+        _print_sweep(result)
+    if not result.complete:
+        return INTERRUPTED
+    return 0 if result.trustworthy else UNTRUSTED
 
-        columns = list(rows[0]) if rows else []
-        cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
-        print_table([(c, "right") for c in columns], cells)
-    return 0 if result.complete else INTERRUPTED
+
+def _print_sweep(result: Sweep) -> None:
+    """Print a line per value, peer and direction: what is not known is a hyphen."""
+    columns = [(result.kind, "right"), ("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right")]
+    columns += [("up to MB/s", "right"), ("loss there", "right"), ("all reach MB/s", "right"), ("loss there", "right")]
+    columns += [("settled", "left")]
+    rows = []
+    for row in result.to_arrow().to_pylist():
+        low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
+        ir = f"< {1000 * bound:.4f}" if bound is not None else _known(1000 * row["ir_s_per_mb"], ".4f")
+        interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
+        reached, matched = (_known(row[name], ".0f") for name in ("transfer_max_mb_per_s", "matched_mb_per_s"))
+        at_top, at_matched = (_known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
+        where = [str(row["value"]), row["peer"], row["direction"]]
+        rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
+    print_table(columns, rows)
+
+
+def _known(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "-"
 
 
 def add_to(app: typer.Typer) -> None:

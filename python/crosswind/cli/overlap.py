@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.measure import parse_cpus
 from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
@@ -113,15 +114,10 @@ def overlap(
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
         _print_preview(preview(**design), json)
         return
-    try:
-        with progress_bar() as advance:
-            found = perform(
-                on, **design, **shown, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance
-            )
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were made; --resume goes on with them")
-        raise
+    with tells_what_is_kept(out), progress_bar() as advance:
+        found = perform(
+            on, **design, **shown, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance
+        )
     if out:
         tell(f"wrote {out} ({len(found)} cells)")
     tell_warnings(found.warnings)

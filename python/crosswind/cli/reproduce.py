@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, writable
+from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -59,12 +60,8 @@ def reproduce(
     directory = out or Path(paper)
     if report:
         writable(report, "--report", "report.html")
-    try:
-        with progress_bar() as advance:
-            found = run(paper, directory, form, workers=workers, progress=advance)
-    except KeyboardInterrupt:
-        tell(f"{directory} holds the runs that were finished; the same command goes on with them")
-        raise
+    with tells_what_is_kept(directory, "the same command goes on with them"), progress_bar() as advance:
+        found = run(paper, directory, form, workers=workers, progress=advance)
     page = write(found, report or directory / "report.html", figures)
     tell(f"wrote {directory / 'study.json'} and {page}")
     if json:

@@ -10,6 +10,7 @@ import typer
 
 from crosswind.cli.access import token_in
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cluster.hosts import Per
@@ -294,13 +295,8 @@ def _experiment(
     if traced and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    try:
-        with progress_bar() as advance:
-            done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were finished; --resume goes on with them")
-        raise
+    with tells_what_is_kept(out), progress_bar() as advance:
+        done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
     if out:
         tell(f"wrote {out} ({len(done)} runs)")
     return done

@@ -184,7 +184,7 @@ def measure_cluster(
     if tree:
         measured, guesses = fitted.platform(tree, placed)
         told += guesses
-        measured.save(kept.path / "platform.toml", comment + "".join(f"\n{w['message']}" for w in guesses))
+        measured.save(kept.path / "platform.toml", comment)
     return MeasuredCluster(
         directory=kept.path,
         links=links,
