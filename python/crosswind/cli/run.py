@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from crosswind.cli.access import token_in
-from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, tell, tell_warnings
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
+from crosswind.output import distinct
 from crosswind.progress import progress_bar
 from crosswind.run import On
 
@@ -122,6 +124,7 @@ def run(
         str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
     ] = None,
     retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -129,6 +132,10 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
+    distinct({"--out": out, "--trace": trace, "--perfetto": perfetto})
+    read = [experiment, platform, links]
+    writable(trace, "trace", "--trace", inputs=read, force=force)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=force)
     placing = _placing(node or [], per, listen, token_file, tls, links)
     if command is not None:
         _refuse(
@@ -159,6 +166,7 @@ def run(
             perfetto,
             workers=_workers(workers),
             placing=placing,
+            force=force,
         )
     _write(done, trace, perfetto)
     tell_warnings(done.warnings)
@@ -225,26 +233,26 @@ def _experiment(
     from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
-    for option, file, such_as in (
-        ("--out", out, "runs.json"),
-        ("--trace", trace, "trace.parquet"),
-        ("--perfetto", perfetto, "trace.json"),
-    ):
-        if file:
-            writable(file, option, such_as)
     experiment = Experiment.load(path).fixed(settings)
+    read = [path, *experiment.files]
+    writable(out, "runs", inputs=read, force=options["force"])
+    of = {"experiment": experiment.name, "on": on}
+    writable(trace, "trace", "--trace", inputs=read, force=options["force"], of=of)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=True)
     traced = bool(trace or perfetto)
     if traced and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
     try:
         with progress_bar() as advance:
-            done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
+            done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, progress=advance, **options)
     except KeyboardInterrupt:
         if out:
             tell(f"{out} holds the runs that were finished; --resume goes on with them")
         raise
     if out:
+        if not file_of(out):
+            done.save(out)
         tell(f"wrote {out} ({len(done)} runs)")
     return done
 

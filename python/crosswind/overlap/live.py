@@ -18,6 +18,7 @@ from typing import Any
 from crosswind import _core, host
 from crosswind.errors import DescriptionError, warning
 from crosswind.host import Snapshot, priority
+from crosswind.output import writable
 from crosswind.overlap.asked import Asked, Step, Wait
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import SCHEMA_VERSION, Overlap, cells_of
@@ -95,7 +96,7 @@ class Session:
         return [warning("overlap-not-quiet", message, "`crosswind doctor` names them; end them, or wait")]
 
 
-def measure(session: Session, out: Path | None, resume: bool, progress: Advance | None) -> Overlap:
+def measure(session: Session, out: Path | None, resume: bool, force: bool, progress: Advance | None) -> Overlap:
     """Make every run that is missing.
 
     Raises
@@ -112,6 +113,9 @@ def measure(session: Session, out: Path | None, resume: bool, progress: Advance 
         message = f"nice is {min(session.asked.nices)}; the lowest that is permitted here is {lowest}"
         raise DescriptionError(message, "nice", "as root, or after `sudo prlimit --pid $$ --nice=40:40`")
     session.document = _document(session)
+    # With resume, reading what is there says whether it is of this matrix.
+    of = {} if resume else {"on": "live", "asked": session.settings()}
+    writable(out, "overlap", force=force and not resume, of=of)
     kept = _kept(session, out) if out and resume else None
     with _other_end(session) as address:
         there = greet(address, session.token, session.tls)
@@ -163,7 +167,7 @@ def _kept(session: Session, out: Path) -> Told | None:
         told = "; ".join(
             f"{name} is {json.dumps(theirs.get(name))} there, {json.dumps(ours[name])} now" for name in differing
         )
-        hint = "give the same arguments, another --out, or leave --resume out to measure it all again"
+        hint = "give the same arguments, another --out, or --force instead of --resume to measure it all again"
         raise DescriptionError(f"{out}: holds another matrix: {told}", "overlap-differs", hint)
     return {name: there[name] for name in ("runs", "iterations", "spin_s") if name in there}
 
