@@ -60,7 +60,9 @@ def reproduce(
     from crosswind.report import report as write
 
     directory = out or Path(paper)
-    writable(report, "report", "--report", force=force)
+    page_out = report or directory / "report.html"
+    if report or directory.is_dir():
+        writable(page_out, "report", "--report", force=force)
     writable_directory(out, "--out")
     writable_directory(figures, "--figures")
     try:
@@ -69,7 +71,7 @@ def reproduce(
     except KeyboardInterrupt:
         tell(f"{directory} holds the runs that were finished; the same command goes on with them")
         raise
-    page = write(found, report or directory / "report.html", figures, force=force)
+    page = write(found, page_out, figures, force=force)
     tell(f"wrote {directory / 'study.json'} and {page}")
     if json:
         print_json(found.summary())

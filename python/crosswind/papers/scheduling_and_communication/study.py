@@ -185,6 +185,8 @@ class _Work:
         there = _kept(out, grid)
         if there is None and given is not None:
             there = _shared(grid, given)
+            of = {"experiment": there.experiment, "on": there.on, "digest": there.digest}
+            writable(out, "runs", force=self._force, of=of)
             there.save(out)
         kept = len(there) if there is not None else 0
         tell = self._meter.within(figure.id, len(grid), kept)
