@@ -14,7 +14,7 @@ from typing import Any
 
 from crosswind.errors import DescriptionError
 from crosswind.kinds import BINARY, EMPTY, WORDS, Found, found_at
-from crosswind.stored import NotAPlaceError, is_standard_output, place_of, refuse_when_full
+from crosswind.stored import NotAPlaceError, is_standard_output, may, place_of, refuse_when_full
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
@@ -94,7 +94,7 @@ def writable_directory(path: str | Path | None, option: str | None = None) -> No
     within = "" if there == Path(path).absolute() else f"in {str(there)!r}, which is "
     if not there.is_dir():
         raise DescriptionError(f"{subject}{within}no directory", "out", "name a directory")
-    if not os.access(there, os.W_OK | os.X_OK):
+    if not may(there, os.W_OK | os.X_OK):
         message = f"{subject}{within}a directory that cannot be written to"
         raise DescriptionError(message, "out", "name another directory")
 

@@ -74,9 +74,9 @@ def place_of(path: str | Path) -> Path:
         raise NotAPlaceError(f"{linked}a path that cannot be used: {_why(error)}", "name another file") from None
     if not place.parent.is_dir():
         raise NotAPlaceError("in a directory that does not exist", "make it first")
-    if not _may(place.parent, os.W_OK | os.X_OK):
+    if not may(place.parent, os.W_OK | os.X_OK):
         raise NotAPlaceError(f"in a directory that cannot be written to ({place.parent})", "name another directory")
-    if there is not None and (not _may(place, os.W_OK) or _is_held(place.parent, there)):
+    if there is not None and (not may(place, os.W_OK) or _is_held(place.parent, there)):
         raise NotAPlaceError("a file that cannot be written to", "name another file, or change its permissions")
     return place
 
@@ -159,8 +159,9 @@ def replaced(path: str | Path) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             part.replace(place)
         except BaseException as error:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+            if not isinstance(error, FileExistsError):  # what has this very name is not ours
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
             if isinstance(error, OSError):
                 _refuse(error, place)
             raise
@@ -232,7 +233,8 @@ def _status(path: Path) -> os.stat_result | None:
         return None
 
 
-def _may(path: Path, what: int) -> bool:
+def may(path: Path, what: int) -> bool:
+    """Whether this process, by its effective user, has access of a kind (`os.W_OK`) to a path."""
     return os.access(path, what, effective_ids=os.access in os.supports_effective_ids)
 
 
