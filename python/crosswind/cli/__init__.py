@@ -37,7 +37,8 @@ from crosswind.errors import CrosswindError
 app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
-    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples.",
+    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples. With `-o -` a result goes to "
+    "standard output; a file of another kind or experiment is replaced only with `--force`.",
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

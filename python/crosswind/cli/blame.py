@@ -55,8 +55,8 @@ def blame(
     from crosswind.blame import blame as find
     from crosswind.experiment import Experiment
 
-    writable(out, "blame", inputs=[experiment], force=force)
     described = Experiment.load(experiment).fixed(settings_of(settings or []))
+    writable(out, "blame", inputs=[experiment, *described.files], force=force)
     try:
         with progress_bar() as advance:
             found = find(

@@ -301,10 +301,20 @@ class _Ledger:
         # With resume, reading what is there says whether it is of this experiment.
         of = {} if resume else {"experiment": grid.name, "on": on, "digest": self._digest}
         writable(out, store.kind, force=force and not resume, of=of)
+        self._least = self._held_by(out) if out is not None and not resume and out.exists() else 0
+        """Runs from which on the file may be written: until then an older one holds more."""
         if out is not None and resume and out.exists():
             self._there = {_key(run.params, run.seed): run for run in self._taken_up(out)}
         if resume and out is None:
             raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
+
+    def _held_by(self, out: Path) -> int:
+        """Return how many runs of this experiment a file holds, at least 1: no empty file replaces another."""
+        try:
+            there = self._store.load(out)
+        except DescriptionError:
+            return 1
+        return max(len(there), 1) if there.digest == self._digest else 1
 
     def _taken_up(self, out: Path) -> Runs[Any]:
         there = self._store.load(out)
@@ -336,7 +346,7 @@ class _Ledger:
         return Runs(self._grid.name, self._on, done, self._digest, self._grid.kind)
 
     def write(self) -> None:
-        if self._out is None:
+        if self._out is None or len(self._done) < self._least:
             return
         begun = time.monotonic()
         self._store.save(self.runs(), self._out)
