@@ -87,7 +87,7 @@ def test_runs_of_another_experiment_are_replaced_only_when_forced(simulator, tmp
     grid.run(experiment((1,)), out=out)
     before = out.read_bytes()
     simulator.asked = []
-    with pytest.raises(DescriptionError, match="runs of an experiment .*, but made with other settings or files"):
+    with pytest.raises(DescriptionError, match=r"runs of an experiment .*, but made with other settings or files"):
         grid.run(experiment((1, 2)), out=out)
     with pytest.raises(DescriptionError, match="but of another: 'e', on sim"):
         grid.run(experiment((1,), name="f"), out=out)
