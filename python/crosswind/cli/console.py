@@ -6,14 +6,13 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from crosswind.errors import DescriptionError
+_stdout_is_taken = False
 
 
 def _stderr() -> Console:
@@ -42,6 +41,21 @@ def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
             console.print(f"  [cyan]hint:[/] {escape(warning['hint'])}")
 
 
+def _stdout() -> TextIO:
+    return sys.stderr if _stdout_is_taken else sys.stdout
+
+
+def take_stdout() -> None:
+    """Give standard output to a file (`--out -`): tables and JSON documents go to stderr from now on."""
+    global _stdout_is_taken  # noqa: PLW0603 (a process has one standard output)
+    _stdout_is_taken = True
+
+
+def print_text(text: str) -> None:
+    """Print a line as data on stdout."""
+    _stdout().write(text + "\n")
+
+
 def print_json(document: Any) -> None:
     """Print exactly one JSON document; a number that is not finite becomes null."""
 
@@ -52,12 +66,13 @@ def print_json(document: Any) -> None:
             return [plain(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    sys.stdout.write(json.dumps(plain(document), indent=2) + "\n")
+    print_text(json.dumps(plain(document), indent=2))
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """Print a table as data on stdout; columns are (name, "left" or "right")."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    out = _stdout()
+    console = Console(file=out, highlight=False, width=None if out.isatty() else 160)
     if title:
         console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
@@ -66,18 +81,3 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
     for row in rows:
         table.add_row(*(escape(cell) for cell in row))
     console.print(table)
-
-
-def writable(path: Path, option: str = "--out", such_as: str = "measurement.parquet") -> None:
-    """Refuse an output path now rather than after minutes of work.
-
-    Raises
-    ------
-    DescriptionError
-        When the file could not be written.
-    """
-    if path.is_dir():
-        raise DescriptionError(f"{option} is {str(path)!r}, a directory", "out", f"name a file, such as {such_as}")
-    if not path.absolute().parent.is_dir():
-        message = f"{option} is {str(path)!r}, in a directory that does not exist"
-        raise DescriptionError(message, "out", "make it first")
