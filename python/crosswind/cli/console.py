@@ -14,32 +14,38 @@ from rich.markup import escape
 from rich.table import Table
 
 from crosswind.errors import DescriptionError
+from crosswind.printable import printable
 
 
 def _stderr() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def _shown(text: str) -> str:
+    """Return text for a terminal: neither markup nor control characters in it are obeyed."""
+    return escape(printable(text, lines=True))
+
+
 def tell(message: str) -> None:
     """Say something to the person, on stderr."""
-    _stderr().print(escape(message))
+    _stderr().print(_shown(message))
 
 
 def tell_error(message: str, hint: str | None) -> None:
     """Say what went wrong and what would mend it: `error: ...`, an empty line, `hint: ...`."""
     console = _stderr()
-    console.print(f"[bold red]error:[/] {escape(message)}")
+    console.print(f"[bold red]error:[/] {_shown(message)}")
     if hint:
-        console.print(f"\n[bold cyan]hint:[/] {escape(hint)}")
+        console.print(f"\n[bold cyan]hint:[/] {_shown(hint)}")
 
 
 def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
     """Say each warning once."""
     console = _stderr()
     for warning in warnings:
-        console.print(f"[bold yellow]warning:[/] {escape(warning['message'])}")
+        console.print(f"[bold yellow]warning:[/] {_shown(warning['message'])}")
         if warning.get("hint"):
-            console.print(f"  [cyan]hint:[/] {escape(warning['hint'])}")
+            console.print(f"  [cyan]hint:[/] {_shown(warning['hint'])}")
 
 
 def print_json(document: Any) -> None:
@@ -59,12 +65,12 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
     """Print a table as data on stdout; columns are (name, "left" or "right")."""
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
     if title:
-        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+        console.print(f"[bold]{_shown(title)}[/]", soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
     for name, side in columns:
         table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(printable(cell)) for cell in row))
     console.print(table)
 
 

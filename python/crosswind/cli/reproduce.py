@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, writable
+from crosswind.printable import printable
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _print(found: AnyStudy, title: str) -> None:
     for claim in found.claims:
         for check in claim.checks:
             if check.verdict != "holds":
-                typer.echo(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}")
+                typer.echo(printable(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}", lines=True))
 
 
 def add_to(app: typer.Typer) -> None:
