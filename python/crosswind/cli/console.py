@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from crosswind.printable import printable
+
 _stdout_is_taken = False
 
 
@@ -19,26 +21,31 @@ def _stderr() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def _shown(text: str) -> str:
+    """Return text for a terminal: neither markup nor control characters in it are obeyed."""
+    return escape(printable(text, lines=True))
+
+
 def tell(message: str) -> None:
     """Say something to the person, on stderr."""
-    _stderr().print(escape(message))
+    _stderr().print(_shown(message))
 
 
 def tell_error(message: str, hint: str | None) -> None:
     """Say what went wrong and what would mend it: `error: ...`, an empty line, `hint: ...`."""
     console = _stderr()
-    console.print(f"[bold red]error:[/] {escape(message)}")
+    console.print(f"[bold red]error:[/] {_shown(message)}")
     if hint:
-        console.print(f"\n[bold cyan]hint:[/] {escape(hint)}")
+        console.print(f"\n[bold cyan]hint:[/] {_shown(hint)}")
 
 
 def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
     """Say each warning once."""
     console = _stderr()
     for warning in warnings:
-        console.print(f"[bold yellow]warning:[/] {escape(warning['message'])}")
+        console.print(f"[bold yellow]warning:[/] {_shown(warning['message'])}")
         if warning.get("hint"):
-            console.print(f"  [cyan]hint:[/] {escape(warning['hint'])}")
+            console.print(f"  [cyan]hint:[/] {_shown(warning['hint'])}")
 
 
 def _stdout() -> TextIO:
@@ -74,10 +81,10 @@ def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]
     out = _stdout()
     console = Console(file=out, highlight=False, width=None if out.isatty() else 160)
     if title:
-        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+        console.print(f"[bold]{_shown(title)}[/]", soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
     for name, side in columns:
         table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(printable(cell)) for cell in row))
     console.print(table)

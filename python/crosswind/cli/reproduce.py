@@ -11,6 +11,7 @@ from crosswind.cli.console import print_json, print_table, print_text, tell
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, writable
 from crosswind.output import writable_directory
+from crosswind.printable import printable
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def _print(found: AnyStudy, title: str) -> None:
     for claim in found.claims:
         for check in claim.checks:
             if check.verdict != "holds":
-                print_text(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}")
+                print_text(printable(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}", lines=True))
 
 
 def add_to(app: typer.Typer) -> None:

@@ -17,6 +17,7 @@ import vl_convert
 
 from crosswind._core import __version__
 from crosswind.output import writable, writable_directory
+from crosswind.printable import printable
 from crosswind.report.blamed import blamed_section
 from crosswind.report.disturbed import by_experiment, disturbed_section
 from crosswind.report.export import write_figures
@@ -260,10 +261,16 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("crosswind.report", "templates"),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _shown(value: object) -> object:
+    """Return what a template prints; of text, no character that changes how the page around it is shown."""
+    return printable(value, lines=True) if type(value) is str else value  # Markup is the page's own
 
 
 def _asset(name: str) -> str:
