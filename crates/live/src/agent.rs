@@ -18,7 +18,7 @@ use crate::executor::Maker;
 use crate::link::Link;
 use crate::linux::{self, Bell, now_ns};
 use crate::payload::Spool;
-use crate::settings::Work;
+use crate::settings::{RunSettings, Work};
 use crate::station::{Station, Up};
 use crate::turn::{End, Turn, processor};
 
@@ -73,18 +73,18 @@ impl Workshop for Bare {
 /// # Errors
 /// When nobody here can do the work.
 pub fn maker(
-    work: &Work,
+    run: &RunSettings,
     code: Vec<u8>,
     directory: PathBuf,
     workshop: &mut dyn Workshop,
 ) -> Result<Option<Maker>, LiveError> {
-    match work {
+    match &run.work {
         Work::Emulated { .. } | Work::Noop => Ok(None),
         Work::Command { line } => {
-            let line = line.clone();
-            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &directory)?)))))
+            let (line, limits) = (line.clone(), run.task_limits.clone());
+            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &limits, &directory)?)))))
         }
-        Work::Kernel { .. } | Work::Callable => workshop.maker(work, code).map(Some),
+        Work::Kernel { .. } | Work::Callable => workshop.maker(&run.work, code).map(Some),
     }
 }
 
@@ -155,7 +155,7 @@ fn serve(
     run.check()?;
     let (place, _, children) = run.of_node(&config.name)?;
     let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-    let maker = maker(&run.work, code.clone(), config.spool_directory.clone(), workshop)?;
+    let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
     let processor = processor(&run, place, &children, maker, &bell)?;
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);

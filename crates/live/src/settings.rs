@@ -51,6 +51,14 @@ pub struct TaskLimits {
     pub grace_s: f64,
 }
 
+impl TaskLimits {
+    /// The memory that a task may take, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.memory_mb.map(|memory_mb| (memory_mb * 1e6) as u64)
+    }
+}
+
 impl Default for TaskLimits {
     fn default() -> Self {
         Self { timeout_s: None, memory_mb: None, grace_s: 5.0 }

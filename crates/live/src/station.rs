@@ -326,7 +326,7 @@ impl Station {
             }
             Processor::Thread(thread) => thread.give(job),
             Processor::Immediate(executor) => {
-                let worked = work(executor.as_mut(), &job, self.run.retries);
+                let worked = work(executor.as_mut(), &job, self.run.retries, &|_| {});
                 self.worked(worked);
             }
         }

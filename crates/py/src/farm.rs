@@ -211,7 +211,7 @@ fn open(
     }
     let mut done: Vec<u64> = keeping.done.iter().copied().collect();
     done.sort_unstable();
-    let own = maker(&config.run.work, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
+    let own = maker(&config.run, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
     let computes = config.run.platform.nodes.iter().any(|node| {
         use crosswind_schema::units::Quantity as _;
         node.parent.is_none() && node.compute_per_s.get() > 0.0
