@@ -171,6 +171,15 @@ impl RunSettings {
             positive("time_scale", time_scale)?;
         }
         let limits = &self.task_limits;
+        let root_computes =
+            self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
+        if limits.timeout_s.is_some() && root_computes && !matches!(self.work, Work::Command { .. }) {
+            return Err(LiveError::Setup(
+                "a task timeout is given, and the root computes tasks in this process, where nothing can end them; \
+                 set the root's compute_per_s to 0, or leave the timeout out"
+                    .into(),
+            ));
+        }
         limits.timeout_s.map_or(Ok(()), |timeout_s| positive("task_timeout_s", timeout_s))?;
         limits.memory_mb.map_or(Ok(()), |memory_mb| positive("task_memory_mb", memory_mb))?;
         if !limits.grace_s.is_finite() || limits.grace_s < 0.0 {

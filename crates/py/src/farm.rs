@@ -47,7 +47,7 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
         }
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
         LiveError::Deadlock(_) => "InfeasibleError",
-        LiveError::WrongResult(_) => "CrosswindError",
+        LiveError::WrongResult(_) | LiveError::OverTime { .. } => "CrosswindError",
         LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
     };
@@ -439,6 +439,7 @@ struct OwnConfig {
     patience_s: f64,
     watch_input: bool,
     leave: Option<i32>,
+    mark: Option<String>,
     log: Option<PathBuf>,
 }
 
@@ -466,6 +467,7 @@ fn run_agent(
             patience_s: config.patience_s,
             watch_input: config.watch_input,
             leave: config.leave,
+            mark: config.mark,
         };
         let mut raised = None;
         let mut listening = |address: &str| {

@@ -1,10 +1,12 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted (ctrl-C, SIGTERM,
+SIGHUP).
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -31,6 +33,7 @@ from crosswind.cli import (
 )
 from crosswind.cli.console import tell_error
 from crosswind.errors import CrosswindError
+from crosswind.signals import interrupt_on
 
 app = typer.Typer(
     name="crosswind",
@@ -79,6 +82,7 @@ for verb in (
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    interrupt_on([signal.SIGTERM, signal.SIGHUP])
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:

@@ -108,7 +108,9 @@ fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
     assert!(status.success());
     let said = fs::read_to_string(&path).expect("written");
     // The fourth is the directory that is listed.
-    assert_eq!(said, "0\n1\n2\n3\nSigIgn:\t0000000000000000\n");
+    let ignored = said.strip_prefix("0\n1\n2\n3\nSigIgn:\t").expect("no other descriptor").trim();
+    // The C library keeps signals 32 and 33 for itself.
+    assert_eq!(u64::from_str_radix(ignored, 16).expect("a set") & !(3 << 31), 0, "{ignored}");
     fs::remove_file(path).expect("removed");
 }
 
