@@ -96,6 +96,7 @@ impl Turn<'_> {
         self.station.zero_ns = zero_ns;
         self.phase = Phase::Running;
         self.began_ns = now;
+        self.station.tell_of_memory();
         let root_ns = self.station.clock.root_ns(zero_ns);
         for slot in &mut self.station.slots {
             if let (Some(link), Some(_)) = (&mut slot.link, slot.ready) {

@@ -1,11 +1,12 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted,
-141 nothing reads standard output any more.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted (ctrl-C, SIGTERM,
+SIGHUP), 141 nothing reads standard output any more.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -34,6 +35,7 @@ from crosswind.cli import (
 from crosswind.cli.console import tell_error
 from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.errors import CrosswindError
+from crosswind.signals import interrupt_on
 
 
 class _InterruptedError(Exception):
@@ -106,6 +108,7 @@ def main() -> None:
 
 
 def _performed() -> int:
+    interrupt_on([signal.SIGTERM, signal.SIGHUP])
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:

@@ -7,6 +7,7 @@ takes away those whose owner is gone.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
@@ -14,6 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from crosswind.errors import MeasurementError
+
+_LITTLE = 64 << 10  # free bytes of a file system that is full: one block is sometimes left
 _PREFIX = "crosswind-spool-"
 _YOUNG_S = 60.0  # between its making and its locking a directory looks as if nobody had it
 
@@ -29,7 +33,7 @@ class Spool:
 
     def __init__(self) -> None:
         take_away_abandoned()
-        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self.path = temporary_directory(_PREFIX)
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
         fcntl.flock(self._lock, fcntl.LOCK_SH)
 
@@ -52,3 +56,31 @@ def take_away_abandoned(young_s: float = _YOUNG_S) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(held)
+
+
+def temporary_directory(prefix: str) -> Path:
+    """Make a directory for temporary files.
+
+    Raises
+    ------
+    MeasurementError
+        When it cannot be made; `disk-full` where that is why.
+    """
+    try:
+        return Path(tempfile.mkdtemp(prefix=prefix))
+    except OSError as error:
+        place = Path(tempfile.gettempdir())
+        hint = "make room there, or set TMPDIR to another directory"
+        if error.errno == errno.ENOSPC:
+            raise MeasurementError(f"no space left on {place}", "disk-full", hint) from None
+        raise MeasurementError(f"{place}: {(error.strerror or str(error)).lower()}", "system", hint) from None
+
+
+def no_space(directory: Path) -> str | None:
+    """Return "no space left on DIR" where that is so, else None."""
+    try:
+        state = os.statvfs(directory)
+    except OSError:
+        return None
+    full = state.f_bavail * state.f_frsize < _LITTLE or (state.f_files > 0 and state.f_favail == 0)
+    return f"no space left on {directory}" if full else None
