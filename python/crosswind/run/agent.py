@@ -143,6 +143,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--ended", metavar="FILE", help="made when the agent ends by itself: a task that ends it cannot"
     )
+    parser.add_argument(
+        "--silent", action="store_true", help="leave it to the process that started this to show an error"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line() or None
@@ -160,17 +163,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 watch_input=True,
                 leave=leave,
                 own_process=True,
-                on_listening=lambda address: print(address, flush=True),
+                on_listening=tell_address,
             )
     except Exception as error:
-        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
-        status = OVER_TIME if is_over_time(error) else 1
+        if not options.silent:
+            print(f"{options.name}: {error}", file=sys.stderr, flush=True)
+        status, said = OVER_TIME if is_over_time(error) else 1, told(error)
     else:
-        status = 0
+        status, said = 0, ""
     if options.ended and status != OVER_TIME:
         with contextlib.suppress(OSError):  # it lies in a directory of the run, which may be over and gone
-            os.close(os.open(options.ended, os.O_CREAT | os.O_WRONLY, 0o600))
+            leave_mark(options.ended, said)
     os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
+
+
+def tell_address(address: str) -> None:
+    """Print where children knock; what tasks print later goes to stderr: nothing reads the standard output any more."""
+    print(address, flush=True)
+    os.dup2(2, 1)
+
+
+def told(error: Exception) -> str:
+    """Return an error as the process that started this agent may raise it again."""
+    import json
+
+    kind = type(error).__name__
+    known = {"code": getattr(error, "code", "failed"), "hint": getattr(error, "hint", None)}
+    return json.dumps({"kind": kind, "message": str(error), **known})
+
+
+def leave_mark(file: str, said: str) -> None:
+    """Make the file that says that this agent ended by itself, whole or not at all."""
+    part = f"{file}.part"
+    with open(part, "x", encoding="utf-8") as mark:  # noqa: PTH123 (no import that a task does not need)
+        mark.write(said)
+    os.rename(part, file)  # noqa: PTH104
 
 
 def is_over_time(error: Exception) -> bool:

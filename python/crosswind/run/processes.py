@@ -183,7 +183,7 @@ class AgentProcesses:
     def lost(self) -> str:
         """Return how agents that have ended did so."""
         ends = {name: process.poll() for name, process in self._processes.items()}
-        told = [f"{name} ended with {_status(end)}" for name, end in ends.items() if end is not None]
+        told = [f"{name} ended with {status_of(end)}" for name, end in ends.items() if end is not None]
         more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
         return ", ".join(told[:_TOLD]) + more
 
@@ -248,7 +248,7 @@ class _Start:
     backoff: Backoff = field(default_factory=Backoff)
 
 
-def _status(end: int) -> str:
+def status_of(end: int) -> str:
     """Return an exit status in words."""
     return f"status {end}" if end >= 0 else f"signal {-end}"
 
