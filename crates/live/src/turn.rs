@@ -17,6 +17,7 @@ use crate::executor::{ComputeThread, Maker, Noop, Trying};
 use crate::frame::Frame;
 use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
+use crate::payload::no_space;
 use crate::root::Desk;
 use crate::settings::{RunSettings, Work};
 use crate::station::{Processor, Station, Up};
@@ -29,6 +30,9 @@ const LAST_WORDS_NS: u64 = 2_000_000_000;
 const LOOK_NS: u64 = 10_000_000;
 /// Pings in a row with which a child learns its parent's clock.
 const FIRST_PINGS: u32 = 8;
+
+/// Something that happened: an agent ended, and not since its run did.
+pub(crate) const AGENT_FAILED: &str = "agent-failed";
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,7 +164,11 @@ impl<'a> Turn<'a> {
     pub fn run(&mut self) -> Result<End, LiveError> {
         linux::exact_timers();
         loop {
-            match self.once()? {
+            let once = self.once();
+            if let Err(error) = &once {
+                self.tell_why(error);
+            }
+            match once? {
                 // Who was to leave anyway does not knock again.
                 Some(End::ParentLost(_)) if self.draining => return Ok(End::Bye),
                 Some(end) => return Ok(end),
@@ -205,18 +213,31 @@ impl<'a> Turn<'a> {
         let (over, due) = self.station.over_time(now);
         let (Some(Trying { task, tried, .. }), Up::Parent(link)) = (over, &mut self.station.up) else { return Ok(due) };
         link.say(&Frame::OverTime { task, tried });
-        let until = now + LAST_WORDS_NS;
-        // The parent closes the connection when it has heard it. Until then what it sends is read, since a connection that
-        // is closed with unread bytes takes what was said with it.
-        while now_ns() < until && link.flush(now_ns()).is_ok() {
-            let mut unheard = Vec::new();
-            if link.read(&mut self.station.spool, now_ns(), &mut unheard).is_err() {
-                break;
-            }
-            let mut watched = [linux::watch(link.fd(), true, link.wants_room())];
-            linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
-        }
+        self.speak_last();
         Err(LiveError::OverTime { task, timeout_s: self.station.run.task_limits.timeout_s.unwrap_or_default() })
+    }
+
+    /// Tells the parent what ends this agent, where that is not the parent's or the run's end.
+    fn tell_why(&mut self, error: &LiveError) {
+        if matches!(error, LiveError::Lost(_) | LiveError::OverTime { .. } | LiveError::Interrupted) {
+            return;
+        }
+        let message = format!("{} ended: {error}", self.station.totals.name);
+        self.station.happen(AGENT_FAILED, None, message);
+        self.pass_on_happenings();
+        self.speak_last();
+    }
+
+    /// Writes what is still to be written to the parent, while it takes any of it.
+    fn speak_last(&mut self) {
+        let Up::Parent(link) = &mut self.station.up else { return };
+        let until = now_ns() + LAST_WORDS_NS;
+        while now_ns() < until && link.flush(now_ns()).is_ok() && link.wants_room() {
+            let mut watched = [linux::watch(link.fd(), false, true)];
+            if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
+                return;
+            }
+        }
     }
 
     /// Writes to all links, and again where that made the policy say more.
@@ -447,7 +468,9 @@ impl<'a> Turn<'a> {
     }
 
     fn cannot_keep(&self, what: &str, error: std::io::Error) -> LiveError {
-        LiveError::system(format!("keeping {what} in {}", self.station.spool.directory().display()))(error)
+        let directory = self.station.spool.directory();
+        let place = no_space(directory).unwrap_or_else(|| directory.display().to_string());
+        LiveError::system(format!("{place}: keeping {what}"))(error)
     }
 
     fn hear_parent(&mut self, heard: Heard, now: u64) -> Option<End> {

@@ -16,7 +16,7 @@ fn mark() -> String {
     format!("6{:07}{number:02}", std::process::id())
 }
 
-fn marked(mark: &str) -> Vec<Pid> {
+fn alive(mark: &str) -> Vec<Pid> {
     let lives = |pid: &Pid| {
         let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let has_it = words.split(|byte| *byte == 0).any(|word| word == mark.as_bytes());
@@ -54,8 +54,8 @@ fn what_a_command_leaves_in_the_background_ends_with_it_and_delays_nothing() {
     let End::Exited(status) = run(&line, &limits, &Canceller::default()) else { panic!("not exited") };
     assert_eq!(status.code(), Some(7));
     // Its end was reported before that of what ignores SIGTERM.
-    assert!(!marked(&mark).is_empty());
-    wait_until(|| marked(&mark).is_empty(), "the end of the last");
+    assert!(!alive(&mark).is_empty());
+    wait_until(|| alive(&mark).is_empty(), "the end of the last");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_command_over_its_time_has_ended_with_its_tree_when_that_is_reported() {
     let limits = TaskLimits { timeout_s: Some(0.3), ..brief() };
     let line = format!("setsid sleep {mark} & sleep {mark}; true");
     assert_eq!(run(&line, &limits, &Canceller::default()), End::OverTime);
-    assert_eq!(marked(&mark), Vec::<Pid>::new());
+    assert_eq!(alive(&mark), Vec::<Pid>::new());
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
     let canceller = Canceller::default();
     let (other, line) = (canceller.clone(), format!("cat /dev/zero | sleep {mark}"));
     let thread = std::thread::spawn(move || run(&line, &brief(), &other));
-    wait_until(|| !marked(&mark).is_empty(), "the command");
+    wait_until(|| !alive(&mark).is_empty(), "the command");
     canceller.cancel();
     assert_eq!(thread.join().expect("no panic"), End::Dropped);
-    wait_until(|| marked(&mark).is_empty(), "the end of the command");
+    wait_until(|| alive(&mark).is_empty(), "the end of the command");
     assert_eq!(run("exit 0", &brief(), &canceller), End::Dropped);
 }
 
@@ -91,13 +91,13 @@ fn the_end_of_the_agent_ends_the_command_even_after_sigkill() {
         // SAFETY: not reached.
         unsafe { libc::_exit(0) };
     }
-    wait_until(|| !marked(&mark).is_empty(), "the command");
+    wait_until(|| !alive(&mark).is_empty(), "the command");
     // SAFETY: our own child.
     unsafe {
         libc::kill(agent, libc::SIGKILL);
         libc::waitpid(agent, std::ptr::null_mut(), 0);
     }
-    wait_until(|| marked(&mark).is_empty(), "the end of the command");
+    wait_until(|| alive(&mark).is_empty(), "the end of the command");
 }
 
 #[test]
@@ -123,11 +123,11 @@ fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
     };
     let (mut one, mut other) = (start(&ours, "one"), start(&theirs, "other"));
     // Until its program begins, its environment is this process's.
-    wait_until(|| !self::marked(&ours).is_empty() && !self::marked(&theirs).is_empty(), "both");
+    wait_until(|| !alive(&ours).is_empty() && !alive(&theirs).is_empty(), "both");
     let reaper = std::thread::spawn(move || one.wait());
     marked::Marked::new("one", Duration::from_secs(20)).perform();
     reaper.join().expect("no panic").expect("waited for");
-    assert_eq!(self::marked(&theirs).len(), 1);
+    assert_eq!(alive(&theirs).len(), 1);
     other.kill().expect("ended");
     other.wait().expect("waited for");
 }
