@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
+from crosswind.reading import json_of
 
 
 def made(directory: str | Path, code: str = "out") -> Path:
@@ -66,10 +66,7 @@ def read_json(path: str | Path, kind: str, schema_version: int, hint: str) -> di
     DescriptionError
         When it is no JSON, of another kind (code `no-KIND`), or of another version.
     """
-    try:
-        document = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise DescriptionError(f"{path}: is no JSON: {error}", f"no-{kind}", hint) from None
+    document = json_of(path, f"no-{kind}", hint)
     if not is_of_kind(document, kind):
         raise DescriptionError(f"{path}: is no {kind}.json", f"no-{kind}", hint)
     version = document.get("schema_version")

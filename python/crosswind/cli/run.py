@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.access import token_in
+from crosswind.cli.access import AllowLooseToken, token_in
 from crosswind.cli.console import print_json, tell, tell_warnings, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of
@@ -74,6 +74,7 @@ def run(
         Path | None,
         typer.Option(help="hosts: what all agents share. dask: the same, there on every host, so it does not travel."),
     ] = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: Annotated[
         Path | None,
         typer.Option(
@@ -129,7 +130,7 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
-    placing = _placing(node or [], per, listen, token_file, tls, links)
+    placing = _placing(node or [], per, listen, token_file, allow_loose_token, tls, links)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -182,18 +183,19 @@ def _placing(
     per: Per | None,
     listen: str | None,
     token_file: Path | None,
+    allow_loose_token: bool,
     tls: Path | None,
     links: Path | None,
 ) -> Placing | None:
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
-    token_in(token_file)  # said before anybody is asked
+    token_in(token_file, allow_loose_token)  # said before anybody is asked
     if links is not None and not links.is_file():
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
-    placing = Placing(given, per or "host", listen, token_file, tls, links)
+    placing = Placing(given, per or "host", listen, token_file, tls, links, allow_loose_token)
     return placing if placing else None
 
 
