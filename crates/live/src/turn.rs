@@ -60,7 +60,7 @@ pub(crate) struct Piece {
 }
 
 /// Bytes that a piece takes beyond its own.
-const PIECE_BYTES: usize = std::mem::size_of::<Piece>();
+const PIECE_BYTES: usize = size_of::<Piece>();
 
 /// The loop.
 pub(crate) struct Turn<'a> {
