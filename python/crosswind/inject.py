@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.observed import Observed
 from crosswind.progress import Advance
+from crosswind.reading import read_bytes
 from crosswind.signals import heard
 
 How = Literal["auto", "stop", "freeze", "burn"]

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.reading import read_parquet
 from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
@@ -48,7 +49,7 @@ class Measurement(Tabular):
         """
         path = Path(path)
         try:
-            samples = pq.read_table(path)
+            samples = read_parquet(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
                 raise DescriptionError(

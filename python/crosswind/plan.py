@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.platform import Platform, as_html_table
+from crosswind.reading import read_bytes
 from crosswind.stored import write_text
 from crosswind.tabular import Tabular
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any, NoReturn
 
-from crosswind.description import read_bytes
 from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.reading import json_of
 
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""
@@ -286,10 +286,7 @@ def read_json(path: str | Path, kind: str, schema_version: int, hint: str) -> di
     DescriptionError
         When it is no JSON, of another kind (code `no-KIND`), or of another version.
     """
-    try:
-        document = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise DescriptionError(f"{path}: is no JSON: {error}", f"no-{kind}", hint) from None
+    document = json_of(path, f"no-{kind}", hint)
     if not is_of_kind(document, kind):
         raise DescriptionError(f"{path}: is no {kind}.json", f"no-{kind}", hint)
     version = document.get("schema_version")

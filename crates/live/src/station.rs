@@ -5,6 +5,7 @@
 //! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`;
 //! what a task may take: `limits`.
 
+mod allowance;
 mod changing;
 mod estimating;
 mod limits;
@@ -39,6 +40,8 @@ const FORGIVEN_NS: u64 = 20_000_000;
 
 /// After so many lost agents a task is not tried again.
 const MOST_LOST: u32 = 5;
+/// Why a child is lost that asks for more tasks than any tree holds.
+pub(crate) const ASKED_TOO_MUCH: &str = "it asked for more tasks than it can hold";
 /// A pace that the receiver has not been told yet.
 const UNTOLD: f64 = -1.0;
 
@@ -283,6 +286,7 @@ impl Station {
                 Self::real_pace(limit, at_ns)
             };
             slot.sent.push_back(task);
+            slot.allowance.had_one();
             link.send(task, Kind::Task { work }, payload, pace, at_ns);
         }
         self.estimate(at_ns, |estimator, now_s, _| estimator.sends(child, limit, now_s));
@@ -506,24 +510,33 @@ impl Station {
         Ok(true)
     }
 
-    /// Takes what came from a child while the run is on; false for a frame that is none of a station's.
-    pub fn hear_child(&mut self, child: u32, heard: Heard, at_ns: u64) -> bool {
-        let latency = self.slots[child as usize].latency_ns;
+    /// Takes what came from a child while the run is on.
+    ///
+    /// # Errors
+    /// What no child does, so that it is to be dropped.
+    pub fn hear_child(&mut self, child: u32, heard: Heard, at_ns: u64) -> Result<(), &'static str> {
+        let slot = &mut self.slots[child as usize];
+        let latency = slot.latency_ns;
         match heard {
-            Heard::Said(Frame::Ask { tasks }) => self.later(latency, Event::Asked { child, tasks }, None, at_ns),
-            Heard::Said(Frame::Computing { task }) => self.slots[child as usize].computing = Some(task),
+            Heard::Said(Frame::Ask { tasks }) => {
+                if !slot.allowance.asks(tasks) {
+                    return Err(ASKED_TOO_MUCH);
+                }
+                self.later(latency, Event::Asked { child, tasks }, None, at_ns);
+            }
+            Heard::Said(Frame::Computing { task }) => slot.computing = Some(task),
             Heard::Said(Frame::Subtree(subtree)) => {
                 self.estimate(at_ns, |estimator, _, revisions| estimator.told(child, subtree, revisions));
                 self.settle();
             }
             Heard::Said(Frame::Sending { rate }) => {
-                self.slots[child as usize].sends = rate;
+                slot.sends = rate;
                 self.share(at_ns);
             }
             Heard::Result { task, node, ok, payload } => {
-                let sent = &mut self.slots[child as usize].sent;
-                if let Some(at) = sent.iter().position(|sent| *sent == task) {
-                    sent.remove(at);
+                // The ledger would take it for the result of whichever child has the task.
+                if !slot.had(task) {
+                    return Err("it sent a result of a task that it does not have");
                 }
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.result_from(child as usize, 0.0, at_ns);
@@ -532,7 +545,12 @@ impl Station {
                 self.later(latency, Event::Returned { child, task }, Some(finished), at_ns);
             }
             Heard::Said(Frame::HandBack { task }) => {
-                self.handed_back(child, task);
+                if !slot.had(task) {
+                    return Err("it gave back a task that it does not have");
+                }
+                if let Some(draining) = &mut slot.draining {
+                    draining.handed_back += 1;
+                }
                 self.later(latency, Event::HandedBack { child, task }, None, at_ns);
             }
             Heard::Begun { rate } => {
@@ -540,9 +558,9 @@ impl Station {
                     processor.result_from(child as usize, rate, at_ns);
                 }
             }
-            _ => return false,
+            _ => return Err("unexpected frame from a child"),
         }
-        true
+        Ok(())
     }
 
     fn later(&mut self, latency_ns: u64, event: Event, finished: Option<Finished>, at_ns: u64) {

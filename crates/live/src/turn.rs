@@ -20,7 +20,7 @@ use crate::linux::{self, Bell, now_ns};
 use crate::payload::no_space;
 use crate::root::Desk;
 use crate::settings::{RunSettings, Work};
-use crate::station::{Processor, Station, Up};
+use crate::station::{ASKED_TOO_MUCH, Processor, Station, Up};
 use crosswind_schema::units::Quantity;
 
 /// The longest that the loop sleeps, ns.
@@ -65,6 +65,9 @@ pub(crate) struct Piece {
     pub part: u8,
     pub bytes: Vec<u8>,
 }
+
+/// Bytes that a piece takes beyond its own.
+const PIECE_BYTES: usize = size_of::<Piece>();
 
 /// The loop.
 pub(crate) struct Turn<'a> {
@@ -374,13 +377,25 @@ impl<'a> Turn<'a> {
 
     fn hear_child(&mut self, child: u32, heard: Heard, now: u64) {
         let at = child as usize;
+        let slot = &mut self.station.slots[at];
+        if slot.left {
+            return; // it was dropped for what it said before
+        }
         match heard {
+            // An answer that waits behind so much would tell a wrong time, and more and more would wait.
+            Heard::Said(Frame::Ping { .. }) if slot.link.as_ref().is_some_and(Link::is_behind) => {}
             Heard::Said(Frame::Ping { child_ns }) => {
                 let root_ns = self.station.clock.root_ns(now_ns());
                 self.say(child, &Frame::Pong { child_ns, root_ns });
             }
             Heard::Said(Frame::Ready { agents, tasks }) => {
-                self.station.slots[at].ready = Some((agents, tasks));
+                if slot.ready.is_some() {
+                    return self.lose(child, "it said twice that it is ready", now);
+                }
+                if !slot.allowance.asks(tasks) {
+                    return self.lose(child, ASKED_TOO_MUCH, now);
+                }
+                slot.ready = Some((agents, tasks));
                 if self.phase == Phase::Running {
                     let root_ns = self.station.clock.root_ns(self.station.zero_ns);
                     self.say(child, &Frame::Start { root_ns });
@@ -389,10 +404,18 @@ impl<'a> Turn<'a> {
                     self.say(child, &Frame::Finish);
                 }
             }
-            Heard::Said(Frame::Report { node, part, piece }) => match &mut self.station.up {
-                Up::Parent(link) => link.say(&Frame::Report { node, part, piece }),
-                Up::User(_) => self.pieces.push(Piece { node, part, bytes: piece }),
-            },
+            Heard::Said(Frame::Report { node, part, piece }) => {
+                if !matches!(self.phase, Phase::Finishing | Phase::Reported) && !slot.is_drained() {
+                    return self.lose(child, "it reported before it was told to finish", now);
+                }
+                if !slot.allowance.reports(piece.len() + PIECE_BYTES) {
+                    return self.lose(child, "its report is too long", now);
+                }
+                match &mut self.station.up {
+                    Up::Parent(link) => link.say(&Frame::Report { node, part, piece }),
+                    Up::User(_) => self.pieces.push(Piece { node, part, bytes: piece }),
+                }
+            }
             Heard::Said(Frame::Reported) => {
                 self.station.slots[at].reported = true;
                 if self.station.slots[at].draining.is_some() && self.phase == Phase::Running {
@@ -407,14 +430,17 @@ impl<'a> Turn<'a> {
                 self.diary.note(&format!("{}: task {task} is over its time", self.station.slots[at].name));
                 self.station.ends_over_time(child, task, tried, now);
             }
+            Heard::Said(Frame::Happened { event }) if !slot.allowance.tells(event.len()) => {
+                self.lose(child, "it told too many events", now);
+            }
             Heard::Said(Frame::Happened { event }) => match serde_json::from_str(&event) {
                 Ok(event) => self.station.happened.push(event),
                 Err(error) => self.diary.note_once(&format!("an event that can't be read: {error}")),
             },
             Heard::Said(Frame::Bye) => self.lose(child, "it said goodbye", now),
             heard => {
-                if !self.station.hear_child(child, heard, now) {
-                    self.lose(child, "it said what no child says", now);
+                if let Err(why) = self.station.hear_child(child, heard, now) {
+                    self.lose(child, why, now);
                 }
             }
         }

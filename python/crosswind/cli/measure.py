@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
 from crosswind.cli.outputs import Force, writable
@@ -92,6 +92,7 @@ Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, 
 def measure(
     peer: Annotated[list[str] | None, typer.Option(help="HOST:PORT of a `crosswind serve`; again for more.")] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     direction: Annotated[
         Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
@@ -181,7 +182,7 @@ def measure(
         "target": target,
         "loss_target": loss_target,
         "seed": seed,
-        "token": token_in(token_file),
+        "token": token_in(token_file, allow_loose_token),
         "tls": tls,
     }
     if max_seconds is not None or on is None:

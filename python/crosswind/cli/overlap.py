@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.measure import parse_cpus
@@ -48,6 +48,7 @@ def overlap(
         str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
     ] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     wait: Annotated[
         str, typer.Option(help="How both ends wait; sim: also buffered.", metavar="event,poll,spin-block")
@@ -109,7 +110,7 @@ def overlap(
         "limit_s": limit_s,
     }
     model = settings_of(set_ or [])
-    shown: dict[str, Any] = {"token": token_in(token_file), "tls": tls}
+    shown: dict[str, Any] = {"token": token_in(token_file, allow_loose_token), "tls": tls}
     if dry_run:
         if on == "sim":
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")

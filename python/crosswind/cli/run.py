@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.access import token_in
+from crosswind.cli.access import AllowLooseToken, token_in
 from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
@@ -78,6 +78,7 @@ def run(
         Path | None,
         typer.Option(help="hosts: what all agents share. dask: the same, there on every host, so it does not travel."),
     ] = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: Annotated[
         Path | None,
         typer.Option(
@@ -160,7 +161,7 @@ def run(
     read = [experiment, platform, links]
     writable(trace, "trace", "--trace", inputs=read, force=force)
     writable(perfetto, "perfetto", "--perfetto", inputs=read, force=force)
-    placing = _placing(node or [], per, listen, token_file, tls, links)
+    placing = _placing(node or [], per, listen, token_file, allow_loose_token, tls, links)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -240,18 +241,19 @@ def _placing(
     per: Per | None,
     listen: str | None,
     token_file: Path | None,
+    allow_loose_token: bool,
     tls: Path | None,
     links: Path | None,
 ) -> Placing | None:
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
-    token_in(token_file)  # said before anybody is asked
+    token_in(token_file, allow_loose_token)  # said before anybody is asked
     if links is not None and not links.is_file():
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
-    placing = Placing(given, per or "host", listen, token_file, tls, links)
+    placing = Placing(given, per or "host", listen, token_file, tls, links, allow_loose_token)
     return placing if placing else None
 
 

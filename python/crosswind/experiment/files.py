@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crosswind.description import read_bytes
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
+from crosswind.reading import read_bytes
 
 Read = TypeVar("Read")
 

@@ -5,15 +5,14 @@ What a part means, its study knows; the report prints and draws every part alike
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.grading import Claim
+from crosswind.reading import json_of
 from crosswind.stored import write_json
 
 SCHEMA_VERSION = 1
@@ -126,10 +125,7 @@ class TabledStudy:
             When it is none, one of another version, or damaged.
         """
         hint = "`crosswind reproduce` writes one"
-        try:
-            document = json.loads(read_bytes(path))
-        except ValueError as error:
-            raise DescriptionError(f"{path}: is no JSON: {error}", "no-study", hint) from None
+        document = json_of(path, "no-study", hint)
         if not isinstance(document, dict) or document.get("kind") != "study":
             raise DescriptionError(f"{path}: is no study.json", "no-study", hint)
         if document.get("schema_version") != SCHEMA_VERSION:

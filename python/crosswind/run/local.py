@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
+from crosswind.reading import read_bytes
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
 from crosswind.run.kept import Before, Identity, Kept, digest_of, digest_of_file, kept
@@ -385,7 +386,7 @@ def _code(work: Work) -> bytes | None:
 
 def _tasks_csv(point: Mapping[str, Any], own_tasks: bool) -> bytes | None:
     file = point["workload"].get("tasks_file") if own_tasks else None
-    return Path(file).read_bytes() if file else None
+    return read_bytes(file) if file else None
 
 
 def run_farm(

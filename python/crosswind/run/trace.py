@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.platform import as_html_table
+from crosswind.reading import read_parquet
 from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
@@ -62,7 +63,7 @@ class Trace(Tabular):
         path = Path(path)
         hint = "`crosswind run EXPERIMENT --trace FILE` makes one"
         try:
-            table = pq.read_table(path)
+            table = read_parquet(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
                 raise DescriptionError(f"{path}: no such file", "no-file", hint) from None

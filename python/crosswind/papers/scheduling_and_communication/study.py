@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.output import writable
 from crosswind.papers.grading import Claim
@@ -18,6 +17,7 @@ from crosswind.papers.scheduling_and_communication import daemons, figures, vari
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
+from crosswind.reading import json_of
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
@@ -65,10 +65,7 @@ class Study:
         DescriptionError
             When it is none, or one of another version.
         """
-        try:
-            document = json.loads(read_bytes(path))
-        except ValueError as error:
-            raise DescriptionError(f"{path}: is no JSON: {error}", "no-study") from None
+        document = json_of(path, "no-study")
         if not is_study(document):
             raise DescriptionError(f"{path}: is no study.json", "no-study", "`crosswind reproduce` writes one")
         if document.get("schema_version") != SCHEMA_VERSION:
