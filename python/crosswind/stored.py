@@ -61,6 +61,8 @@ def place_of(path: str | Path) -> Path:
     """
     path = Path(path).absolute()
     linked = f"a symbolic link to {str(path.readlink())!r}, " if path.is_symlink() else ""
+    if linked and _is_planted(path):
+        raise NotAPlaceError(f"{linked}of another user, in a directory that all may write to", "name another file")
     try:
         there = _status(path)
         if there is None and linked:
@@ -242,6 +244,13 @@ def _is_held(directory: Path, there: os.stat_result) -> bool:
     """Whether a file in a directory such as /tmp belongs to another user, so that it cannot be renamed over."""
     about, user = directory.stat(), os.geteuid()
     return bool(about.st_mode & stat.S_ISVTX) and user not in (0, about.st_uid, there.st_uid)
+
+
+def _is_planted(link: Path) -> bool:
+    """Whether the kernel would not follow a link where fs.protected_symlinks is set: others may have meant it for us."""
+    about = link.parent.stat()
+    shared = about.st_mode & stat.S_ISVTX and about.st_mode & stat.S_IWOTH
+    return bool(shared) and link.lstat().st_uid not in (os.geteuid(), about.st_uid)
 
 
 def _sync(directory: Path) -> None:

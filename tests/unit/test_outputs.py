@@ -334,6 +334,7 @@ PRINTS = {
     "overlap": VERBS["overlap, sim"][0][:-2],
     "schema": ["schema", "plan"],
     "report": ["report", "IN/plan.json", "-o", "IN/report.html"],
+    "record": ["record", "--seconds", "0.1", "--how", "loop", "-o", "IN/noise.toml"],
     "filter": ["filter", "--export", "tc"],
     "plan json": ["plan", FORK, *TASK, "--json"],
     "run json": ["run", FARM, *ONE, "--json"],
