@@ -247,7 +247,7 @@ def _is_held(directory: Path, there: os.stat_result) -> bool:
 
 
 def _is_planted(link: Path) -> bool:
-    """Whether the kernel would not follow a link where fs.protected_symlinks is set: others may have meant it for us."""
+    """Whether a link is one that the kernel does not follow under fs.protected_symlinks: another user may mean harm."""
     about = link.parent.stat()
     shared = about.st_mode & stat.S_ISVTX and about.st_mode & stat.S_IWOTH
     return bool(shared) and link.lstat().st_uid not in (os.geteuid(), about.st_uid)
@@ -274,8 +274,8 @@ def _refuse_full(place: Path) -> NoReturn:
 
 
 def _kept(place: Path) -> str:
-    there = f"{place.name} is as it was" if place.exists() else f"{place.name} was not made"
-    return f"{there}; name a file where there is space, or make some"
+    there = f"{place.name} is as it was" if place.exists() else f"{place.name} was not written"
+    return f"{there}; make space, or name a place where there is some"
 
 
 def _why(error: OSError) -> str:

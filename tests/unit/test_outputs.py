@@ -17,6 +17,8 @@ import reported
 from crosswind import DescriptionError, Links
 from crosswind.cli import app
 from crosswind.kinds import found_at
+from crosswind.measure.cluster.directory import Directory
+from crosswind.measure.cluster.pairs import Visit
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -314,15 +316,24 @@ def test_a_study_takes_no_other_study_s_place(tmp_path):
 
 
 def test_a_measured_cluster_takes_no_place_of_what_it_did_not_write(tmp_path):
-    from crosswind.measure.cluster.directory import Directory
-
     Links.load(LINKS).save(tmp_path / "links.toml")
+
+    def taken_up(*hosts: str, force: bool = False, resume: bool = True, **arguments: object) -> Directory:
+        return Directory.taken_up(tmp_path, hosts, arguments, [visit], resume, force)
+
+    visit = Visit("a", "b", "receive")
     with pytest.raises(DescriptionError, match=r"holds a links.toml that no measurement wrote"):
-        Directory.taken_up(tmp_path, "here", {}, [], resume=True, force=False)
-    Directory.taken_up(tmp_path, "here", {}, [], resume=True, force=True).write_index(cluster="here", ended="done")
-    Directory.taken_up(tmp_path, "here", {}, [], resume=True, force=False)
-    with pytest.raises(DescriptionError, match="of another: at here"):
-        Directory.taken_up(tmp_path, "there", {}, [], resume=False, force=False)
+        taken_up("a", "b")
+    taken_up("a", "b", force=True, seed=1).write_index(hosts={"a": "", "b": ""}, ended="done")
+    reported.measured().save(taken_up("b", "c", seed=1).file(visit))
+    assert taken_up("b", "c", seed=1).measurements.keys() == {visit}
+    with pytest.raises(DescriptionError, match="of another cluster, with the hosts a, b"):
+        taken_up("c", "d", resume=False, seed=1)
+    with pytest.raises(DescriptionError, match="seed is 1 there, 2 now") as error:
+        taken_up("a", "b", resume=False, seed=2)
+    assert "--no-resume --force" in (error.value.hint or "")
+    assert taken_up("a", "b", seed=1).file(visit).exists()
+    assert not taken_up("c", "d", resume=False, force=True, seed=2).file(visit).exists()
 
 
 # Every verb that prints; each quick, each successful.
@@ -385,3 +396,21 @@ def test_standard_error_that_is_gone_or_full_changes_nothing(inputs):
         gone = crosswind(*words, stderr=writing)
         os.close(writing)
         assert [(done.returncode, done.stdout) for done in (full, gone)] == [(code, said)] * 2
+
+
+def test_certificates_on_a_disk_that_fills_up_leave_no_half_of_a_key(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "none", disk]  # room for the authority, not for a node
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("cannot mount a tmpfs")
+    try:
+        done = crosswind("cert", "-o", str(disk / "certs"), "a", "b")
+        left = sorted(path.name for path in (disk / "certs").iterdir())
+        subprocess.run(["mount", "-o", "remount,size=1m", disk], check=True)
+        again = crosswind("cert", "-o", str(disk / "certs"), "a", "b")
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert (done.returncode, left) == (1, ["ca"])
+    assert f"error: no space left on {disk / 'certs'}\n".encode() in done.stderr
+    assert again.returncode == 0
