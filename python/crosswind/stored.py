@@ -190,7 +190,8 @@ def _opened(part: Path, place: Path) -> IO[bytes]:
         if there is not None:
             with suppress(PermissionError):  # only root gives files away
                 os.fchown(descriptor, there.st_uid, there.st_gid)
-            os.fchmod(descriptor, there.st_mode & 0o777)
+            with suppress(PermissionError):  # some network file systems have no modes
+                os.fchmod(descriptor, there.st_mode & 0o777)
         return os.fdopen(descriptor, "wb")
     except BaseException:
         os.close(descriptor)

@@ -111,6 +111,11 @@ def refused(words: list[str]) -> DescriptionError:
     return error.value
 
 
+def perform(words: list[str]) -> int:
+    """Have a command done in this process, which is quicker."""
+    return app(words, prog_name="crosswind", standalone_mode=False) or 0
+
+
 def crosswind(*words: str, **options: object) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "crosswind.cli", *words]
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
@@ -211,8 +216,7 @@ def test_a_result_goes_into_a_new_file_over_its_own_kind_and_by_force_over_any(t
         if before == "other":
             out.write_text("my notes\n")
         force = ["--force"] if before == "other" else []
-        done = crosswind(*spelt(words[:1], out, inputs), *force, *spelt(words[1:], out, inputs))
-        assert done.returncode in (0, 3), done.stderr.decode()
+        assert perform([*spelt(words[:1], out, inputs), *force, *spelt(words[1:], out, inputs)]) in (0, 3)
         assert found_at(out).kind == kind
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 
@@ -224,7 +228,7 @@ def test_a_dash_is_standard_output_which_then_holds_nothing_else(tmp_path, input
         done = crosswind(*spelt(words, "-", inputs), stdout=out)
     assert done.returncode in (0, 3), done.stderr.decode()
     assert found_at(tmp_path / "out").kind == kind
-    crosswind(*spelt(words, tmp_path / "file", inputs))
+    perform(spelt(words, tmp_path / "file", inputs))
     lines = [path.read_bytes().count(b"\n") for path in (tmp_path / "out", tmp_path / "file")]
     assert lines[0] == lines[1] or kind == "recording"
     assert not (ROOT / "-").exists()
@@ -246,7 +250,7 @@ def test_samples_go_to_a_pipe_but_not_to_a_terminal(tmp_path, inputs):
 def test_a_limit_on_the_size_of_files_ends_it_without_a_traceback_and_keeps_the_old_file(tmp_path, inputs, verb):
     words, kind = VERBS[verb]
     out = tmp_path / "out"
-    crosswind(*spelt(words, out, inputs))
+    perform(spelt(words, out, inputs))
     content = out.read_bytes()
     assert found_at(out).kind == kind
     limit = min(200, len(content) // 2)

@@ -69,7 +69,7 @@ def blame(
                 progress=advance,
             )
     except KeyboardInterrupt:
-        if out:
+        if file_of(out):
             tell(f"{out} holds the runs that were finished; --resume goes on with them")
         raise
     if out:

@@ -119,7 +119,7 @@ def overlap(
             kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
             found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)
     except KeyboardInterrupt:
-        if out:
+        if file_of(out):
             tell(f"{out} holds the runs that were made; --resume goes on with them")
         raise
     if out:

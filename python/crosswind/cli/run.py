@@ -247,7 +247,7 @@ def _experiment(
         with progress_bar() as advance:
             done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, progress=advance, **options)
     except KeyboardInterrupt:
-        if out:
+        if file_of(out):
             tell(f"{out} holds the runs that were finished; --resume goes on with them")
         raise
     if out:
