@@ -44,13 +44,13 @@ _BY_FIELD = (
     ("workload", "experiment"),
     ("node", "platform"),
     ("source", "disturbance"),
+    ("values", "sweep"),
     ("link", "links"),
     ("host", "hosts"),
     ("runs", "runs"),
     ("throughput_tasks_per_s", "plan"),
     ("traceEvents", "perfetto"),
     ("$schema", "schema"),
-    ("values", "sweep"),
 )
 """A field at the top of a description or a result -> its kind; the first that is there decides."""
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)

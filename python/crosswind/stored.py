@@ -61,6 +61,8 @@ def place_of(path: str | Path) -> Path:
     """
     path = Path(path).absolute()
     linked = f"a symbolic link to {str(path.readlink())!r}, " if path.is_symlink() else ""
+    if linked and _is_planted(path):
+        raise NotAPlaceError(f"{linked}of another user, in a directory that all may write to", "name another file")
     try:
         there = _status(path)
         if there is None and linked:
@@ -188,7 +190,8 @@ def _opened(part: Path, place: Path) -> IO[bytes]:
         if there is not None:
             with suppress(PermissionError):  # only root gives files away
                 os.fchown(descriptor, there.st_uid, there.st_gid)
-            os.fchmod(descriptor, there.st_mode & 0o777)
+            with suppress(PermissionError):  # some network file systems have no modes
+                os.fchmod(descriptor, there.st_mode & 0o777)
         return os.fdopen(descriptor, "wb")
     except BaseException:
         os.close(descriptor)
@@ -244,6 +247,13 @@ def _is_held(directory: Path, there: os.stat_result) -> bool:
     return bool(about.st_mode & stat.S_ISVTX) and user not in (0, about.st_uid, there.st_uid)
 
 
+def _is_planted(link: Path) -> bool:
+    """Whether a link is one that the kernel does not follow under fs.protected_symlinks: another user may mean harm."""
+    about = link.parent.stat()
+    shared = about.st_mode & stat.S_ISVTX and about.st_mode & stat.S_IWOTH
+    return bool(shared) and link.lstat().st_uid not in (os.geteuid(), about.st_uid)
+
+
 def _sync(directory: Path) -> None:
     """Have the new name itself on the disk; where a directory cannot be synced, the file system sees to it."""
     with suppress(OSError):
@@ -265,8 +275,8 @@ def _refuse_full(place: Path) -> NoReturn:
 
 
 def _kept(place: Path) -> str:
-    there = f"{place.name} is as it was" if place.exists() else f"{place.name} was not made"
-    return f"{there}; name a file where there is space, or make some"
+    there = f"{place.name} is as it was" if place.exists() else f"{place.name} was not written"
+    return f"{there}; make space, or name a place where there is some"
 
 
 def _why(error: OSError) -> str:

@@ -236,7 +236,7 @@ def test_nothing_and_strangers_are_refused(tmp_path):
         report([], tmp_path / "report.html")
     with pytest.raises(DescriptionError, match="dict"):
         report([{}], tmp_path / "report.html")
-    with pytest.raises(DescriptionError, match="no file can be written"):
+    with pytest.raises(DescriptionError, match="in a directory that does not exist"):
         report(reported.planned(), tmp_path / "missing" / "report.html")
 
 

@@ -164,6 +164,19 @@ def test_a_plain_user_is_refused_where_it_may_not_write():
             writable_directory(directory / "open" / "mine" / "deeper")
 
 
+@as_root
+def test_a_link_that_another_user_put_into_a_shared_directory_is_not_followed(tmp_path):
+    shared, ours = tmp_path / "shared", tmp_path / "ours"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    ours.write_text("ours")
+    (shared / "a").symlink_to(ours)
+    os.chown(shared / "a", NOBODY, NOBODY, follow_symlinks=False)
+    with pytest.raises(DescriptionError, match="of another user, in a directory that all may write to"):
+        write_text("new", shared / "a")
+    assert ours.read_text() == "ours"
+
+
 def test_a_directory_for_results_is_refused_before_it_is_made(tmp_path):
     (tmp_path / "file").write_text("")
     for path in (tmp_path / "file", tmp_path / "file" / "deeper"):

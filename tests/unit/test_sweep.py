@@ -186,6 +186,19 @@ def test_without_resuming_everything_is_measured_again_and_old_points_go(tmp_pat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["matrix-00000008.parquet", "sweep.json"]
 
 
+def test_another_sweep_is_not_measured_over_unless_forced(tmp_path):
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    probe = Probe()
+    with pytest.raises(DescriptionError, match="streams is 1 there, 2 now") as error:
+        run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=2)
+    assert "--no-resume --force" in error.value.hint
+    assert probe.asked == []
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=1).complete
+    assert len(probe.asked) == len(VALUES)
+
+
 def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe())
     (tmp_path / "sweep.json").write_text("{")

@@ -12,7 +12,7 @@ from crosswind import output
 from crosswind.cli.console import take_stdout
 from crosswind.stored import is_standard_output
 
-Force = Annotated[bool, typer.Option("--force", help="Replace a file of another kind, or of another experiment, too.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files of any kind and experiment.")]
 
 
 def writable(

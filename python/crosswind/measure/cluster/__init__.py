@@ -129,7 +129,8 @@ def measure_cluster(
     resume : bool
         Keep what lies in `out` already, if it was measured with the same arguments.
     force : bool
-        Replace what was measured of another cluster, and descriptions in `out` that no measurement wrote.
+        Replace what was measured of other hosts, and descriptions in `out` that no measurement wrote; without `resume`
+        also what was measured with other arguments.
     progress : callable, optional
         Told the fraction done, 0..1, and a message with the time left.
     **measure_arguments
@@ -160,7 +161,7 @@ def measure_cluster(
         raise DescriptionError(f"at_once is {at_once}; it must be at least 1", "at_once")
     arguments = {"max_seconds": QUICK_S if quick else USUAL_S, **measure_arguments}
     to_do = visits(wanted)
-    kept = Directory.taken_up(out, cluster.name, arguments, to_do, resume, force)
+    kept = Directory.taken_up(out, hosts, arguments, to_do, resume, force)
     about = {"cluster": cluster.name, "pairs": pairs, "hosts": dict(cluster.hosts), "links": [list(a) for a in wanted]}
     kept.write_index(**about, ended="under way")
     tour = Tour(cluster, arguments, kept.keep, progress)
