@@ -4,8 +4,9 @@ Each case is a process of its own, whose largest resident set counts, with few t
 
 - `run_farm`: a source that is taken lazily, of 100 small files over and over; no work; each result is noted in the
   journal and taken.
+- `map`: as many calls of a function on this machine.
 - `run --command --resume`: as many distinct input files (links to a few, in directories of 1000), of which an earlier
-  run has done all but some; the command runs for those. It keeps their paths, and which of them are done.
+  run has done all but some; the command runs for those. It keeps their paths, and what the journal knows of each.
 
     python benchmarks/root_memory.py [--tasks 1000000]
 """
@@ -29,8 +30,10 @@ from pathlib import Path
 
 import record
 
+import crosswind
 from crosswind import Platform
 from crosswind.run.command import JOURNAL, run_command
+from crosswind.run.kept import digest_of, digest_of_file
 from crosswind.run.local import Task, Work, run_farm
 
 NAME = "root_memory"
@@ -85,12 +88,22 @@ def links(tasks: int, directory: Path) -> None:
         os.link(one, below / f"measured-{number:08}.dat")
 
 
-def earlier(journal: Path, done: int) -> None:
+def earlier(out: Path, inputs: Path, done: int) -> None:
     """Append to a journal that a run has begun what it had done: records as of crates/live/src/journal.rs."""
-    with journal.open("ab") as file:
-        for task in range(LEFT, LEFT + done):
-            told = struct.pack(">QBQ", task, 1, 0)
-            file.write(told + struct.pack(">I", zlib.crc32(told)))
+    files = sorted(inputs.glob("*/*"))[LEFT : LEFT + done]
+    with (out / JOURNAL).open("ab") as journal:
+        for file in files:
+            called = file.name
+            label = os.fsencode(file.absolute())
+            known = digest_of_file(file, by_content=False), digest_of(COMMAND, called)
+            told = struct.pack(">I", len(label)) + label + struct.pack(">QQBQ", *known, 1, 0)
+            journal.write(told + struct.pack(">I", zlib.crc32(told)))
+            (out / called).touch()
+
+
+def mapped(tasks: int, directory: Path) -> int:
+    """Results of `map`."""
+    return sum(1 for _ in crosswind.map(abs, range(tasks)))
 
 
 def command(tasks: int, directory: Path) -> int:
@@ -107,7 +120,7 @@ def prepare(tasks: int, directory: Path) -> None:
     links(tasks, directory)
     words = "import sys; from root_memory import *; begin(int(sys.argv[1]), Path(sys.argv[2]))"
     subprocess.run([sys.executable, "-c", words, str(tasks), str(directory)], cwd=Path(__file__).parent, check=True)
-    earlier(directory / "out" / JOURNAL, tasks - LEFT)
+    earlier(directory / "out", directory / "in", tasks - LEFT)
 
 
 def begin(tasks: int, directory: Path) -> None:
@@ -120,14 +133,14 @@ def begin(tasks: int, directory: Path) -> None:
         run_command(COMMAND, [str(directory / "in" / "*" / "*")], directory / "out", platform=tree(), progress=stop)
 
 
-CASES = {"run_farm": farm, "run --command --resume": command}
+CASES = {"run_farm": farm, "map": mapped, "run --command --resume": command}
 
 
 def measured(case: str, tasks: int) -> dict[str, float | int | str]:
     """Run a case in a process of its own."""
     directory = Path(tempfile.mkdtemp(prefix="crosswind-root-memory-"))
     try:
-        if case != "run_farm":
+        if case == "run --command --resume":
             prepare(tasks, directory)
         words = [sys.executable, __file__, "--case", case, "--directory", str(directory), "--tasks", str(tasks)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

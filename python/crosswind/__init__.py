@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from crosswind.plan import Plan, plan
     from crosswind.platform import Platform
     from crosswind.report import report
+    from crosswind.run.calls import CallError
     from crosswind.run.farm import Farm
     from crosswind.run.grid import run
     from crosswind.run.mapping import map
@@ -51,6 +52,7 @@ __all__ = [
     "Bearable",
     "Blame",
     "BuiltTree",
+    "CallError",
     "CrosswindError",
     "DescriptionError",
     "Disturbance",
@@ -112,6 +114,7 @@ _HOMES = {
     "plan": ["Plan", "plan"],
     "platform": ["Platform"],
     "report": ["report"],
+    "run.calls": ["CallError"],
     "run.farm": ["Farm"],
     "run.grid": ["run"],
     "run.mapping": ["map"],

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
 _KEY = b"crosswind"
@@ -70,9 +71,8 @@ class Measurement(Tabular):
         """Write a `measurement.parquet`; an existing file is replaced only once the new one is complete."""
         text = _core.read_measurement_header(json.dumps(self.header).encode(), str(path))
         table = self.samples.replace_schema_metadata({_KEY: text.encode()})
-        part = Path(f"{path}.part")
-        pq.write_table(table, part, compression="zstd")
-        part.replace(path)
+        with replaced(path) as file:
+            pq.write_table(table, file, compression="zstd")
 
     @property
     def partial(self) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import Told
+from crosswind.stored import write_text
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -76,9 +77,9 @@ class Platform(Description[_core.Platform], Tabular):
         return self._checked.to_toml()
 
     def save(self, path: str | Path, comment: str = "") -> None:
-        """Write a `platform.toml`, with a comment on top."""
+        """Write a `platform.toml`, with a comment on top; an existing file is replaced once the new one is complete."""
         head = "".join(f"# {line}\n".replace("# \n", "#\n") for line in comment.splitlines())
-        Path(path).write_text(head + self.to_toml(), encoding="utf-8")
+        write_text(head + self.to_toml(), path)
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""

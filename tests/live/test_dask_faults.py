@@ -1,16 +1,20 @@
 """A Dask cluster that breaks under a farm: the tree needs the scheduler for nothing but who comes and goes."""
 
+import contextlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import cloudpickle
 import farms
 import pytest
 from farms import point, slowly, tree, value, wait_until
 
+import crosswind
 from crosswind.errors import AgentLost
 from crosswind.run.dask import OnDask
 from crosswind.run.deployment import Placing
@@ -74,3 +78,75 @@ def test_a_scheduler_that_is_killed_loses_no_result(cluster, tmp_path):
         assert "all agents are lost" in str(lost)
         run(None, True)
     assert answers == {number: number * number for number in range(COUNT)}
+
+
+def test_when_the_scheduler_is_gone_and_its_agents_with_it_every_future_ends(cluster):
+    scheduler, file = cluster
+    wait_until(file.exists, "the scheduler")
+    with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
+        client.wait_for_workers(2, timeout=20)
+        with crosswind.Farm(client, limits=Limits(start_s=2.0, silence_s=1.0)) as farm:
+            calls = [farm.submit(time.sleep, 3600) for _ in range(20)]
+            wait_until(calls[0].running, "the first call")
+            scheduler.kill()
+            for agent in agents_under(file.parent):
+                os.kill(agent, signal.SIGKILL)
+            for call in calls:
+                with pytest.raises(AgentLost, match="all agents are lost"):
+                    call.result(timeout=90)
+            with pytest.raises(AgentLost, match="the farm's run is over: all agents are lost"):
+                farm.submit(abs, 1)
+
+
+def agents_under(directory):
+    """Agents that a cluster's workers have started: like those, they work in that directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and (entry / "cwd").readlink() == directory:
+                words = (entry / "cmdline").read_bytes()
+                if b"crosswind.run.agent" in words:
+                    found.append(int(entry.name))
+    return found
+
+
+def test_a_task_that_ends_its_agents_on_one_worker_is_given_up_and_the_others_are_done(cluster):
+    def deadly(number):
+        if number in (3, 4):
+            os._exit(0)
+        return number
+
+    _, file = cluster
+    wait_until(file.exists, "the scheduler")
+    with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
+        client.wait_for_workers(2, timeout=20)
+        with crosswind.Farm(client) as farm:  # one agent: both workers are on this host
+            calls = [farm.submit(deadly, number) for number in range(20)]
+            for number, call in enumerate(calls):
+                if number in (3, 4):
+                    with pytest.raises(crosswind.CallError, match="computed 5 times when an agent was lost"):
+                        call.result(timeout=120)
+                else:
+                    assert call.result(timeout=120) == number
+
+
+def test_an_inner_node_that_is_killed_loses_no_call(cluster):
+    _, file = cluster
+    wait_until(file.exists, "the scheduler")
+    with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
+        client.wait_for_workers(2, timeout=20)
+        placing, limits = Placing(per="worker"), Limits(start_s=10.0, silence_s=1.0)
+        with crosswind.Farm(client, platform=tree("r", "a<r", "b<a"), placing=placing, limits=limits) as farm:
+            calls = [farm.submit(slowly, number) for number in range(COUNT)]
+            calls[20].result(timeout=60)
+            (inner,) = [pid for pid in agents_under(file.parent) if name_of(pid) == "a"]
+            os.kill(inner, signal.SIGKILL)
+            assert [call.result(timeout=120) for call in calls] == [number * number for number in range(COUNT)]
+            computed = {node["name"]: node["tasks"] for node in farm.shutdown() or farm.run.nodes}
+    assert "agent-lost" in {event["code"] for event in farm.run.events}
+    assert sum(computed.values()) == COUNT
+
+
+def name_of(pid):
+    words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    return words[words.index(b"--name") + 1].decode()

@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import cloudpickle
@@ -127,14 +128,45 @@ def test_a_task_that_ends_its_agents_is_given_up_and_the_others_are_done(nodes, 
     assert 5 <= codes(summary).count("agent-lost") <= 5 + 4
 
 
-def test_an_agent_that_ends_with_an_error_of_its_own_is_not_started_again():
-    launch = Launch(prefix=lambda node: ("sh", "-c", "exit 1") if node == "a" else ())
-    limits, work = Limits(start_s=1.0, silence_s=1.0), Work("callable", function=slowly)
-    with LiveFarm(tree("r", "a<r", "b<r"), point(), work, launch=launch, limits=limits) as farm:
-        before = farm.processes.pid("a")
+class LoadedOnce:
+    """A function that only the first agent can load: the other one ends with an error of its own."""
+
+    def __init__(self, file):
+        self.file = str(file)
+
+    def __reduce__(self):
+        return load_once, (self.file,)
+
+
+def load_once(file):
+    os.close(os.open(file, os.O_CREAT | os.O_EXCL))
+    return slowly
+
+
+def test_an_agent_that_ends_with_an_error_of_its_own_is_not_started_again(tmp_path):
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    limits, work = Limits(start_s=5.0, silence_s=1.0), Work("callable", function=LoadedOnce(tmp_path / "loaded"))
+    with LiveFarm(tree("r", "a<r", "b<r"), point(), work, limits=limits) as farm:
+        before = {name: farm.processes.pid(name) for name in "ab"}
         hand_over(farm, 100)
         assert len(take(farm, 100)) == 100
-        assert farm.processes.pid("a") == before
+        wait_until(lambda: "ended with status 1" in farm.processes.lost(), "an agent's end")
+        time.sleep(0.5)  # in which it would be started again
+        assert {name: farm.processes.pid(name) for name in "ab"} == before
+
+
+@pytest.mark.parametrize("ends", ["os._exit(0)", "os._exit(1)", "os._exit(7)"])
+def test_a_task_that_ends_its_agent_with_any_status_costs_its_tries_and_no_more(ends):
+    def deadly(number, ends=ends):
+        if number == 5:
+            exec(ends, {"os": os})
+        return number
+
+    with farm_of(tree("r", "a<r"), Work("callable", function=deadly)) as farm:
+        hand_over(farm, 30)
+        taken = take(farm, 30)
+    assert {task for task, result in taken.items() if not result.ok} == {5}
+    assert "task 5 was being computed 5 times when an agent was lost" in taken[5].data.decode()
 
 
 def test_a_node_that_only_hands_on_gives_its_tasks_back_when_nobody_is_left_below():
@@ -299,16 +331,35 @@ def _agents_of(directory):
     return found
 
 
-def test_another_runs_journal_is_refused(tmp_path):
+def test_another_runs_journal_and_one_that_is_not_to_be_resumed_are_refused(tmp_path):
     journal = tmp_path / "journal"
     work = Work("command", command="cat {input}")
     run_farm(tree("r", "a<r"), point(), work, source=[Task(b"x")], journal=journal)
     with pytest.raises(DescriptionError, match="another run"):
-        run_farm(
-            tree("r", "a<r"), point(), Work("command", command="wc {input}"), source=[], journal=journal, resume=True
-        )
-    with pytest.raises(DescriptionError, match="is there already"):
+        run_farm(tree("r", "a<r"), point(), Work("noop"), source=[], journal=journal, resume=True)
+    with pytest.raises(DescriptionError, match="exists: an earlier run"):
         run_farm(tree("r", "a<r"), point(), work, source=[], journal=journal)
+
+
+def test_only_what_changed_is_done_again_in_a_resumed_run(tmp_path):
+    def run(tasks, command="cat {input}"):
+        done, befores = [], []
+        run_farm(
+            tree("r", "a<r"),
+            point(),
+            Work("command", command=command),
+            source=[Task(data) for data in tasks],
+            sink=lambda result: done.append(result.task),
+            journal=tmp_path / "journal",
+            resume=True,
+            on_before=befores.append,
+        )
+        return sorted(done), befores[0].summary()
+
+    assert run([b"a", b"b", b"c"]) == ([0, 1, 2], {"done": 0, "again": {}, "new": 3, "gone": 0})
+    assert run([b"a", b"B"]) == ([1], {"done": 1, "again": {"input changed": 1}, "new": 0, "gone": 1})
+    found = {"done": 0, "again": {"command or --name changed": 2}, "new": 0, "gone": 1}
+    assert run([b"a", b"B"], "cat  {input}") == ([0, 1], found)
 
 
 DISK_FULL = """

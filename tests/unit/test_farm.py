@@ -1,5 +1,6 @@
 """Map, Farm and commands: what a user's calls come to, whatever the agents do. (tests/live has real agents.)"""
 
+import os
 import pickle
 import queue
 import threading
@@ -64,6 +65,9 @@ class InProcess:
             return [self.done.get(timeout=timeout_s)]
         except queue.Empty:
             return []
+
+    def ended(self, timeout_s):
+        return False
 
     def close(self):
         return SUMMARY, None
@@ -170,13 +174,57 @@ def test_calls_that_have_not_begun_can_be_cancelled():
     assert any(call.cancelled() for call in calls)
 
 
-def test_results_are_kept_and_not_computed_again(tmp_path):
-    first = list(crosswind.map(lambda x: x + 1, range(5), out=tmp_path / "out"))
-    (tmp_path / "out" / "00000003.pickle").unlink()
-    calls = []
-    again = list(crosswind.map(lambda x: calls.append(x) or x + 1, range(5), out=tmp_path / "out", resume=True))
-    assert first == again == [1, 2, 3, 4, 5]
-    assert len(list((tmp_path / "out").glob("*.pickle"))) == 5
+def mapped(items, out, **options):
+    """What map yields, and what it called for: functions travel, so calls are noted in a file."""
+    log = out.parent / "calls"
+    log.write_text("")
+
+    def plus_one(item):
+        with log.open("a") as file:
+            file.write(f"{item}\n")
+        return item + 1
+
+    values = list(crosswind.map(plus_one, items, out=out, **options))
+    return values, sorted(int(line) for line in log.read_text().split())
+
+
+def test_results_are_kept_and_a_missing_or_torn_one_is_made_again(tmp_path):
+    out = tmp_path / "out"
+    first, calls = mapped(range(5), out)
+    files = sorted(out.glob("*.pickle"))
+    assert (first, calls, len(files)) == ([1, 2, 3, 4, 5], [0, 1, 2, 3, 4], 5)
+    files[0].unlink()
+    files[1].write_bytes(files[1].read_bytes()[:-3])
+    again, calls = mapped(range(5), out, resume=True)
+    assert (again, len(calls)) == (first, 2)
+    assert mapped(range(5), out, resume=True) == (first, [])
+
+
+def test_items_are_known_by_what_they_are_not_by_their_place(tmp_path):
+    out = tmp_path / "out"
+    assert mapped([1, 2, 3], out) == ([2, 3, 4], [1, 2, 3])
+    assert mapped([0, 3, 1, 2, 2], out, resume=True) == ([1, 4, 2, 3, 3], [0, 2])
+    assert mapped([0, 3, 1, 2, 2], out, resume=True) == ([1, 4, 2, 3, 3], [])
+
+
+def test_a_key_says_what_an_item_is_known_by(tmp_path):
+    out = tmp_path / "out"
+    assert mapped([10, 20], out, key=lambda item: item // 10) == ([11, 21], [10, 20])
+    assert mapped([11, 25, 30], out, key=lambda item: item // 10, resume=True) == ([11, 21, 31], [30])
+
+
+def test_a_function_whose_code_has_changed_is_called_again(tmp_path):
+    assert list(crosswind.map(lambda x: x + 1, [1, 2], out=tmp_path)) == [2, 3]
+    assert list(crosswind.map(lambda x: x + 2, [1, 2], out=tmp_path, resume=True)) == [3, 4]
+
+
+def test_two_at_once_into_one_directory_are_refused_with_the_holders_pid(tmp_path):
+    first = crosswind.map(abs, [1, 2], out=tmp_path)
+    next(first)
+    with pytest.raises(DescriptionError, match=f"another run writes its results here: process {os.getpid()} on "):
+        list(crosswind.map(abs, [1, 2], out=tmp_path, resume=True))
+    first.close()
+    assert list(crosswind.map(abs, [1, 2], out=tmp_path, resume=True)) == [1, 2]
 
 
 def test_progress_is_told():
@@ -187,7 +235,12 @@ def test_progress_is_told():
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
-    [({"on": "dask"}, "on is 'dask'"), ({"resume": True}, "without out"), ({"buffer_tasks": 0}, "buffer_tasks is 0")],
+    [
+        ({"on": "dask"}, "on is 'dask'"),
+        ({"resume": True}, "without out"),
+        ({"key": abs}, "key is given without"),
+        ({"buffer_tasks": 0}, "buffer_tasks is 0"),
+    ],
 )
 def test_a_wrong_argument_is_named(wrong, says):
     with pytest.raises(DescriptionError, match=says):

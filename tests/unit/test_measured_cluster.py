@@ -194,7 +194,7 @@ def test_what_cannot_be_measured_is_refused(hosts, tmp_path):
 
 def test_names_of_hosts_may_have_any_characters(tmp_path):
     odd = "tcp://[::1]:80/x y"
-    found = Directory.taken_up(tmp_path / "out", {}, [], resume=True)
+    found = Directory.taken_up(tmp_path / "out", "a cluster", {}, [], resume=True, force=False)
     file = found.file(Visit(odd, "../a", "send"))
     assert file.parent == tmp_path / "out"
     assert file != found.file(Visit(odd, ".._a", "send"))

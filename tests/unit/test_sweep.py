@@ -180,7 +180,7 @@ def test_points_of_another_host_are_refused(tmp_path):
 def test_without_resuming_everything_is_measured_again_and_old_points_go(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path, [8], resume=False, measure=probe, streams=2)
+    sweep = run_sweep("footprint", tmp_path, [8], resume=False, force=True, measure=probe, streams=2)
     assert probe.asked == [8]
     assert [value for value, _ in sweep.points] == [8]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["matrix-00000008.parquet", "sweep.json"]
@@ -191,7 +191,7 @@ def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(DescriptionError, match="cannot be read"):
         run_sweep("footprint", tmp_path, VALUES, measure=Probe())
-    assert run_sweep("footprint", tmp_path, VALUES, resume=False, measure=Probe()).complete
+    assert run_sweep("footprint", tmp_path, VALUES, resume=False, force=True, measure=Probe()).complete
 
 
 def test_more_values_extend_a_sweep(tmp_path):

@@ -1,17 +1,17 @@
 //! A desk that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
 //!
-//! Whoever hands over faster than the tree takes waits; so does the tree when results are not taken. With a directory,
-//! results are files there; with a journal, each is noted before anybody is told of it.
+//! A thread that hands over faster than the tree takes waits; so does the tree when results are not taken. Where results are
+//! kept in files, or noted in a journal, a thread of its own does that ([`crate::keeper`]) before they are reported.
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crosswind_schema::experiment::Tasks;
 
 use crate::error::LiveError;
-use crate::journal::{Delivered, Journal};
+use crate::journal::Identity;
+use crate::keeper::{Keeper, Keeping};
 use crate::linux::Bell;
 use crate::payload::Payload;
 use crate::root::{Delivery, Desk, NewTask, RunSummary, Supply};
@@ -25,19 +25,38 @@ const UNTAKEN_BYTES: u64 = 256 << 20;
 /// Results that nobody has taken.
 const UNTAKEN: usize = 100_000;
 
+/// How the result of a task is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Label {
+    /// Name of its file; empty: the task's number.
+    pub name: String,
+    /// What the task is known by in the journal.
+    pub identity: Identity,
+}
+
 #[derive(Default)]
 struct Shared {
-    waiting: VecDeque<(NewTask, String)>,
+    waiting: VecDeque<(NewTask, Label)>,
     waiting_bytes: u64,
     over: bool,
     results: VecDeque<Delivery>,
     untaken_bytes: u64,
+    /// Results that the keeper has not kept yet, and their bytes in memory.
+    unkept: usize,
+    unkept_bytes: u64,
     interrupted: bool,
+    failure: Option<LiveError>,
     ended: Option<Result<RunSummary, LiveError>>,
     has_ended: bool,
     delivered: u64,
     /// Tasks are asked for: time 0 has come.
     begun: bool,
+}
+
+impl Shared {
+    fn has_room(&self) -> bool {
+        self.results.len() + self.unkept < UNTAKEN && self.untaken_bytes + self.unkept_bytes < UNTAKEN_BYTES
+    }
 }
 
 struct Both {
@@ -60,25 +79,14 @@ impl Both {
 #[derive(Clone)]
 pub struct Counter(Arc<Both>);
 
-/// Where results are kept.
-#[derive(Default)]
-pub struct Keeping {
-    /// A file for each result.
-    pub directory: Option<PathBuf>,
-    /// Notes each result.
-    pub journal: Option<Journal>,
-    /// Tasks that the journal has already: not done again.
-    pub done: HashSet<u64>,
-    /// Results are counted and dropped: nobody asks for them.
-    pub discard: bool,
-}
-
 /// The loop's side.
 pub struct SharedDesk {
     both: Arc<Both>,
-    keeping: Keeping,
+    keeper: Option<Keeper>,
+    /// Results are counted and dropped: nothing asks for them.
+    discard: bool,
     drawn: Option<Drawn>,
-    names: HashMap<u64, String>,
+    labels: HashMap<u64, Label>,
 }
 
 /// A workload's own tasks.
@@ -92,11 +100,52 @@ struct Drawn {
 }
 
 /// Both sides of a desk. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
-#[must_use]
-pub fn desk(bell: Arc<Bell>, keeping: Keeping, drawn: Option<(Tasks, bool)>) -> (Counter, SharedDesk) {
+///
+/// # Errors
+/// When the thread that keeps results can't be started.
+pub fn desk(
+    bell: Arc<Bell>,
+    keeping: Option<Keeping>,
+    discard: bool,
+    drawn: Option<(Tasks, bool)>,
+) -> Result<(Counter, SharedDesk), LiveError> {
     let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), bell });
     let drawn = drawn.map(|(tasks, blank)| Drawn { tasks, next: 0, blank, input: Payload::Blank(0) });
-    (Counter(Arc::clone(&both)), SharedDesk { both, keeping, drawn, names: HashMap::new() })
+    let (kept, failed) = (Arc::clone(&both), Arc::clone(&both));
+    let keeper = keeping.map(|keeping| {
+        Keeper::start(
+            keeping,
+            Box::new(move |results, held| kept.report(results, held, discard)),
+            Box::new(move |error| failed.fail(error)),
+        )
+        .map_err(LiveError::system("starting the thread that keeps results"))
+    });
+    let desk =
+        SharedDesk { both: Arc::clone(&both), keeper: keeper.transpose()?, discard, drawn, labels: HashMap::new() };
+    Ok((Counter(both), desk))
+}
+
+impl Both {
+    /// Results are the user's from now on.
+    fn report(&self, results: &mut Vec<Delivery>, held_bytes: u64, discard: bool) {
+        let mut shared = self.lock();
+        shared.delivered += results.len() as u64;
+        shared.unkept = shared.unkept.saturating_sub(results.len());
+        shared.unkept_bytes = shared.unkept_bytes.saturating_sub(held_bytes);
+        if discard {
+            results.clear();
+        }
+        shared.untaken_bytes += results.iter().map(in_memory).sum::<u64>();
+        shared.results.extend(results.drain(..));
+        drop(shared);
+        self.changed.notify_all();
+    }
+
+    /// The run can't go on.
+    fn fail(&self, error: LiveError) {
+        self.lock().failure.get_or_insert(error);
+        self.bell.ring();
+    }
 }
 
 impl Counter {
@@ -104,7 +153,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the run has ended.
-    pub fn submit(&self, task: &mut Option<(NewTask, String)>, patience: Duration) -> Result<bool, LiveError> {
+    pub fn submit(&self, task: &mut Option<(NewTask, Label)>, patience: Duration) -> Result<bool, LiveError> {
         let until = Instant::now() + patience;
         let mut shared = self.0.lock();
         loop {
@@ -120,13 +169,13 @@ impl Counter {
             }
             shared = self.0.wait(shared, left);
         }
-        if let Some((task, name)) = task.take() {
+        if let Some((task, label)) = task.take() {
             if matches!(task.payload, Payload::Bytes(_)) {
                 shared.waiting_bytes += task.payload.len();
             }
             // Whoever finds tasks waiting has been woken already.
             let ring = shared.waiting.is_empty();
-            shared.waiting.push_back((task, name));
+            shared.waiting.push_back((task, label));
             drop(shared);
             if ring {
                 self.0.bell.ring();
@@ -163,7 +212,7 @@ impl Counter {
             }
             shared = self.0.wait(shared, left);
         }
-        let was_full = shared.results.len() >= UNTAKEN || shared.untaken_bytes >= UNTAKEN_BYTES;
+        let was_full = !shared.has_room();
         shared.untaken_bytes = 0;
         let results = shared.results.drain(..).collect();
         drop(shared);
@@ -227,9 +276,6 @@ impl Counter {
 impl SharedDesk {
     fn next_drawn(&mut self) -> Option<Supply> {
         let Drawn { tasks, next, blank, input } = self.drawn.as_mut()?;
-        while self.keeping.done.contains(next) {
-            *next += 1;
-        }
         if *next >= tasks.count {
             return Some(Supply::Over);
         }
@@ -244,41 +290,23 @@ impl SharedDesk {
         Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task) }))
     }
 
-    /// Puts a result into its file.
-    fn keep(&mut self, delivery: &mut Delivery) -> Result<(), LiveError> {
-        let name = self.names.remove(&delivery.task);
-        let Some(directory) = &self.keeping.directory else { return Ok(()) };
-        if !delivery.ok {
-            return Ok(());
+    /// The run has ended, and so: waits until what was delivered is kept.
+    ///
+    /// # Errors
+    /// What ended the run; a full disk.
+    pub fn close(mut self, ended: Result<RunSummary, LiveError>) -> Result<RunSummary, LiveError> {
+        let kept = self.keeper.take().map_or(Ok(()), Keeper::close);
+        let failure = self.both.lock().failure.take().or(kept.err());
+        match (ended, failure) {
+            (Ok(_), Some(error)) => Err(error),
+            (ended, _) => ended,
         }
-        let name = name.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("{:08}", delivery.task));
-        let path = directory.join(name);
-        let writing = || LiveError::system(format!("writing {}", path.display()));
-        // A name that has the whole result or does not exist, whenever this process ends.
-        let part = part_of(&path);
-        let written = write_whole(&delivery.payload, &part).and_then(|()| std::fs::rename(&part, &path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&part); // it is only a part
-        }
-        written.map_err(writing())?;
-        delivery.payload = Payload::file(&path).map_err(writing())?;
-        Ok(())
     }
 }
 
-/// Where a result is written before it gets its name.
-fn part_of(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    name.into()
-}
-
-fn write_whole(payload: &Payload, path: &Path) -> std::io::Result<()> {
-    match payload {
-        // On the same file system a rename would do; over two, only a copy does.
-        Payload::File(file) => std::fs::copy(&file.path, path).map(drop),
-        other => std::fs::write(path, other.read()?.as_slice()),
-    }
+/// Bytes of a result in memory.
+pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
+    if matches!(delivery.payload, Payload::Bytes(_)) { delivery.payload.len() } else { 0 }
 }
 
 impl Desk for SharedDesk {
@@ -290,7 +318,7 @@ impl Desk for SharedDesk {
         if !std::mem::replace(&mut shared.begun, true) {
             self.both.changed.notify_all();
         }
-        let Some((task, name)) = shared.waiting.pop_front() else {
+        let Some((task, label)) = shared.waiting.pop_front() else {
             return if shared.over { Supply::Over } else { Supply::Later };
         };
         if matches!(task.payload, Payload::Bytes(_)) {
@@ -301,52 +329,31 @@ impl Desk for SharedDesk {
         if wake {
             self.both.changed.notify_all();
         }
-        if self.keeping.directory.is_some() {
-            self.names.insert(task.task, name);
+        if self.keeper.is_some() {
+            self.labels.insert(task.task, label);
         }
         Supply::Task(task)
     }
 
     fn room(&self) -> bool {
-        let shared = self.both.lock();
-        shared.results.len() < UNTAKEN && shared.untaken_bytes < UNTAKEN_BYTES
+        self.both.lock().has_room()
     }
 
-    fn deliver(&mut self, results: &mut Vec<Delivery>) -> Result<(), LiveError> {
-        let mut whole = 0;
-        let mut failure = None;
-        for delivery in results.iter_mut() {
-            match self.keep(delivery) {
-                Ok(()) => whole += 1,
-                Err(error) => {
-                    failure = Some(error);
-                    break;
-                }
-            }
-        }
-        // What stands in its file is noted, even when the next one did not fit.
-        results.truncate(whole);
-        if let Some(journal) = &mut self.keeping.journal {
-            let noted = results.iter().map(|d| Delivered { task: d.task, ok: d.ok, bytes: d.payload.len() });
-            journal.note(noted)?;
-        }
+    fn deliver(&mut self, results: &mut Vec<Delivery>) {
+        let Some(keeper) = &self.keeper else {
+            self.both.report(results, 0, self.discard);
+            return;
+        };
         let mut shared = self.both.lock();
-        shared.delivered += results.len() as u64;
-        if self.keeping.discard {
-            results.clear();
-        }
-        for delivery in results.drain(..) {
-            if matches!(delivery.payload, Payload::Bytes(_)) {
-                shared.untaken_bytes += delivery.payload.len();
-            }
-            shared.results.push_back(delivery);
-        }
+        shared.unkept += results.len();
+        shared.unkept_bytes += results.iter().map(in_memory).sum::<u64>();
         drop(shared);
-        self.both.changed.notify_all();
-        failure.map_or(Ok(()), Err)
+        let labels = &mut self.labels;
+        keeper.keep(results.drain(..).map(|result| (labels.remove(&result.task).unwrap_or_default(), result)));
     }
 
-    fn interrupted(&self) -> bool {
-        self.both.lock().interrupted
+    fn failure(&mut self) -> Option<LiveError> {
+        let mut shared = self.both.lock();
+        shared.failure.take().or_else(|| shared.interrupted.then_some(LiveError::Interrupted))
     }
 }

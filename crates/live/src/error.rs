@@ -48,13 +48,15 @@ pub enum LiveError {
     /// The work can't be done as described.
     #[error("the work cannot be set up: {0}")]
     Setup(String),
-    /// A journal that is none, or another run's.
+    /// A file that is not a journal, or the journal of another run.
     #[error("{file}: {why}")]
     Journal {
         /// Its path.
         file: String,
         /// What is wrong.
         why: String,
+        /// What to do about it.
+        hint: &'static str,
     },
     /// Recorded events give other commands than those recorded.
     #[error("line {line} of the log of {node}: {why}")]
@@ -73,6 +75,14 @@ pub enum LiveError {
         what: String,
         /// What the system said.
         source: io::Error,
+    },
+    /// A task is over its time, and only the end of this process ends it.
+    #[error("task {task} is over its time of {timeout_s} s, and this agent ends with it")]
+    OverTime {
+        /// Its number.
+        task: u64,
+        /// What it was given, s.
+        timeout_s: f64,
     },
     /// The caller asked to stop.
     #[error("interrupted")]
@@ -102,6 +112,7 @@ impl LiveError {
             Self::Replay { .. } => "replay",
             Self::System { source, .. } if is_full(source) => "disk-full",
             Self::System { .. } => "system",
+            Self::OverTime { .. } => "over-time",
             Self::Interrupted => "interrupted",
         }
     }
@@ -115,7 +126,7 @@ impl LiveError {
             Self::Unreachable { .. } => "start the parent first, and check the address",
             Self::Lost(_) => "look at the logs of the agents or ranks",
             Self::Deadlock(_) => "each rank waits for what another one must do first: the program's order is wrong",
-            Self::Journal { .. } => "name another file, or run without --resume",
+            Self::Journal { hint, .. } => hint,
             Self::System { source, .. } if is_full(source) => {
                 "make room, then go on with --resume: what was delivered stands in the journal"
             }

@@ -11,10 +11,11 @@
 //! | what computes? | [`executor`], [`command`], `emulated` |
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
 //! | who hands tasks over, from other threads? | [`desk`] |
-//! | what survives the root? | [`journal`] |
+//! | what survives the root? | [`keeper`], [`journal`] |
 //! | who disturbs a command that somebody else wrote? | [`inject`] |
 //! | what disturbs this machine anyway? | [`noise`] |
 //! | who undoes what those changed? | [`watchdog`] |
+//! | what ends with a task? | [`task_processes`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //! | which of two classes' messages leaves a host next? | [`filter`] |
@@ -37,6 +38,7 @@ pub mod filter;
 pub mod frame;
 pub mod inject;
 pub mod journal;
+pub mod keeper;
 mod late;
 mod link;
 pub mod linux;
@@ -50,6 +52,7 @@ pub mod root;
 pub mod settings;
 mod station;
 pub mod streams;
+pub mod task_processes;
 mod transfer;
 mod turn;
 pub mod watchdog;

@@ -96,6 +96,7 @@ impl Turn<'_> {
         self.station.zero_ns = zero_ns;
         self.phase = Phase::Running;
         self.began_ns = now;
+        self.station.tell_of_memory();
         let root_ns = self.station.clock.root_ns(zero_ns);
         for slot in &mut self.station.slots {
             if let (Some(link), Some(_)) = (&mut slot.link, slot.ready) {
@@ -130,8 +131,8 @@ impl Turn<'_> {
 
     /// Takes tasks from the user, as many as are needed soon.
     pub fn supply(&mut self) -> Result<(), LiveError> {
-        if self.desk.as_ref().is_some_and(|desk| desk.interrupted()) {
-            return Err(LiveError::Interrupted);
+        if let Some(failure) = self.desk.as_mut().and_then(|desk| desk.failure()) {
+            return Err(failure);
         }
         if self.phase == Phase::Running {
             self.supply_now();
@@ -162,10 +163,10 @@ impl Turn<'_> {
     }
 
     /// Hands results to the user.
-    pub fn deliver(&mut self) -> Result<(), LiveError> {
-        let (Some(desk), Up::User(results)) = (self.desk.as_deref_mut(), &mut self.station.up) else { return Ok(()) };
+    pub fn deliver(&mut self) {
+        let (Some(desk), Up::User(results)) = (self.desk.as_deref_mut(), &mut self.station.up) else { return };
         if results.is_empty() {
-            return Ok(());
+            return;
         }
         self.last_result_ns = now_ns();
         // Guests are known by what was said when they joined.
@@ -179,7 +180,7 @@ impl Turn<'_> {
             let node = self.names.entry(node).or_insert_with(|| "somebody".into());
             deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
-        desk.deliver(&mut deliveries)
+        desk.deliver(&mut deliveries);
     }
 
     fn is_it_over(&mut self, now: u64) -> Result<(), LiveError> {

@@ -65,14 +65,11 @@ pub trait Desk {
     }
 
     /// Takes results, each once.
-    ///
-    /// # Errors
-    /// Ends the run: a full disk, a broken journal.
-    fn deliver(&mut self, results: &mut Vec<Delivery>) -> Result<(), LiveError>;
+    fn deliver(&mut self, results: &mut Vec<Delivery>);
 
-    /// Whether the run is to end at once.
-    fn interrupted(&self) -> bool {
-        false
+    /// Why the run is to end at once: the user's wish, a full disk, a broken journal.
+    fn failure(&mut self) -> Option<LiveError> {
+        None
     }
 }
 

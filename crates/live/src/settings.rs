@@ -39,6 +39,32 @@ pub enum Work {
     Callable,
 }
 
+/// What one try of a task may take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskLimits {
+    /// Time after which it is ended and has failed, s; none: it takes as long as it takes.
+    pub timeout_s: Option<f64>,
+    /// Memory of all its processes together, MB; none: as much as there is. Commands only.
+    pub memory_mb: Option<f64>,
+    /// Time between SIGTERM and SIGKILL for what is left of its processes, s.
+    pub grace_s: f64,
+}
+
+impl TaskLimits {
+    /// The memory that a task may take, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.memory_mb.map(|memory_mb| (memory_mb * 1e6) as u64)
+    }
+}
+
+impl Default for TaskLimits {
+    fn default() -> Self {
+        Self { timeout_s: None, memory_mb: None, grace_s: 5.0 }
+    }
+}
+
 /// What a run is about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -74,6 +100,9 @@ pub struct RunSettings {
     /// How often a task that failed is tried again.
     #[serde(default)]
     pub retries: u32,
+    /// What one try of a task may take.
+    #[serde(default)]
+    pub task_limits: TaskLimits,
     /// Whether rows of activities are recorded.
     #[serde(default)]
     pub trace: bool,
@@ -140,6 +169,22 @@ impl RunSettings {
         positive("start_s", self.start_s)?;
         if let Work::Emulated { time_scale, .. } = self.work {
             positive("time_scale", time_scale)?;
+        }
+        let limits = &self.task_limits;
+        let root_computes =
+            self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
+        if limits.timeout_s.is_some() && root_computes && !matches!(self.work, Work::Command { .. }) {
+            return Err(LiveError::Setup(
+                "a task timeout is given, and the root computes tasks in this process, where nothing can end them; \
+                 set the root's compute_per_s to 0, or leave the timeout out"
+                    .into(),
+            ));
+        }
+        limits.timeout_s.map_or(Ok(()), |timeout_s| positive("task_timeout_s", timeout_s))?;
+        limits.memory_mb.map_or(Ok(()), |memory_mb| positive("task_memory_mb", memory_mb))?;
+        if !limits.grace_s.is_finite() || limits.grace_s < 0.0 {
+            let permitted = "finite and at least 0".into();
+            return Err(LiveError::Value { field: "grace_s".into(), value: limits.grace_s.to_string(), permitted });
         }
         if self.silence_s < 2.0 * self.heartbeat_s {
             return Err(LiveError::Value {

@@ -2,10 +2,12 @@
 //!
 //! The same at the root, at inner nodes and at leaves. It never waits: [`crate::turn`] waits for it. Times are those of the
 //! own monotonic clock. An emulated end of a transfer or of work counts from when it was due, not from when this process was
-//! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`.
+//! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`;
+//! what a task may take: `limits`.
 
 mod changing;
 mod estimating;
+mod limits;
 mod sharing;
 mod slot;
 
@@ -109,6 +111,8 @@ pub(crate) struct Station {
     result_limit: f64,
     /// How often a child was lost while a task was the one that it computed.
     lost_with: HashMap<u64, u32>,
+    /// Tries of a task that ended their agents because they were over their time.
+    over_time: HashMap<u64, u32>,
 }
 
 impl Station {
@@ -153,6 +157,7 @@ impl Station {
             own_latency_ns,
             result_limit,
             lost_with: HashMap::new(),
+            over_time: HashMap::new(),
             run,
         })
     }
@@ -300,6 +305,9 @@ impl Station {
                 format!("task {task} was being computed {MOST_LOST} times when an agent was lost, and is given up");
             return Some(("task-given-up", why));
         }
+        if let Some(why) = self.tried_in_vain(task) {
+            return Some(("task-given-up", why));
+        }
         let error = self.tasks.get(&task)?.payload.missing()?;
         Some(("input-lost", format!("the input of task {task} cannot be read any more: {error}")))
     }
@@ -326,7 +334,7 @@ impl Station {
             }
             Processor::Thread(thread) => thread.give(job),
             Processor::Immediate(executor) => {
-                let worked = work(executor.as_mut(), &job, self.run.retries);
+                let worked = work(executor.as_mut(), &job, self.run.retries, &|_| {});
                 self.worked(worked);
             }
         }
@@ -380,6 +388,7 @@ impl Station {
         if !self.lost_with.is_empty() {
             self.lost_with.remove(&task);
         }
+        self.over_time.remove(&task);
         if let Some(stored) = self.tasks.remove(&task) {
             self.held_bytes -= stored.in_memory();
             self.spool.recycle(stored.payload);

@@ -13,7 +13,7 @@ use crate::diary::Diary;
 use crate::door::Door;
 use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
-use crate::executor::{ComputeThread, Maker, Noop};
+use crate::executor::{ComputeThread, Maker, Noop, Trying};
 use crate::frame::Frame;
 use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
@@ -24,6 +24,9 @@ use crosswind_schema::units::Quantity;
 
 /// The longest that the loop sleeps, ns.
 const NAP_NS: u64 = 200_000_000;
+/// How long an agent that must end tries to say why, and how often it looks, ns.
+const LAST_WORDS_NS: u64 = 2_000_000_000;
+const LOOK_NS: u64 = 10_000_000;
 /// Pings in a row with which a child learns its parent's clock.
 const FIRST_PINGS: u32 = 8;
 
@@ -170,13 +173,14 @@ impl<'a> Turn<'a> {
         let now = now_ns();
         let mut due = self.station.pass_time(now);
         self.worked()?;
+        due = earliest(due, self.end_if_over_time(now)?);
         self.supply()?;
         match self.progress(now).and_then(|()| self.flush(now)) {
             Ok(next) => due = earliest(due, next),
             Err(LiveError::Lost(why)) if self.desk.is_none() => return Ok(Some(End::ParentLost(why))),
             Err(error) => return Err(error),
         }
-        self.deliver()?;
+        self.deliver();
         if self.desk.is_some() && self.phase == Phase::Reported {
             return Ok(Some(End::Bye));
         }
@@ -193,6 +197,26 @@ impl<'a> Turn<'a> {
             self.station.settle();
         }
         Ok(())
+    }
+
+    /// When the task that is computed will be over its time. One that is, and that nothing but the end of this process
+    /// ends, is told to the parent, which knows then that this agent was not lost.
+    fn end_if_over_time(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
+        let (over, due) = self.station.over_time(now);
+        let (Some(Trying { task, tried, .. }), Up::Parent(link)) = (over, &mut self.station.up) else { return Ok(due) };
+        link.say(&Frame::OverTime { task, tried });
+        let until = now + LAST_WORDS_NS;
+        // The parent closes the connection when it has heard it. Until then what it sends is read, since a connection that
+        // is closed with unread bytes takes what was said with it.
+        while now_ns() < until && link.flush(now_ns()).is_ok() {
+            let mut unheard = Vec::new();
+            if link.read(&mut self.station.spool, now_ns(), &mut unheard).is_err() {
+                break;
+            }
+            let mut watched = [linux::watch(link.fd(), true, link.wants_room())];
+            linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
+        }
+        Err(LiveError::OverTime { task, timeout_s: self.station.run.task_limits.timeout_s.unwrap_or_default() })
     }
 
     /// Writes to all links, and again where that made the policy say more.
@@ -322,7 +346,7 @@ impl<'a> Turn<'a> {
         match result {
             Ok(_) => {}
             Err(Broken::Peer(error)) => self.lose(child, &error.to_string(), now),
-            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a result")(error)),
+            Err(Broken::Own(error)) => return Err(self.cannot_keep("a result", error)),
         }
         Ok(())
     }
@@ -357,6 +381,10 @@ impl<'a> Turn<'a> {
             Heard::Said(Frame::Draining) => {
                 self.diary.note(&format!("{} is to leave", self.station.slots[at].name));
                 self.station.drain(child, now);
+            }
+            Heard::Said(Frame::OverTime { task, tried }) => {
+                self.diary.note(&format!("{}: task {task} is over its time", self.station.slots[at].name));
+                self.station.ends_over_time(child, task, tried, now);
             }
             Heard::Said(Frame::Happened { event }) => match serde_json::from_str(&event) {
                 Ok(event) => self.station.happened.push(event),
@@ -411,11 +439,15 @@ impl<'a> Turn<'a> {
         }
         self.heard = heard;
         match result {
-            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a task")(error)),
+            Err(Broken::Own(error)) => return Err(self.cannot_keep("a task", error)),
             Err(Broken::Peer(error)) if end.is_none() => end = Some(End::ParentLost(error.to_string())),
             _ => {}
         }
         Ok(end)
+    }
+
+    fn cannot_keep(&self, what: &str, error: std::io::Error) -> LiveError {
+        LiveError::system(format!("keeping {what} in {}", self.station.spool.directory().display()))(error)
     }
 
     fn hear_parent(&mut self, heard: Heard, now: u64) -> Option<End> {

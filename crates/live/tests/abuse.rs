@@ -85,7 +85,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
         });
         let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
         let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-        let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+        let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
         let summary = farm.run(&mut desk, own).unwrap();
         let mut tasks: Vec<u64> = desk.results.iter().map(|result| result.task).collect();
         tasks.sort_unstable();

@@ -2,18 +2,20 @@
 
 use std::ffi::c_int;
 use std::fs::OpenOptions;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crosswind_access::Access;
 use crosswind_live::LiveError;
 use crosswind_live::agent::{AgentConfig, Workshop, maker, run_agent as run};
-use crosswind_live::desk::{Counter, Keeping, desk};
+use crosswind_live::desk::{Counter, Label, desk};
 use crosswind_live::diary::Diary;
 use crosswind_live::executor::{Answer, Executor, Job, Maker};
 use crosswind_live::frame::PROTOCOL;
-use crosswind_live::journal::Journal;
+use crosswind_live::journal::{Identity, Journal};
+use crosswind_live::keeper::Keeping;
 use crosswind_live::payload::Payload;
 use crosswind_live::record::{NOBODY, Row};
 use crosswind_live::replay::replay;
@@ -31,6 +33,7 @@ use pyo3::types::{PyBytes, PyDict, PyMemoryView};
 use serde::Deserialize;
 
 use crate::errors;
+use crate::journal::PyJournal;
 
 /// Task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
@@ -47,7 +50,7 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
         }
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
         LiveError::Deadlock(_) => "InfeasibleError",
-        LiveError::WrongResult(_) => "CrosswindError",
+        LiveError::WrongResult(_) | LiveError::OverTime { .. } => "CrosswindError",
         LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
     };
@@ -156,9 +159,8 @@ struct FarmConfig {
     spool_directory: PathBuf,
     log: Option<PathBuf>,
     out: Option<PathBuf>,
-    journal: Option<PathBuf>,
-    resume: bool,
-    digest: String,
+    /// Whether a result is reported only once it is on the disk.
+    sync: bool,
     /// An experiment's point whose own tasks are run.
     drawn: Option<String>,
     discard: bool,
@@ -170,10 +172,10 @@ pub struct PyFarmRoot {
     root: Mutex<Option<Begin>>,
     counter: Counter,
     address: String,
-    done: Vec<u64>,
-    next: Mutex<u64>,
     tasks: Option<u64>,
     summary: Mutex<Option<RunSummary>>,
+    /// What ended the run, if that was no good end.
+    failure: OnceLock<LiveError>,
 }
 
 type Begin = Box<dyn FnOnce() + Send>;
@@ -188,6 +190,7 @@ fn open(
     code: Vec<u8>,
     tasks_csv: Option<&[u8]>,
     load: Option<Py<PyAny>>,
+    journal: Option<Journal>,
 ) -> Result<PyFarmRoot, LiveError> {
     let config: FarmConfig = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
     let tasks = match &config.drawn {
@@ -198,20 +201,9 @@ fn open(
         }
         None => None,
     };
-    let mut keeping = Keeping { directory: config.out, discard: config.discard, ..Keeping::default() };
-    if let Some(path) = &config.journal {
-        keeping.journal = Some(if config.resume && path.exists() {
-            let (journal, delivered) = Journal::resume(path, &config.digest)?;
-            // A task that failed is given another chance; what succeeded is done.
-            keeping.done = delivered.iter().filter(|entry| entry.ok).map(|entry| entry.task).collect();
-            journal
-        } else {
-            Journal::create(path, &config.digest)?
-        });
-    }
-    let mut done: Vec<u64> = keeping.done.iter().copied().collect();
-    done.sort_unstable();
-    let own = maker(&config.run.work, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
+    let keeps = config.out.is_some() || journal.is_some();
+    let keeping = keeps.then_some(Keeping { directory: config.out, journal, sync: config.sync });
+    let own = maker(&config.run, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
     let computes = config.run.platform.nodes.iter().any(|node| {
         use crosswind_schema::units::Quantity as _;
         node.parent.is_none() && node.compute_per_s.get() > 0.0
@@ -229,24 +221,31 @@ fn open(
     })?;
     let address = root.address()?;
     let count = tasks.as_ref().map(|tasks| tasks.count);
-    let (counter, mut desk) = desk(root.bell(), keeping, tasks.map(|tasks| (tasks, blank)));
+    let (counter, mut desk) = desk(root.bell(), keeping, config.discard, tasks.map(|tasks| (tasks, blank)))?;
     let own_counter = counter.clone();
-    let begin: Begin = Box::new(move || own_counter.end(root.run(&mut desk, own)));
+    let begin: Begin = Box::new(move || {
+        // Whatever happens to this thread, those who wait for results are told.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let ended = root.run(&mut desk, own);
+            desk.close(ended)
+        }));
+        own_counter.end(ended.unwrap_or_else(|_| Err(LiveError::Lost("the root's thread failed".into()))));
+    });
     Ok(PyFarmRoot {
         root: Mutex::new(Some(begin)),
         counter,
         address,
-        done,
-        next: Mutex::new(0),
         tasks: count,
         summary: Mutex::new(None),
+        failure: OnceLock::new(),
     })
 }
 
 #[pymethods]
 impl PyFarmRoot {
     #[new]
-    #[pyo3(signature = (config, token, code = None, tasks_csv = None, load = None, tls = None))]
+    #[pyo3(signature = (config, token, code = None, tasks_csv = None, load = None, tls = None, journal = None))]
+    #[expect(clippy::too_many_arguments, reason = "what a root needs, each an object of Python's")]
     fn new(
         py: Python<'_>,
         config: &str,
@@ -255,9 +254,11 @@ impl PyFarmRoot {
         tasks_csv: Option<&[u8]>,
         load: Option<Py<PyAny>>,
         tls: Option<PathBuf>,
+        journal: Option<&PyJournal>,
     ) -> PyResult<Self> {
         let access = Access::of(token, tls.as_deref()).map_err(|error| exception(py, &error.into()))?;
-        py.detach(|| open(config, &access, code.unwrap_or_default(), tasks_csv, load))
+        let journal = journal.and_then(|journal| locked(&journal.journal).take());
+        py.detach(|| open(config, &access, code.unwrap_or_default(), tasks_csv, load, journal))
             .map_err(|error| exception(py, &error))
     }
 
@@ -277,11 +278,6 @@ impl PyFarmRoot {
     #[getter]
     fn delivered(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.counter.delivered())
-    }
-
-    /// Tasks that the journal has already.
-    fn done_before(&self) -> Vec<u64> {
-        self.done.clone()
     }
 
     /// Starts the root's thread.
@@ -307,9 +303,18 @@ impl PyFarmRoot {
         }
     }
 
-    /// Hands a task over; waits while there is no room. Its number.
-    #[pyo3(signature = (data, work = 0.0, name = String::new()))]
-    fn submit(&self, py: Python<'_>, data: &Bound<'_, PyAny>, work: f64, name: String) -> PyResult<u64> {
+    /// Hands a task over; waits while there is no room. `identity`: what it is known by in the journal, as
+    /// `(label, input, recipe)`.
+    #[pyo3(signature = (task, data, work = 0.0, name = String::new(), identity = None))]
+    fn submit(
+        &self,
+        py: Python<'_>,
+        task: u64,
+        data: &Bound<'_, PyAny>,
+        work: f64,
+        name: String,
+        identity: Option<(Vec<u8>, u64, u64)>,
+    ) -> PyResult<()> {
         let payload = if let Ok(bytes) = data.cast::<PyBytes>() {
             Payload::bytes(bytes.as_bytes().to_vec())
         } else {
@@ -317,21 +322,17 @@ impl PyFarmRoot {
             let reading = LiveError::system(format!("reading {}", path.display()));
             Payload::file(&path).map_err(reading).map_err(|error| exception(py, &error))?
         };
-        let task = {
-            let mut next = locked(&self.next);
-            while self.done.binary_search(&next).is_ok() {
-                *next += 1;
-            }
-            *next += 1;
-            *next - 1
-        };
-        let mut waiting = Some((NewTask { task, payload, work }, name));
+        let identity = identity.map(|(label, input, recipe)| Identity { label, input, recipe }).unwrap_or_default();
+        let mut waiting = Some((NewTask { task, payload, work }, Label { name, identity }));
         loop {
             let handed = py.detach(|| self.counter.submit(&mut waiting, LOOK));
             match handed {
-                Ok(true) => return Ok(task),
+                Ok(true) => return Ok(()),
                 Ok(false) => py.check_signals()?,
-                Err(error) => return Err(exception(py, &error)),
+                Err(error) => {
+                    self.ended(py)?; // what ended the run says more
+                    return Err(exception(py, &error));
+                }
             }
         }
     }
@@ -341,13 +342,16 @@ impl PyFarmRoot {
         self.counter.end_of_tasks();
     }
 
-    /// `(task, ok, bytes or path, node)` of what has come; waits for at least one, or until the time is over. None: the
-    /// run has ended and all are taken.
-    fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Option<Vec<Taken<'py>>>> {
+    /// `(task, ok, bytes or path, node)` of what has come; waits for at least one, or until the time is over. Empty also
+    /// when the run has ended and all are taken; raises then what ended it, if that was no good end.
+    fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Taken<'py>>> {
         let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
         loop {
             let left = until.saturating_duration_since(std::time::Instant::now()).min(LOOK);
-            let Some(results) = py.detach(|| self.counter.results(left)) else { return Ok(None) };
+            let Some(results) = py.detach(|| self.counter.results(left)) else {
+                self.ended(py)?;
+                return Ok(Vec::new());
+            };
             if results.is_empty() && std::time::Instant::now() < until {
                 py.check_signals()?;
                 continue;
@@ -361,7 +365,7 @@ impl PyFarmRoot {
                 };
                 taken.push((result.task, result.ok, data, result.node.to_string()));
             }
-            return Ok(Some(taken));
+            return Ok(taken);
         }
     }
 
@@ -379,11 +383,7 @@ impl PyFarmRoot {
                 return Ok(false);
             }
         }
-        match self.counter.outcome() {
-            Some(Ok(summary)) => *locked(&self.summary) = Some(summary),
-            Some(Err(error)) => return Err(exception(py, &error)),
-            None => {}
-        }
+        self.ended(py)?;
         Ok(true)
     }
 
@@ -428,6 +428,18 @@ impl PyFarmRoot {
     }
 }
 
+impl PyFarmRoot {
+    /// Takes what the run came to, once it has ended. Raises what ended it, each time.
+    fn ended(&self, py: Python<'_>) -> PyResult<()> {
+        match self.counter.outcome() {
+            Some(Ok(summary)) => *locked(&self.summary) = Some(summary),
+            Some(Err(error)) => _ = self.failure.set(error),
+            None => {}
+        }
+        self.failure.get().map_or(Ok(()), |error| Err(exception(py, error)))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnConfig {
@@ -439,6 +451,7 @@ struct OwnConfig {
     patience_s: f64,
     watch_input: bool,
     leave: Option<i32>,
+    mark: Option<String>,
     log: Option<PathBuf>,
 }
 
@@ -466,6 +479,7 @@ fn run_agent(
             patience_s: config.patience_s,
             watch_input: config.watch_input,
             leave: config.leave,
+            mark: config.mark,
         };
         let mut raised = None;
         let mut listening = |address: &str| {

@@ -12,6 +12,7 @@ mod farm;
 mod filter;
 mod inject;
 mod interface;
+mod journal;
 mod measure;
 mod model;
 mod noise;
@@ -38,6 +39,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     access::register(module)?;
     measure::register(module)?;
     farm::register(module)?;
+    journal::register(module)?;
     inject::register(module)?;
     noise::register(module)?;
     ranks::register(module)?;

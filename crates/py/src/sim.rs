@@ -97,6 +97,7 @@ fn summary(platform: &Platform, point: &Experiment, outcome: &Outcome) -> Run {
             .collect(),
         events: outcome.events.iter().map(event).collect(),
         warnings: Vec::new(),
+        resumed: None,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Runs: what an experiment's runs came to (`runs.json`, and what `crosswind run --json` prints).
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +84,23 @@ pub struct Run {
     /// What to keep in mind when trusting the figures.
     #[serde(default)]
     pub warnings: Vec<Warning>,
+    /// What earlier runs into the same directory left for this one; absent where none was gone on with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<Resumed>,
+}
+
+/// What earlier runs left for one that goes on with them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Resumed {
+    /// Tasks whose results stood.
+    pub done: u64,
+    /// Tasks that were made again: why -> how many.
+    pub again: BTreeMap<String, u64>,
+    /// Tasks that no earlier run had.
+    pub new: u64,
+    /// Inputs of earlier runs that this one does not have.
+    pub gone: u64,
 }
 
 /// What one node did.

@@ -39,6 +39,8 @@ fn an_experiment_refuses_what_it_could_not_run() {
         ("chunk beyond all", farm("[policy]\nchunk_kib = 9223372036854775807\n")),
         ("unknown compute", farm("[execution]\ncompute = \"emulate\"\n")),
         ("scaled reality", farm("[execution]\ncompute = \"burn\"\ntime_scale = 10\n")),
+        ("emulated and timed", farm("[execution]\ntask_timeout_s = 10\n")),
+        ("no time for a task", farm("[execution]\ncompute = \"burn\"\ntask_timeout_s = 0\n")),
         ("no time", farm("[execution]\ntime_scale = 0\n")),
         ("unknown distribution", size("{ distribution = \"normal\", mean = 1 }")),
         ("no distribution", size("{ mean = 1 }")),

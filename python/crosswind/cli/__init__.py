@@ -1,10 +1,12 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted (ctrl-C, SIGTERM,
+SIGHUP), 141 nothing reads standard output any more.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated, Any
 
@@ -31,7 +33,9 @@ from crosswind.cli import (
     serve,
 )
 from crosswind.cli.console import tell_error
+from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.errors import CrosswindError
+from crosswind.signals import interrupt_on
 
 
 class _InterruptedError(Exception):
@@ -49,7 +53,8 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
-    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples.",
+    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples. With `-o -` a result goes to "
+    "standard output; a file of another kind or experiment is replaced only with `--force`.",
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -93,11 +98,21 @@ for verb in (
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    guard_streams()
+    code = _performed()
+    try:
+        sys.stdout.flush()
+    except StdoutLostError as error:
+        code = _told(error)
+    sys.exit(code)
+
+
+def _performed() -> int:
+    interrupt_on([signal.SIGTERM, signal.SIGHUP])
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:
-        tell_error(str(error), error.hint)
-        code = error.exit_code
+        code = _told(error)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "crosswind"
@@ -107,7 +122,10 @@ def main() -> None:
     except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads our output any more: end quietly
-        code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: CrosswindError) -> int:
+    if not (isinstance(error, StdoutLostError) and error.quiet):
+        tell_error(str(error), error.hint)
+    return error.exit_code

@@ -8,6 +8,7 @@ import typer
 
 from crosswind.cli.access import TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json
+from crosswind.printable import printable
 
 UNTRUSTED = 3
 
@@ -38,9 +39,9 @@ def doctor(
         print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
     else:
         for finding in findings:
-            typer.echo(f"{finding.level:8} {finding.message}")
+            typer.echo(f"{finding.level:8} {printable(finding.message)}")
             if finding.hint:
-                typer.echo(f"{'':8}   {finding.hint}")
+                typer.echo(f"{'':8}   {printable(finding.hint)}")
     if disturbed:
         raise typer.Exit(UNTRUSTED)
 

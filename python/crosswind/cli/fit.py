@@ -10,6 +10,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.contention import fit_flows
+from crosswind.cli.outputs import Force, writable
 
 By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
@@ -46,6 +47,7 @@ def fit(
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
     ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     contention: Annotated[
         bool, typer.Option("--contention", help="Fit flows that share a link: tables (*.csv), runs of kind streams.")
@@ -62,7 +64,7 @@ def fit(
         if platform:
             message = "--platform has interference rates; flows that share a link tell none"
             raise DescriptionError(message, "usage", "leave one of --platform and --contention out")
-        fit_flows(measurements, link_mb_per_s, by, seed, out, json)
+        fit_flows(measurements, link_mb_per_s, by, seed, out, force, json)
         return
     if link_mb_per_s is not None:
         raise DescriptionError("--link-mb-per-s belongs to --contention", "usage", "add --contention, or leave it out")
@@ -71,6 +73,7 @@ def fit(
     from crosswind.model.fit import fit as fit_one
     from crosswind.run.trace import Trace
 
+    writable(out, "platform", inputs=[*measurements, platform], force=force)
     traces = [path for path in measurements if Trace.is_one(path)]
     if traces:
         if len(measurements) > 1 or platform:

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosswind.cli.access import TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
+from crosswind.cli.outputs import Force, writable
 from crosswind.errors import DescriptionError
+from crosswind.output import writable_directory
 from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
 
@@ -150,6 +152,7 @@ def measure(
         Path | None,
         typer.Option("--out", "-o", help="The file (measurement.parquet), or the directory of a sweep or a cluster."),
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure interference."""
@@ -191,7 +194,14 @@ def measure(
             "nodes": node or [],
             "per": per or "host",
         }
-        how |= {"quick": quick, "at_once": at_once, "resume": resume, "out": out or Path("cluster"), "json": json}
+        how |= {
+            "quick": quick,
+            "at_once": at_once,
+            "resume": resume,
+            "out": out or Path("cluster"),
+            "force": force,
+            "json": json,
+        }
         raise typer.Exit(_cluster(on, arguments, {"--sweep": sweep, "--values": values, "--name": name}, how))
     given = {"--pairs": pairs, "--platform": platform, "--node": node, "--root": root, "--quick": quick, "--per": per}
     for option, value in {**given, "--at-once": at_once}.items():
@@ -202,17 +212,17 @@ def measure(
     if name:
         arguments["name"] = name
     if sweep:
-        raise typer.Exit(_sweep(sweep, values, resume, out, arguments, json))
+        raise typer.Exit(_sweep(sweep, values, resume, out, force, arguments, json))
     if values:
         raise DescriptionError("--values is given without --sweep", "values", "say which sweep: --sweep message-size")
-    raise typer.Exit(_once(out or Path("measurement.parquet"), arguments, json))
+    raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
-def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
+def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.model.fit import fit
 
-    writable(out)
+    writable(out, "measurement", force=force)
     try:
         with progress_bar() as advance:
             measurement = probe(**arguments, progress=advance)
@@ -250,16 +260,20 @@ def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: di
     return measure_on(on, {name: value for name, value in arguments.items() if name not in usual}, **how)
 
 
-def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:
+def _sweep(
+    kind: str, values: str | None, resume: bool, out: Path | None, force: bool, arguments: dict[str, Any], json: bool
+) -> int:
     from crosswind.sweep import parse_values, run_sweep
 
     directory = out or Path(f"sweep-{kind}")
+    writable_directory(directory, "--out")
     with progress_bar() as advance:
         result = run_sweep(
             kind,
             directory,
             parse_values(kind, values) if values else None,
             resume=resume,
+            force=force,
             progress=advance,
             **arguments,
         )

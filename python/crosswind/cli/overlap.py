@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from crosswind.cli.access import TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.measure import parse_cpus
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
@@ -82,6 +83,7 @@ def overlap(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say whether this machine overlaps communication with computation."""
@@ -93,8 +95,7 @@ def overlap(
         raise DescriptionError(
             "--resume is given without --out", "argument", "name the file that is to be gone on with"
         )
-    if out:
-        writable(out, "--out", "overlap.json")
+    writable(out, "overlap", force=force)
     design: dict[str, Any] = {
         "waits": [word.strip() for word in wait.split(",")],
         "nices": _levels(nice),
@@ -114,11 +115,12 @@ def overlap(
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
         _print_preview(preview(**design), json)
         return
-    with tells_what_is_kept(out), progress_bar() as advance:
-        found = perform(
-            on, **design, **shown, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance
-        )
+    kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
+    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
+        found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)
     if out:
+        if not file_of(out):
+            found.save(out)
         tell(f"wrote {out} ({len(found)} cells)")
     tell_warnings(found.warnings)
     if json:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from crosswind.cli.access import token_in
-from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
-from crosswind.cli.settings import hosts_of_nodes, settings_of
+from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
+from crosswind.output import distinct
 from crosswind.progress import progress_bar
 from crosswind.run import On
 
@@ -122,7 +125,30 @@ def run(
     name: Annotated[
         str | None, typer.Option(help="--command: name of a result; {name}, {stem}, {number} of its input. [{name}]")
     ] = None,
-    retries: Annotated[int, typer.Option(help="--command: tries more of a command that failed.", min=0)] = 0,
+    retries: Annotated[
+        int | None, typer.Option(help="How often a task that failed is tried again. [default: 0]", min=0)
+    ] = None,
+    task_timeout: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="End a task that takes longer, with all its processes; it has failed."),
+    ] = None,
+    task_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="--command: memory of all processes of a task, such as 500MB or 2GiB."),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS", help="--command: from SIGTERM to SIGKILL, for what is left of a task. [default: 5]"
+        ),
+    ] = None,
+    by_content: Annotated[
+        bool, typer.Option("--by-content", help="--command --resume: tell by what an input holds whether it changed.")
+    ] = False,
+    sync: Annotated[
+        bool, typer.Option(help="--command: report a result only once it is on the disk; --no-sync is faster.")
+    ] = True,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -130,6 +156,10 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
+    distinct({"--out": out, "--trace": trace, "--perfetto": perfetto})
+    read = [experiment, platform, links]
+    writable(trace, "trace", "--trace", inputs=read, force=force)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=force)
     placing = _placing(node or [], per, listen, token_file, tls, links)
     if command is not None:
         _refuse(
@@ -141,25 +171,52 @@ def run(
             out or Path("results"),
             platform=platform,
             name=name or "{name}",
-            retries=retries,
+            retries=retries or 0,
+            task_timeout_s=_seconds("--task-timeout", task_timeout, above_zero=True),
+            task_memory_mb=size_mb("--task-memory", task_memory) if task_memory is not None else None,
+            grace_s=_seconds("--grace", grace),
             resume=resume,
+            by_content=by_content,
+            sync=sync,
+            force=force,
             trace=bool(trace or perfetto),
             on=on or "local",
             placing=placing,
         )
     else:
-        _refuse("an experiment", {"--inputs": inputs, "--platform": platform, "--name": name, "--retries": retries})
+        _refuse(
+            "an experiment",
+            {
+                "--inputs": inputs,
+                "--platform": platform,
+                "--name": name,
+                "--task-memory": task_memory,
+                "--grace": grace is not None,
+                "--by-content": by_content,
+                "--no-sync": not sync,
+            },
+        )
+        if on in (None, "sim"):
+            _refuse("--on sim", {"--task-timeout": task_timeout is not None, "--retries": retries is not None})
         assert experiment is not None
         done = _experiment(
             experiment,
             on or "sim",
-            _settings(settings or [], time_scale),
+            _settings(
+                settings or [],
+                {
+                    "execution.time_scale": time_scale,
+                    "execution.task_timeout_s": _seconds("--task-timeout", task_timeout, above_zero=True),
+                    "execution.task_retries": retries,
+                },
+            ),
             out,
             resume,
             trace,
             perfetto,
             workers=_workers(workers),
             placing=placing,
+            force=force,
         )
     _write(done, trace, perfetto)
     tell_warnings(done.warnings)
@@ -208,9 +265,15 @@ def _workers(text: str | None) -> int | str | None:
         raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786") from None
 
 
-def _settings(given: list[str], time_scale: float | None) -> dict[str, Any]:
-    settings = settings_of(given)
-    return settings if time_scale is None else settings | {"execution.time_scale": time_scale}
+def _settings(given: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    return settings_of(given) | {path: value for path, value in options.items() if value is not None}
+
+
+def _seconds(option: str, value: float | None, *, above_zero: bool = False) -> float | None:
+    if value is None or (math.isfinite(value) and (value > 0 if above_zero else value >= 0)):
+        return value
+    permitted = "finite and greater than 0" if above_zero else "finite and at least 0"
+    raise DescriptionError(f"{option} is {value} s; it must be {permitted}", "argument")
 
 
 def _experiment(
@@ -226,21 +289,21 @@ def _experiment(
     from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
-    for option, file, such_as in (
-        ("--out", out, "runs.json"),
-        ("--trace", trace, "trace.parquet"),
-        ("--perfetto", perfetto, "trace.json"),
-    ):
-        if file:
-            writable(file, option, such_as)
     experiment = Experiment.load(path).fixed(settings)
+    read = [path, *experiment.files]
+    writable(out, "runs", inputs=read, force=options["force"])
+    of = {"experiment": experiment.name, "on": on}
+    writable(trace, "trace", "--trace", inputs=read, force=options["force"], of=of)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=True)
     traced = bool(trace or perfetto)
     if traced and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    with tells_what_is_kept(out), progress_bar() as advance:
-        done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
+    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
+        done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, progress=advance, **options)
     if out:
+        if not file_of(out):
+            done.save(out)
         tell(f"wrote {out} ({len(done)} runs)")
     return done
 
@@ -251,8 +314,13 @@ def _command(
     from crosswind.run.command import run_command
     from crosswind.run.deployment import deployed
 
+    given = {name: value for name, value in options.items() if value is not None}
     with deployed(on, placing) as launch, progress_bar() as advance:
-        done = run_command(command, inputs, out, launch=launch, progress=advance, **options)
+        done = run_command(command, inputs, out, launch=launch, progress=advance, **given)
+    if (resumed := done[0].data.get("resumed")) is not None:
+        again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
+        counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
+        tell(f"{counts}{f' ({again})' if again else ''}, {resumed['new']} new, {resumed['gone']} missing")
     failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
     tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done

@@ -27,7 +27,8 @@ Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` o
 
     crosswind serve --hosts hosts.toml --name Lab3 --token-file token
 
-Asked to end (ctrl-C, SIGTERM), a node gives back what waits there and finishes what it computes; ctrl-C again ends it.
+Asked to end (ctrl-C, SIGTERM, SIGHUP), a node gives back what waits there and finishes what it computes; ctrl-C again
+ends it.
 """
 
 
@@ -90,26 +91,35 @@ def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | No
 def _be_agent(
     parent: str, name: str | None, token_file: Path | None, tls: Path | None, about: Path | None, listen: str | None
 ) -> None:
+    import os
     import signal
+    import sys
 
-    from crosswind.errors import DescriptionError
-    from crosswind.run.agent import be_agent
+    from crosswind.errors import CrosswindError, DescriptionError
+    from crosswind.run.agent import be_agent, is_over_time
     from crosswind.signals import told_at
 
     if name is None or (token_file is None and tls is None):
         missing = "--name" if name is None else "--token-file or --tls"
         raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
-    with told_at([signal.SIGINT, signal.SIGTERM]) as leave:
-        be_agent(
-            parent,
-            name,
-            token_in(token_file),
-            tls=str(tls) if tls is not None else None,
-            listen=listen,
-            about=_text(about, "--about") if about is not None else "",
-            leave=leave,
-            on_listening=lambda address: tell(f"children knock at {address}"),
-        )
+    try:
+        with told_at([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]) as leave:
+            be_agent(
+                parent,
+                name,
+                token_in(token_file),
+                tls=str(tls) if tls is not None else None,
+                listen=listen,
+                about=_text(about, "--about") if about is not None else "",
+                leave=leave,
+                own_process=True,
+                on_listening=lambda address: tell(f"children knock at {address}"),
+            )
+    except CrosswindError as error:
+        if not is_over_time(error):
+            raise
+        tell(f"{error}; starting again")
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _text(path: Path, option: str) -> str:

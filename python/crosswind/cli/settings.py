@@ -1,8 +1,9 @@
-"""Settings on the command line: `--set PATH=VALUE` of an experiment, `--node NODE=HOST` of a cluster."""
+"""Settings on the command line: `--set PATH=VALUE` of an experiment, `--node NODE=HOST` of a cluster, sizes."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,3 +55,29 @@ def hosts_of_nodes(given: Sequence[str]) -> dict[str, str]:
             raise DescriptionError(f"--node is {text!r}; it must be NODE=HOST, once per node", "argument")
         found[node] = host
     return found
+
+
+_BYTES = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+
+def size_mb(option: str, text: str) -> float:
+    """Return a size in MB (10^6 bytes).
+
+    Raises
+    ------
+    DescriptionError
+        When it is not a number above 0 with a unit.
+
+    Examples
+    --------
+    >>> size_mb("--task-memory", "1.5GB")
+    1500.0
+    >>> size_mb("--task-memory", "512 MiB")
+    536.870912
+    """
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?(?:([KMGT]I?)B?|B)", text.strip().upper())
+    bytes_ = float(found[1]) * _BYTES[found[2] or ""] if found else 0.0
+    if not bytes_ > 0:
+        message = f"{option} is {text!r}; it must be a number above 0 with a unit: B, kB, MB, GB, KiB, MiB, GiB"
+        raise DescriptionError(message, "argument", f"{option} 500MB")
+    return bytes_ / 1e6

@@ -75,8 +75,17 @@ def _check(address: str) -> None:
 
 
 def workers_of(client: Client) -> dict[str, Any]:
-    """Return what the scheduler knows of each worker, by address."""
-    found: dict[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
+    """Return what the scheduler knows of each worker, by address.
+
+    Raises
+    ------
+    AgentLost
+        When the scheduler has gone.
+    """
+    known = client.scheduler_info(n_workers=-1)
+    if "workers" not in known:  # so says a client whose scheduler was closed
+        raise AgentLost("its scheduler is gone", "cluster")
+    found: dict[str, Any] = known["workers"]
     return found
 
 

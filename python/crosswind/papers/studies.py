@@ -36,6 +36,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> AnyStudy:
     """Run a paper again; parameters as of its own `reproduce`.
@@ -48,7 +49,7 @@ def reproduce(
     if paper not in MODULES:
         raise DescriptionError(f"paper is {paper!r}; it must be one of {', '.join(MODULES)}", "argument")
     run: Callable[..., AnyStudy] = _module(paper).reproduce
-    return run(directory, form, workers=workers, progress=progress)
+    return run(directory, form, workers=workers, force=force, progress=progress)
 
 
 def title(paper: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.grading import Claim
-from crosswind.stored import replaced
+from crosswind.stored import write_json
 
 SCHEMA_VERSION = 1
 Cell = str | float | int | None
@@ -175,8 +175,7 @@ class TabledStudy:
 
     def save(self, path: str | Path) -> None:
         """Write a `study.json`; an existing file is replaced only once the new one is complete."""
-        with replaced(path) as part:
-            part.write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
+        write_json(self.summary(), path)
 
     def __repr__(self) -> str:
         return f"TabledStudy({self.paper}, {self.form}, {len(self.claims)} claims)"

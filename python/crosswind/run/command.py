@@ -6,20 +6,24 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform
 from crosswind.progress import Advance
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.here import point_of
+from crosswind.run.kept import Before, Identity, digest_of, digest_of_file
 from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
+from crosswind.run.lock import LOCK
 from crosswind.run.results import Run, Runs
 from crosswind.run.seen import stale_warnings
 
 FAILED = "task-failed"
+UNLIMITED = "task-memory-unlimited"
 JOURNAL = ".crosswind-journal"
 TOLD = 1_000
 """Failures that are told one by one; of the others, how many."""
@@ -34,7 +38,13 @@ def run_command(
     name: str = "{name}",
     order: str = "arrival",
     retries: int = 0,
+    task_timeout_s: float | None = None,
+    task_memory_mb: float | None = None,
+    grace_s: float = Limits.grace_s,
     resume: bool = False,
+    by_content: bool = False,
+    sync: bool = True,
+    force: bool = False,
     trace: bool = False,
     launch: Deployment | None = None,
     progress: Advance | None = None,
@@ -58,8 +68,23 @@ def run_command(
         Which child is served next; all but arrival reckon with the platform's rates.
     retries : int
         How often a command that failed is tried again.
+    task_timeout_s : float, optional
+        Seconds after which a command is ended, with every process that it started, and has failed. Default: no limit.
+    task_memory_mb : float, optional
+        Memory of all processes of a command together, MB. More than that ends them, and the command has failed. Needs
+        a control group that the agent may divide; where there is none, a warning `task-memory-unlimited` says so.
+    grace_s : float
+        What is left of a command's processes gets SIGTERM, and SIGKILL after so many seconds.
     resume : bool
-        Go on where an earlier run into `out` ended; refused when that had other inputs or another command.
+        Go on where an earlier run into `out` ended, as Make would: an input is done again when its size, its
+        modification time, the command or the name of its result has changed, when it failed, or when its result is
+        missing.
+    by_content : bool
+        Tell by what an input holds whether it has changed, not by its size and modification time.
+    sync : bool
+        Report a result only once it is on the disk (at most every 0.2 s), so that a power cut loses only later ones.
+    force : bool
+        Replace files in `out` that no earlier run has made. Inputs are never replaced.
     trace : bool
         Record what each node did when.
     launch : optional
@@ -70,12 +95,14 @@ def run_command(
     Returns
     -------
     Runs
-        One run. A command that failed is an event `task-failed` of it, with the end of what it printed.
+        One run. A command that failed is an event `task-failed` of it, with the last lines of its stderr. With
+        `resume`, its `resumed` says what was done before, what was done again and why, and how many inputs are gone.
 
     Raises
     ------
     DescriptionError
-        When there is no input, two results would have one name, or an argument is wrong.
+        When there is no input, two results would have one name, a result would replace an input or a file that no
+        earlier run has made, another run writes into `out`, or an argument is wrong.
     """
     files = _files(inputs)
     _check_names(files, name)
@@ -85,18 +112,21 @@ def run_command(
     except OSError as error:
         message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
         raise DescriptionError(message, "out", "name a directory that can be made") from None
+    _check_results(files, name, out, may_replace=resume or force)
     described = platform is not None  # of this machine nobody has said what its links carry
     if not isinstance(platform, Platform):
         platform = Platform.load(platform) if platform is not None else launch.tree()
     size_mb = sum(os.stat(file).st_size for file in files) / len(files) / 1e6  # noqa: PTH116
     point = point_of(command, len(files), size_mb, order, None)
     failed: list[dict[str, object]] = []
+    befores: list[Before] = []
     untold = 0
     begun = time.monotonic()
 
     def source() -> Iterator[Task]:
         for number, file in enumerate(files):
-            yield Task(Path(file), 0.0, _name(name, file, number))
+            called = _name(name, file, number)
+            yield Task(Path(file), 0.0, called, _identity(file, command, called, by_content))
 
     def sink(result: Result) -> None:
         nonlocal untold
@@ -104,6 +134,7 @@ def run_command(
             untold += 1
         elif not result.ok:
             said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
+            said = said.removeprefix(f"{command}: ")  # the same for all
             failed.append(_failure(time.monotonic() - begun, files[result.task], result.node, said))
 
     def tell(done: int, total: int | None) -> None:
@@ -118,10 +149,12 @@ def run_command(
         source=source(),
         sink=sink,
         launch=launch,
-        limits=Limits(retries=retries),
+        limits=Limits(retries=retries, task_timeout_s=task_timeout_s, task_memory_mb=task_memory_mb, grace_s=grace_s),
         out=out,
         journal=out / JOURNAL,
         resume=resume,
+        sync=sync,
+        on_before=befores.append,
         trace=trace,
         progress=tell,
     )
@@ -131,6 +164,10 @@ def run_command(
         failed.append(
             {"t_s": time.monotonic() - begun, "code": FAILED, "node": None, "tasks": untold, "message": message}
         )
+    if resume:
+        whole["resumed"] = befores[0].summary()
+        whole["warnings"] = [*whole.get("warnings", []), *_gone(befores[0])]
+    whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", []))]
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
@@ -139,10 +176,33 @@ def run_command(
     return Runs(command, launch.on, [Run(whole, recorded)])
 
 
+def _identity(file: str, command: str, called: str, by_content: bool) -> Identity:
+    path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links are told apart)
+    return Identity(os.fsencode(path), digest_of_file(file, by_content=by_content), digest_of(command, called))
+
+
+def _gone(before: Before) -> list[Told]:
+    """Return a warning that names the inputs of earlier runs that are not among those of this one."""
+    if not before.gone:
+        return []
+    more = before.gone - len(before.gone_names)
+    named = ", ".join(before.gone_names) + (f" and {more} more" if more else "")
+    message = f"{before.gone} inputs of earlier runs are not among the inputs: {named}"
+    return [warning("inputs-gone", message, "their results stand in --out; remove them where they are stale")]
+
+
 def _failure(t_s: float, file: str, node: str, said: str) -> dict[str, object]:
-    lines = [line for line in said.strip().splitlines() if line.strip()]
-    message = f"{file}: failed on {node}: {lines[-1] if lines else 'it printed nothing'}"
+    message = f"{file}: failed on {node}: {said.strip() or 'it printed nothing'}"
     return {"t_s": t_s, "code": FAILED, "node": node, "tasks": 1, "message": message}
+
+
+def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
+    """Return the warnings that a limit of memory was not kept, by node."""
+    hint = (
+        "run the agents where they may divide their control group (as root, or systemd-run --user -p Delegate=yes); an "
+        "address-space limit (ulimit -v) is no substitute: it counts what is reserved, for each process alone"
+    )
+    return [warning(event["code"], event["message"], hint) for event in events if event["code"] == UNLIMITED]
 
 
 def _files(inputs: Sequence[str | Path]) -> list[str]:
@@ -191,12 +251,42 @@ def _check_names(files: Sequence[str], name: str) -> None:
         first[result] = file
 
 
+def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: bool) -> None:
+    """Refuse results that would replace an input, or files that no run has made."""
+    there, odd = {}, set()
+    for entry in os.scandir(out):
+        there[entry.name] = entry.inode()
+        if not entry.is_file(follow_symlinks=False):
+            odd.add(entry.name)
+    if not there:
+        return
+    # As columns: a million pairs of numbers take more than all else here.
+    inputs = np.fromiter((os.stat(file).st_ino for file in files), np.uint64, len(files))  # noqa: PTH116
+    replaced = np.fromiter((there.get(_name(name, file, n), 0) for n, file in enumerate(files)), np.uint64, len(files))
+    for number in np.flatnonzero(np.isin(replaced, inputs) & (replaced > 0)).tolist():
+        result = out / _name(name, files[number], number)
+        if any(os.path.samefile(result, file) for file in files):  # noqa: PTH121 (inodes of two disks may be equal)
+            message = f"the result of {files[number]} would replace an input, {result}"
+            raise DescriptionError(message, "out", "name another --out, or another --name such as '{name}.out'")
+    strange: list[int] = np.flatnonzero(replaced).tolist()
+    for number in strange if odd else ():
+        called = _name(name, files[number], number)
+        if called in odd:
+            message = f"{out / called} is not a regular file; the result of {files[number]} would replace it"
+            raise DescriptionError(message, "out", "name another --out, or another --name")
+    if strange and not may_replace and JOURNAL not in there:
+        first = out / _name(name, files[strange[0]], strange[0])
+        more = f" and {len(strange) - 1} more files" if len(strange) > 1 else ""
+        message = f"{first}{more} would be replaced, and no run has made them"
+        raise DescriptionError(message, "out", "name another --out, or give --force")
+
+
 def _checked(name: str, file: str, number: int) -> str:
     try:
         result = _name(name, file, number)
     except (KeyError, IndexError, ValueError) as error:
         hint = "it may hold {name}, {stem} and {number}"
         raise DescriptionError(f"--name is {name!r}: {error!r} is nothing known", "argument", hint) from None
-    if not result or "/" in result or result in (".", "..", JOURNAL):
+    if not result or "/" in result or "\0" in result or result in (".", "..", JOURNAL, LOCK):
         raise DescriptionError(f"--name makes {result!r} of {file}: no name of a file", "argument")
     return result

@@ -15,6 +15,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ from crosswind.cluster.hosts import Host, any_port, hosts_of
 from crosswind.errors import AgentLost, CrosswindError, Told, warning
 from crosswind.links import Links
 from crosswind.platform import Platform
+from crosswind.run.backoff import Backoff
 from crosswind.run.deployment import MeanTask, Placing
 from crosswind.run.joining import leaf_below
 from crosswind.run.places import places, star
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 1.0
 _WAIT_S = 10.0
-_MOST_STARTS = 5  # of one host: an agent that ends again and again has a reason that another start does not mend
 
 
 class OnDask:
@@ -111,7 +112,7 @@ class DaskAgents:
         self._hosts = hosts
         self._addresses: dict[str, str] = {}
         self.tasks: dict[str, Future] = {}
-        self._starts: dict[str, int] = {}
+        self._backoffs: dict[str, Backoff] = {}
         self._touched: set[str] = set()
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
@@ -151,7 +152,7 @@ class DaskAgents:
         wanted: dict[str, list[Wanted]] = {}
         for name, host in hosts.items():
             wanted.setdefault(host.worker, []).append(self._wanted(name, host))
-            self._starts[host.name] = self._starts.get(host.name, 0) + 1
+            self._backoffs.setdefault(host.name, Backoff()).began(time.monotonic())
         self._touched |= wanted.keys()
         listening = self._run(hosted.start, self._farm, wanted, workers=list(wanted))
         for addresses in listening.values():
@@ -201,6 +202,7 @@ class DaskAgents:
                 self._warn("cluster-away", f"the Dask cluster cannot be asked: {error}", "no host joins meanwhile")
 
     def _look(self) -> None:
+        now = time.monotonic()
         workers = workers_of(self._client)
         hosts = hosts_of(workers, self._placing.per)
         there = {host.worker for host in hosts_of(workers, "worker")}
@@ -213,10 +215,10 @@ class DaskAgents:
             self.tasks.pop(name).release()
             self._addresses.pop(name, None)
             self._guests.pop(name, None)
-            if name in orphans:
-                self._starts[host.name] -= 1  # it was not to blame
+            if name not in orphans:  # those are not to blame
+                self._backoffs[host.name].ended(now)
         taken = {host.name for host in self._hosts.values()}
-        free = [host for host in hosts if host.name not in taken and self._starts.get(host.name, 0) < _MOST_STARTS]
+        free = [host for host in hosts if host.name not in taken and self._may_start(host, now)]
         if not free or not self._fit(free):
             return
         vacant = [name for name in self._parents if self._may_be(name)]
@@ -227,7 +229,15 @@ class DaskAgents:
             name = at_home or (vacant[0] if vacant else self._guest(host))
             if name in vacant:
                 vacant.remove(name)
-            self._start({name: host})
+            try:
+                self._start({name: host})
+            except BaseException:
+                self._guests.pop(name, None)
+                self._backoffs[host.name].failed(time.monotonic())
+                raise
+
+    def _may_start(self, host: Host, now: float) -> bool:
+        return host.name not in self._backoffs or self._backoffs[host.name].is_due(now)
 
     def _fit(self, hosts: Sequence[Host]) -> bool:
         """Whether hosts that joined have what they need."""
@@ -280,6 +290,10 @@ class DaskAgents:
         """Return whose child a node below the root is."""
         guest = self._guests.get(name)
         return str(guest["parent"] if guest is not None else self._parents[name])
+
+    def lost(self) -> str:
+        """Return what the cluster last said."""
+        return self.warnings[-1]["message"] if self.warnings else ""
 
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):

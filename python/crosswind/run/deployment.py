@@ -42,6 +42,9 @@ class Agents(Protocol):
     def start(self, root_address: str) -> None:
         """Start all; the root listens at this address."""
 
+    def lost(self) -> str:
+        """Return how agents have ended, for the error of a run that none is left to carry; empty: nothing is known."""
+
     def end(self, *, keep_logs: bool) -> None:
         """End all, and leave nothing behind but, if so asked, the logs."""
 

@@ -6,13 +6,20 @@ from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import complete
 from crosswind.run.columns import traced
 from crosswind.run.deployment import Deployment
-from crosswind.run.local import Work, run_farm
+from crosswind.run.local import Limits, Work, run_farm
 from crosswind.run.results import Run
 
 
 def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
     """Run one point on the agents of a deployment, one per node of the point's platform."""
-    work = Work(point.description["execution"]["compute"])
-    found, columns = run_farm(point.platform, point.description, work, launch=deployment, trace=trace)
+    execution = point.description["execution"]
+    found, columns = run_farm(
+        point.platform,
+        point.description,
+        Work(execution["compute"]),
+        launch=deployment,
+        limits=Limits(retries=execution["task_retries"], task_timeout_s=execution["task_timeout_s"]),
+        trace=trace,
+    )
     summary = complete(found, point)
     return Run(summary, traced(columns, summary, point, deployment.on) if columns is not None else None)

@@ -8,6 +8,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -29,6 +30,7 @@ T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
 
 _LOOK_AGAIN_S = 0.2
+_PICKLED = b"\x80"  # how a pickle begins and no text in UTF-8 does: of a failure that a node could describe
 
 
 class Farm(Executor):
@@ -45,8 +47,13 @@ class Farm(Executor):
         Which child is served next. All but arrival reckon with the platform's rates.
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
+    retries : int
+        How often a call that raised, or took longer than `task_timeout_s`, is tried again.
+    task_timeout_s : float, optional
+        Seconds after which a call is ended and fails with `CallError`. The agent that it runs on is ended with it and
+        started again; its other calls run again elsewhere. The root must compute nothing itself. Default: no limit.
     launch, limits : optional
-        Where agents run and how they are started (`crosswind.run.deployment`), and when somebody is given up.
+        Where agents run and how they are started (`crosswind.run.deployment`), and when an agent is given up.
     placing : Placing, optional
         On a cluster: which node goes to which host, whether each worker counts as one, and more.
 
@@ -58,9 +65,10 @@ class Farm(Executor):
     Notes
     -----
     Functions and values travel by cloudpickle: lambdas and functions of `__main__` too. An exception is raised here
-    with the traceback of the node as its `__cause__`. Calls that nobody is left to compute fail with `AgentLost`. A
-    node that is lost costs no call: those that were out there run again elsewhere, so a call may run more than once,
-    though it is answered once.
+    with the traceback of the node as its `__cause__`. A node that is lost costs no call: those that were out there run
+    again elsewhere, so a call may run more than once, though it is answered once. When no agent is left, or the run
+    ends for another reason, every open call fails with `AgentLost`, which names the cause, and so does every later
+    `submit`. A call that ends its process, with whatever status, is tried five times; then it fails with `CallError`.
 
     Examples
     --------
@@ -76,6 +84,8 @@ class Farm(Executor):
         platform: Platform | str | Path | None = None,
         order: Order = "arrival",
         buffer_tasks: int | None = None,
+        retries: int = 0,
+        task_timeout_s: float | None = None,
         launch: Deployment | None = None,
         limits: Limits | None = None,
         placing: Placing | None = None,
@@ -110,7 +120,7 @@ class Farm(Executor):
             point,
             Work("callable", function=perform),
             launch=launch,
-            limits=limits or Limits(),
+            limits=replace(limits or Limits(), retries=retries, task_timeout_s=task_timeout_s),
             trace=trace,
         )
         self._live.__enter__()
@@ -127,13 +137,13 @@ class Farm(Executor):
         RuntimeError
             After `shutdown`.
         AgentLost
-            When nobody is left who could compute.
+            When the run is over, with what ended it: the agents are lost, the root's disk is full.
         """
         call = packed(self._bytes_of(fn), args, kwargs)
         future: Future[T] = Future()
         with self._lock:
             if self._broken is not None:
-                raise AgentLost(str(self._broken)) from self._broken
+                raise AgentLost(f"the farm's run is over: {self._broken}", "farm-over") from self._broken
             if self._closed:
                 raise RuntimeError("cannot submit a call after shutdown")
             self._calls.put((future, call))
@@ -192,11 +202,13 @@ class Farm(Executor):
     def _read(self) -> None:
         try:
             while True:
-                results = self._live.results(_LOOK_AGAIN_S)
+                results = self._live.results(_LOOK_AGAIN_S)  # raises what ended the run
                 for result in results:
                     self._answer(result)
                 if not results and not self._feeder.is_alive() and not self._open():
                     break
+                if not results and self._live.ended(0.0):
+                    raise AgentLost("the run has ended, and not all calls are answered")
         except BaseException as error:
             self._break(error)
         finally:
@@ -210,12 +222,12 @@ class Farm(Executor):
         with self._lock:
             future = self._futures.pop(result.task)
         data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
-        if not result.ok:
+        if not result.ok and not data.startswith(_PICKLED):
             future.set_exception(CallError(data.decode(errors="replace")))
             return
         try:
             succeeded, value = outcome(pickle.loads(data), result.node)
-        except Exception as error:  # a class that only the node knows
+        except BaseException as error:  # a class that only the node knows, or one whose making raises anything
             future.set_exception(error)
             return
         if succeeded:
@@ -231,9 +243,11 @@ class Farm(Executor):
             self._break(error)
 
     def _break(self, error: BaseException) -> None:
-        """Fail whatever is open: nobody will answer it."""
+        """Fail whatever is open: nothing will answer it."""
         with self._lock:
-            self._broken = error
+            if isinstance(error, KeyboardInterrupt):  # the run was interrupted: not what a call of the user's raised
+                error = AgentLost("the farm was interrupted", "interrupted")
+            self._broken = self._broken or error
             futures, self._futures = list(self._futures.values()), {}
         with contextlib.suppress(queue.Empty):
             while (waiting := self._calls.get_nowait()) is not None:
@@ -241,8 +255,10 @@ class Farm(Executor):
                     futures.append(waiting[0])
         self._calls.put(None)  # the feeder ends, whether or not it has been told to
         for future in futures:
+            lost = AgentLost(str(error), getattr(error, "code", "farm-over"), getattr(error, "hint", None))
+            lost.__cause__ = error  # each its own: a raised exception keeps where it was raised
             with contextlib.suppress(CancelledError, InvalidStateError):
-                future.set_exception(error)
+                future.set_exception(lost)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

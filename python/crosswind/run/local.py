@@ -7,7 +7,6 @@ this process: results are handed over without another hop.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import queue
 import secrets
@@ -19,10 +18,11 @@ from types import TracebackType
 from typing import Any, Literal, NamedTuple
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
+from crosswind.run.kept import Before, Identity, Kept, digest_of, digest_of_file, kept
 from crosswind.run.processes import Launch
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
@@ -40,6 +40,8 @@ class Task(NamedTuple):
     work: float = 0.0
     name: str = ""
     """Names the result's file in `out`; default: the task's number."""
+    identity: Identity | None = None
+    """What it is known by in a journal; default: its number and what it holds."""
 
 
 class Result(NamedTuple):
@@ -74,7 +76,13 @@ class Limits:
     silence_s: float = 5.0
     """An agent that says nothing for so long is lost."""
     retries: int = 0
-    """How often a task that raised is tried again."""
+    """How often a task that failed is tried again."""
+    task_timeout_s: float | None = None
+    """A try of a task that takes longer is ended, and has failed; None: it takes as long as it takes."""
+    task_memory_mb: float | None = None
+    """Memory that all processes of a task may take together; None: as much as there is. Commands only."""
+    grace_s: float = 5.0
+    """What is left of a task's processes gets SIGTERM, and SIGKILL after so long."""
 
 
 class LiveFarm:
@@ -96,8 +104,8 @@ class LiveFarm:
         launch: Deployment | None = None,
         limits: Limits | None = None,
         out: Path | None = None,
-        journal: Path | None = None,
-        resume: bool = False,
+        journal: _core.Journal | None = None,
+        sync: bool = True,
         trace: bool = False,
         token: str | None = None,
         own_tasks: bool = False,
@@ -108,7 +116,8 @@ class LiveFarm:
         self._trace = trace
         # With certificates none is drawn: agents that are started by hand could not know it.
         self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
-        self._own_tasks = own_tasks
+        self._own_tasks, self._journal = own_tasks, journal
+        self._submitted = 0
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None
         self._root: Any = None
@@ -117,9 +126,7 @@ class LiveFarm:
             "run": self._settings,
             "log": None,
             "out": str(out) if out is not None else None,
-            "journal": str(journal) if journal is not None else None,
-            "resume": resume,
-            "digest": _digest(self._point, work),
+            "sync": sync,
             "drawn": json.dumps(self._point) if own_tasks else None,
             "discard": discard,
         }
@@ -142,11 +149,12 @@ class LiveFarm:
                 _tasks_csv(self._point, self._own_tasks),
                 load,
                 self._launch.tls(root) if self._launch.tls else None,
+                self._journal,
             )
             self._root.start()
             self._processes.start(self._root.address)
-        except BaseException:
-            self._abandon()
+        except BaseException as error:
+            self._abandon(error)
             raise
         return self
 
@@ -188,32 +196,51 @@ class LiveFarm:
         """
         return bool(self._root.wait_for_agents(timeout_s))
 
-    def submit(self, task: Task) -> int:
+    def submit(self, task: Task, number: int | None = None) -> int:
         """Hand a task over; waits while as many wait already as the tree's buffers ask for. Its number.
+
+        Parameters
+        ----------
+        task : Task
+            What is to be done.
+        number : int, optional
+            What its result is called; default: the next one, from 0.
 
         Raises
         ------
         AgentLost
-            When the run has ended.
+            When the run has ended, with what ended it.
         """
+        number = self._submitted if number is None else number
+        self._submitted = number + 1
         data = task.data if isinstance(task.data, bytes) else str(task.data)
-        return int(self._root.submit(data, float(task.work), task.name))
+        try:
+            self._root.submit(number, data, float(task.work), task.name, task.identity)
+        except AgentLost as error:
+            raise self._explained(error) from None
+        return number
 
     def end_of_tasks(self) -> None:
         """No more will be submitted: `results` ends with the last one."""
         self._root.end_of_tasks()
 
     def results(self, timeout_s: float | None = None) -> list[Result]:
-        """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over)."""
-        taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s)
-        return [
-            Result(task, ok, data if isinstance(data, bytes) else Path(data), node)
-            for task, ok, data, node in taken or ()
-        ]
+        """Results that have come, as completed; waits for at least one. Empty: all are there (or the time is over).
 
-    def done_before(self) -> list[int]:
-        """Tasks whose results the journal has already (`resume`), lowest first; numbers of new tasks leave them out."""
-        return list(self._root.done_before())
+        Raises
+        ------
+        AgentLost
+            When the run has ended before its tasks were done, and all results that came are taken.
+        MeasurementError
+            The same, where the disk of the root is full, or a file cannot be read or written.
+        """
+        try:
+            taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s)
+        except AgentLost as error:
+            raise self._explained(error) from None
+        return [
+            Result(task, ok, data if isinstance(data, bytes) else Path(data), node) for task, ok, data, node in taken
+        ]
 
     def interrupt(self) -> None:
         """End the run as soon as possible."""
@@ -221,7 +248,16 @@ class LiveFarm:
 
     def ended(self, timeout_s: float) -> bool:
         """Whether the run has ended within a time. Raises what ended it."""
-        return bool(self._root.wait(timeout_s))
+        try:
+            return bool(self._root.wait(timeout_s))
+        except AgentLost as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: AgentLost) -> AgentLost:
+        """Return why the run ended, with what is known of the agents."""
+        known = self.processes.lost()
+        message = f"{error}: {known}" if known else str(error)
+        return AgentLost(message, error.code, f"the logs of the agents are in {self.processes.logs}")
 
     def logs(self) -> dict[str, str]:
         """Each node's events and commands, for a replay (`trace` only), after `close`."""
@@ -236,22 +272,23 @@ class LiveFarm:
         """End all agents; summary (an entry of `runs` in runs.json, params and bound left out) and trace's columns."""
         try:
             self._root.end_of_tasks()
-            self._root.wait(_FOREVER_S)
-        except BaseException:
-            self._abandon()
+            self.ended(_FOREVER_S)
+        except BaseException as error:
+            self._abandon(error)
             raise
         summary = self._summary(json.loads(self._root.summary()))
         columns = dict(self._root.columns()) if self._trace else None
         self.processes.end(keep_logs=bool(summary["events"]))
         return summary, columns
 
-    def _abandon(self) -> None:
+    def _abandon(self, error: BaseException | None = None) -> None:
         if self._root is not None:
             self._root.interrupt()
             with contextlib.suppress(Exception, KeyboardInterrupt):
                 self._root.wait(5.0)
         if self._processes is not None:
-            self._processes.end(keep_logs=True)
+            # Who interrupts a run has no question that its logs would answer.
+            self._processes.end(keep_logs=not isinstance(error, KeyboardInterrupt))
 
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
         policy = self._point.get("policy", {})
@@ -284,7 +321,7 @@ class LiveFarm:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._abandon()
+        self._abandon(error)
 
 
 def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
@@ -311,6 +348,11 @@ def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: L
         "heartbeat_s": min(0.5, limits.silence_s / 4),
         "start_s": limits.start_s,
         "retries": limits.retries,
+        "task_limits": {
+            "timeout_s": limits.task_timeout_s,
+            "memory_mb": limits.task_memory_mb,
+            "grace_s": limits.grace_s,
+        },
         "trace": trace,
         "log": trace,
     }
@@ -346,12 +388,6 @@ def _tasks_csv(point: Mapping[str, Any], own_tasks: bool) -> bytes | None:
     return Path(file).read_bytes() if file else None
 
 
-def _digest(point: Mapping[str, Any], work: Work) -> str:
-    """Tell a journal's tasks from others; neither the tree nor the policy count: a resumed run may change them."""
-    known = [point["workload"], point.get("seed", 1), work.kind, work.command]
-    return hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()
-
-
 def run_farm(
     platform: Platform,
     point: Mapping[str, Any],
@@ -364,6 +400,8 @@ def run_farm(
     out: Path | None = None,
     journal: Path | None = None,
     resume: bool = False,
+    sync: bool = True,
+    on_before: Callable[[Before], None] = lambda before: None,
     trace: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> tuple[dict[str, Any], dict[str, bytes] | None]:
@@ -387,7 +425,11 @@ def run_farm(
     out : Path, optional
         Directory for results, one file each.
     journal : Path, optional
-        File in which delivered results are noted; `resume` goes on where it ends.
+        File in which delivered results are noted; `resume` does only what it does not know, or knows of other inputs.
+    sync : bool
+        Report a result only once it is on the disk (at most every 0.2 s for all that came meanwhile).
+    on_before : callable
+        Told at the end what earlier runs had done; with a `journal`.
     trace : bool
         Gather what every node did when.
     progress : callable, optional
@@ -408,53 +450,63 @@ def run_farm(
     MeasurementError
         The disk is full, or a file of the root cannot be read or written. The journal is intact.
     """
-    farm = LiveFarm(
-        platform,
-        point,
-        work,
-        launch=launch,
-        limits=limits,
-        out=out,
-        journal=journal,
-        resume=resume,
-        trace=trace,
-        own_tasks=source is None,
-    )
-    with farm:
-        there = farm.done_before()
-        before = done = len(there)
-        feeder = _Feeder(farm, source, there) if source is not None else None
-        total = farm.tasks
+    with contextlib.ExitStack() as stack:
+        before = None
+        if journal is not None:
+            if source is None:
+                raise DescriptionError("journal is given, and the tasks are the workload's own", "argument")
+            before = stack.enter_context(kept(journal, work.kind, resume, out))
+        farm = stack.enter_context(
+            LiveFarm(
+                platform,
+                point,
+                work,
+                launch=launch,
+                limits=limits,
+                out=out,
+                journal=before.journal if before is not None else None,
+                sync=sync,
+                trace=trace,
+                own_tasks=source is None,
+            )
+        )
+        feeder = _Feeder(farm, source, before, work) if source is not None else None
+        done = 0
         while True:
             results = farm.results(_LOOK_S)
             for result in results:
                 sink(result)
             done += len(results)
             if progress is not None and results:
-                progress(done, total)
+                progress(done + (before.before.done if before is not None else 0), farm.tasks)
             if feeder is not None:
                 feeder.raise_error()
-            if not results and farm.ended(0.0) and before + farm.delivered <= done:
+            if not results and farm.ended(0.0) and farm.delivered <= done:
                 break
+        if before is not None:
+            before.all_asked()
+            on_before(before.before)
         return farm.close()
 
 
 class _Feeder:
     """Takes tasks from a source on a thread of its own, so that a slow one holds no result back."""
 
-    def __init__(self, farm: LiveFarm, source: Iterable[Task], there: Iterable[int]) -> None:
-        """Leave out the tasks that are `there` already, lowest first."""
+    def __init__(self, farm: LiveFarm, source: Iterable[Task], before: Kept | None, work: Work) -> None:
+        """Leave out the tasks that were done `before`."""
         self._errors: queue.SimpleQueue[BaseException] = queue.SimpleQueue()
+        recipe = digest_of(work.kind, work.command or "")
 
         def feed() -> None:
-            done = iter(there)
-            left_out = next(done, None)
             try:
                 for number, task in enumerate(source):
-                    if number == left_out:
-                        left_out = next(done, None)
-                    else:
-                        farm.submit(task)
+                    if before is None:
+                        farm.submit(task, number)
+                        continue
+                    known = task._replace(identity=task.identity or _identity(number, task, recipe))
+                    assert known.identity is not None  # it was just made
+                    if not before.has(known.identity, known.name or f"{number:08}"):
+                        farm.submit(known, number)
                 farm.end_of_tasks()
             except BaseException as error:  # whatever it is, the thread that waits raises it
                 self._errors.put(error)
@@ -465,3 +517,10 @@ class _Feeder:
         with contextlib.suppress(queue.Empty):
             error = self._errors.get_nowait()
             raise error
+
+
+def _identity(number: int, task: Task, recipe: int) -> Identity:
+    """Return what a task is known by that has no name of its own: its number and what it holds."""
+    data = task.data
+    holds = digest_of(data) if isinstance(data, bytes) else digest_of_file(data, by_content=False)
+    return Identity(f"#{number}".encode(), holds, recipe)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import builtins
-import pickle
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.progress import Advance, progress_bar
 from crosswind.run.deployment import HINT, deployed, is_deployed
 from crosswind.run.farm import Farm, Order
+from crosswind.run.store import Store
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -25,7 +25,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _AHEAD_PER_NODE = 64  # calls under way or answered and not yet taken: bounds the memory, keeps every node busy
-_NAME = "{:08d}.pickle"
 
 
 def map(
@@ -37,8 +36,11 @@ def map(
     ordered: bool = True,
     order: Order = "arrival",
     buffer_tasks: int | None = None,
+    retries: int = 0,
+    task_timeout_s: float | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    key: Callable[[T], object] | None = None,
     progress: Advance | bool = False,
 ) -> Iterator[R]:
     """Call a function on every item, on the nodes of a tree, and yield what it returns.
@@ -49,7 +51,7 @@ def map(
         Of one argument. It travels by cloudpickle, as items and results do: lambdas and functions of `__main__` too.
     items : iterable
         Taken lazily, some ahead of the results: it may be endless.
-    platform, order, buffer_tasks
+    platform, order, buffer_tasks, retries, task_timeout_s
         As of `Farm`. Default: this machine, one node per CPU.
     on : str or distributed.Client
         `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
@@ -57,9 +59,15 @@ def map(
     ordered : bool
         Yield in the order of the items, or as results come in.
     out : path, optional
-        Directory in which each result is kept, pickled, under the number of its item: `00000000.pickle`.
+        Directory in which each result is kept, pickled. Its file is named by a digest of the function's code and of
+        the item's key; of equal items, each has a file of its own. A file is whole or not there. Each is on the disk
+        before it is yielded, unless another was so less than 0.2 s before: then the system writes it in its own time.
     resume : bool
-        Do not call again for items whose result stands in `out`. That items are the same is up to the caller.
+        Do not call again for items whose result stands in `out`. Items may have been added, left out or moved since; a
+        changed item, or a function whose own code has changed, is called again. What the function calls does not count.
+    key : callable, optional
+        What an item is known by, for `resume`: anything that can be pickled. Default: the item itself. Give one for
+        items whose pickles differ between processes (sets of text) or are large.
     progress : bool or callable
         A progress bar on a terminal, or what is called as `progress(fraction, message)`; the fraction is 0 where
         `items` has no length.
@@ -72,11 +80,11 @@ def map(
     Raises
     ------
     DescriptionError
-        When an argument is wrong.
+        When an argument is wrong, or another process writes into `out`.
     Exception
         Whatever the function raised, at the place of its item, with the traceback of the node as its `__cause__`.
     AgentLost
-        When nobody is left who could compute.
+        When the run ends before all items are done, with what ended it.
 
     Examples
     --------
@@ -87,16 +95,29 @@ def map(
         raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
     if resume and out is None:
         raise DescriptionError("resume is given without out", "argument", "name the directory of the results")
-    store = _Store(Path(out), resume) if out is not None else None
+    if key is not None and out is None:
+        raise DescriptionError("key is given without out", "argument", "name the directory of the results")
+    store = Store(out, function, key, resume) if out is not None else None
     total = len(items) if isinstance(items, Sized) else None
 
     def results() -> Iterator[R]:
         with ExitStack() as stack:
+            if store is not None:
+                stack.enter_context(store)
             launch = stack.enter_context(deployed(on))
-            farm = stack.enter_context(Farm(platform=platform, order=order, buffer_tasks=buffer_tasks, launch=launch))
+            farm = stack.enter_context(
+                Farm(
+                    platform=platform,
+                    order=order,
+                    buffer_tasks=buffer_tasks,
+                    retries=retries,
+                    task_timeout_s=task_timeout_s,
+                    launch=launch,
+                )
+            )
             tell = stack.enter_context(progress_bar()) if progress is True else progress or None
             meter = _Meter(total, tell)
-            calls = _calls(farm, function, enumerate(items), store)
+            calls = _calls(farm, function, items, store)
             ahead = _AHEAD_PER_NODE * len(farm.platform)
             for value in _in_order(calls, ahead) if ordered else _as_completed(calls, ahead):
                 meter.one_more()
@@ -105,14 +126,13 @@ def map(
     return results()
 
 
-def _calls(
-    farm: Farm, function: Callable[[T], R], items: Iterator[tuple[int, T]], store: _Store | None
-) -> Iterator[Future[R]]:
-    for number, item in items:
+def _calls(farm: Farm, function: Callable[[T], R], items: Iterable[T], store: Store | None) -> Iterator[Future[R]]:
+    for item in items:
         if store is None:
             yield farm.submit(function, item)
         else:
-            yield store.known(number) or store.kept(number, farm.submit(function, item))
+            name = store.name_of(item)
+            yield store.known(name) or store.kept(name, farm.submit(function, item))
 
 
 def _in_order(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
@@ -135,44 +155,6 @@ def _as_completed(calls: Iterator[Future[R]], ahead: int) -> Iterator[R]:
     while open_:
         done, open_ = wait(open_, return_when=FIRST_COMPLETED)
         yield from builtins.map(Future.result, done)
-
-
-class _Store:
-    """Results in a directory, a file each."""
-
-    def __init__(self, directory: Path, resume: bool) -> None:
-        self._directory, self._resume = directory, resume
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"out is {str(directory)!r}: {(error.strerror or str(error)).lower()}"
-            raise DescriptionError(message, "out", "name a directory that can be made") from None
-
-    def known(self, number: int) -> Future[Any] | None:
-        path = self._directory / _NAME.format(number)
-        if not (self._resume and path.exists()):
-            return None
-        future: Future[Any] = Future()
-        future.set_result(pickle.loads(path.read_bytes()))
-        return future
-
-    def kept(self, number: int, call: Future[R]) -> Future[R]:
-        """Return a future that is done once the call's result has been written."""
-        written: Future[R] = Future()
-
-        def keep(done: Future[R]) -> None:
-            try:
-                value = done.result()
-                path = self._directory / _NAME.format(number)
-                part = path.with_suffix(".part")
-                part.write_bytes(pickle.dumps(value))
-                part.replace(path)
-                written.set_result(value)
-            except BaseException as error:
-                written.set_exception(error)
-
-        call.add_done_callback(keep)
-        return written
 
 
 class _Meter:

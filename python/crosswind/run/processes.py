@@ -1,8 +1,8 @@
 """The processes of a tree of agents: started from the root down, ended by their number, however the run ends.
 
 Each gets the token on its stdin, which stays open: an agent ends when it closes. So none is left behind, not even after
-`kill -9` of this process, and ctrl-C on a terminal reaches this process only. One that is killed (by a task that takes
-the process with it, by the kernel for want of memory) is started again.
+`kill -9` of this process, and ctrl-C on a terminal reaches this process only. One that a task, the kernel or a person
+ends is started again, whatever its exit status: an agent that ends by itself leaves a mark first.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from crosswind.errors import AgentLost
-from crosswind.run.spool import Spool
+from crosswind.run.backoff import Backoff
+from crosswind.run.spool import Spool, no_space, temporary_directory
 
 if TYPE_CHECKING:
     from crosswind.errors import Told
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 
 LISTEN_PATIENCE_S = 20.0
 END_PATIENCE_S = 3.0
+_TOLD = 5  # agents of which an error says how they ended
 _SHOWN = 20  # last lines of a log that an error shows
 _LOOK_S = 0.1
-_OWN_ENDS = (0, 1)  # the run is over, or the agent says why it cannot go on; all others are somebody's doing
-_PAUSE_S = (0.1, 2.0)  # before a start, at first and at most: it doubles for one that lives no longer than that
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Launch:
     listen: str | None = None
     """HOST:PORT of the root; default: its `address` and a free port."""
     again: bool = True
-    """Start an agent again that was killed. One that ended with an error of its own is not: it would again."""
+    """Start an agent again that a task or another process has ended; not one that ended with an error of its own."""
     tls: Callable[[str], str] | None = None
     """The directory of a node's certificates, as that node sees it: `lambda node: f"/etc/crosswind/{node}"`."""
 
@@ -95,7 +95,7 @@ class AgentProcesses:
         self._ending = threading.Event()
         self._watch: threading.Thread | None = None
         self._own_logs = launch.logs is None
-        self.logs = launch.logs or Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
+        self.logs = launch.logs or temporary_directory("crosswind-logs-")
         self.logs.mkdir(parents=True, exist_ok=True)
         self.warnings: list[Told] = []
         self._spool = Spool()
@@ -132,30 +132,30 @@ class AgentProcesses:
             self._watch.start()
 
     def _start_again(self) -> None:
-        """Look after those who were killed, until the end."""
+        """Look after agents that did not end by themselves, until the end."""
         while not self._ending.wait(_LOOK_S):
             now = time.monotonic()
             for name, start in self._starts.items():
-                if self._processes[name].poll() in {None, *_OWN_ENDS}:
+                if self._processes[name].poll() is None or self._ended_itself(name):
                     continue
-                if start.due is None:
-                    start.wait(now)
-                elif now >= start.due:
+                start.backoff.ended(now)
+                if start.backoff.is_due(now):
                     try:
                         self._start_one(name, start)
                     except OSError:  # no memory or no process left just now
-                        start.wait(now)
+                        start.backoff.failed(now)
 
     def _start_one(self, name: str, start: _Start) -> None:
         command = [*self._launch.prefix(name), sys.executable, "-m", "crosswind.run.agent"]
         command += ["--parent", start.parent, "--name", name, "--spool", str(self.spool)]
+        command += ["--ended", str(self._mark_of(name))]
         if self._launch.tls is not None:
             command += ["--tls", self._launch.tls(name)]
         listens = start.listen is not None
         if start.listen is not None:
             command += ["--listen", start.listen]
         self._starts[name] = start
-        start.begun, start.due = time.monotonic(), None
+        start.backoff.began(time.monotonic())
         if name in self._processes:
             _close(self._processes[name])
         with self._log_of(name).open("ab") as log:
@@ -172,6 +172,20 @@ class AgentProcesses:
         with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
             process.stdin.write(self._token.encode() + b"\n")
             process.stdin.flush()
+
+    def _mark_of(self, name: str) -> Path:
+        return self.spool / f"ended-{quote(name, safe='')}"
+
+    def _ended_itself(self, name: str) -> bool:
+        """Whether the run is over for an agent, or it has said why it cannot go on."""
+        return self._mark_of(name).exists()
+
+    def lost(self) -> str:
+        """Return how agents that have ended did so."""
+        ends = {name: process.poll() for name, process in self._processes.items()}
+        told = [f"{name} ended with {_status(end)}" for name, end in ends.items() if end is not None]
+        more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
+        return ", ".join(told[:_TOLD]) + more
 
     def _log_of(self, name: str) -> Path:
         return self.logs / (name.replace("/", "_") + ".log")
@@ -227,19 +241,16 @@ class AgentProcesses:
 
 @dataclass
 class _Start:
-    """How an agent is started, and when it was or is to be again."""
+    """How an agent is started, and when it may be again."""
 
     parent: str
     listen: str | None
-    begun: float = 0.0
-    due: float | None = None
-    pause_s: float = 0.0
+    backoff: Backoff = field(default_factory=Backoff)
 
-    def wait(self, now: float) -> None:
-        """Let it be for a while, longer if it dies again and again."""
-        least, long = _PAUSE_S
-        self.pause_s = least if now - self.begun > long else min(max(2 * self.pause_s, least), long)
-        self.due = now + self.pause_s
+
+def _status(end: int) -> str:
+    """Return an exit status in words."""
+    return f"status {end}" if end >= 0 else f"signal {-end}"
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:
@@ -258,7 +269,8 @@ def first_line_of(stdout: IO[bytes], patience_s: float) -> str:
 def last_lines(log: Path) -> str:
     """Return the last lines of a log as the end of a sentence: empty, or a colon and the lines."""
     lines = log.read_text(errors="replace").strip().splitlines()[-_SHOWN:]
-    return ": " + "\n".join(lines) if lines else ""
+    full = no_space(log.parent)  # it may have had more to say
+    return "".join(f": {said}" for said in (full, "\n".join(lines)) if said)
 
 
 def environment() -> dict[str, str]:

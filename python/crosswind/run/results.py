@@ -30,7 +30,7 @@ _FIELDS: tuple[str, ...] = (
     "makespan_s",
     "throughput_tasks_per_s",
 )
-_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings")
+_FIELDS += ("bound_tasks_per_s", "root_only_tasks_per_s", "nodes", "events", "warnings", "resumed")
 _NODE_FIELDS = ("name", "tasks", "busy_s", "received_mb", "seen")
 
 

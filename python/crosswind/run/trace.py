@@ -85,8 +85,8 @@ class Trace(Tabular):
     def save(self, path: str | Path) -> None:
         """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""
         text = _core.read_trace_header(json.dumps(self.header).encode(), str(path))
-        with replaced(path) as part:
-            pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), part, compression="zstd")
+        with replaced(path) as file:
+            pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), file, compression="zstd")
 
     @property
     def run(self) -> dict[str, Any]:

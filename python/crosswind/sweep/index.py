@@ -58,7 +58,8 @@ class Index:
             hint = f"`crosswind measure --sweep footprint -o {directory}` makes one"
             raise DescriptionError(f"{directory}: holds no sweep (no {NAME})", "no-sweep", hint) from None
         except (OSError, ValueError) as error:
-            raise DescriptionError(f"{path}: cannot be read: {error}", "no-sweep") from None
+            hint = "name another directory, or replace it: `--no-resume --force`"
+            raise DescriptionError(f"{path}: cannot be read: {error}", "no-sweep", hint) from None
         version = content.get("schema_version") if isinstance(content, dict) else None
         if version != SCHEMA_VERSION:
             raise DescriptionError(f"{path}: schema_version is {version}; this build reads {SCHEMA_VERSION}", "version")
@@ -93,7 +94,7 @@ class Index:
             if there != here
         ]
         if differing:
-            hint = "give the same arguments, another directory, or `--no-resume` to measure it all again"
+            hint = "give the same arguments, another directory, or replace it: `--no-resume --force`"
             message = f"{directory}: holds a sweep with other arguments: {'; '.join(differing)}"
             raise DescriptionError(message, "sweep-differs", hint)
         new = [value for value in asked.values if value not in self.values]

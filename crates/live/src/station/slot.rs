@@ -71,11 +71,11 @@ impl Station {
     }
 
     /// How many tasks are out under a child.
-    fn out_under(&self, child: u32) -> u64 {
+    pub(super) fn out_under(&self, child: u32) -> u64 {
         self.policy.ledger().map_or(0, |ledger| ledger.lent_to(child) as u64)
     }
 
-    fn forget(&mut self, child: u32, now_ns: u64) {
+    pub(super) fn forget(&mut self, child: u32, now_ns: u64) {
         let slot = &mut self.slots[child as usize];
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         if let Processor::Emulated(processor) = &mut self.processor {
@@ -86,7 +86,7 @@ impl Station {
         self.tell(Event::Left { child }, now_ns);
     }
 
-    fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
+    pub(super) fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
         let root_ns = self.clock.root_ns(now_ns);
         let (code, node) = (code.into(), Some(name));
         self.happened.push(Happening { root_ns, code, node, number: None, tasks: Some(tasks), message });

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DescriptionError, Problem};
-use crate::units::{Quantity, TimeScale};
+use crate::units::{PositiveSeconds, Quantity, TimeScale};
 
 /// What an agent does for the work of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -29,6 +29,11 @@ pub struct Execution {
     pub compute: Compute,
     /// Seconds of the platform in one second of the clock: 10 runs ten times as fast. Emulated runs only.
     pub time_scale: TimeScale,
+    /// Time after which a try of a task is ended and has failed. Without it a task takes as long as it takes. Not for
+    /// emulated tasks.
+    pub task_timeout_s: Option<PositiveSeconds>,
+    /// How often a task that failed is tried again.
+    pub task_retries: u32,
 }
 
 impl Execution {
@@ -37,6 +42,13 @@ impl Execution {
         if self.compute != Compute::Emulated && scale != 1.0 {
             let problem = format!("is {scale}; it must be 1 unless execution.compute is \"emulated\"");
             return Err(Problem::Value(problem).at("execution.time_scale".into()));
+        }
+        if let (Compute::Emulated, Some(timeout)) = (self.compute, self.task_timeout_s) {
+            let problem = format!(
+                "is {} s; it must be left out where execution.compute is \"emulated\": the platform's rates say how long a task takes",
+                timeout.get()
+            );
+            return Err(Problem::Value(problem).at("execution.task_timeout_s".into()));
         }
         Ok(())
     }

@@ -14,8 +14,10 @@ use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
 /// The dotted paths that a farm's sweep may vary; below a distribution's table its own fields too.
-pub const SWEPT: [&str; 14] = [
+pub const SWEPT: [&str; 16] = [
     "execution.compute",
+    "execution.task_retries",
+    "execution.task_timeout_s",
     "execution.time_scale",
     "platform",
     "policy.adapt",

@@ -98,6 +98,7 @@ def measure_cluster(
     quick: bool = False,
     at_once: int | None = None,
     resume: bool = True,
+    force: bool = False,
     progress: Progress | None = None,
     **measure_arguments: Any,
 ) -> MeasuredCluster:
@@ -127,6 +128,8 @@ def measure_cluster(
         Most pairs at a time, at least 1; default: as many as have no host in common.
     resume : bool
         Keep what lies in `out` already, if it was measured with the same arguments.
+    force : bool
+        Replace what was measured of another cluster, and descriptions in `out` that no measurement wrote.
     progress : callable, optional
         Told the fraction done, 0..1, and a message with the time left.
     **measure_arguments
@@ -157,7 +160,7 @@ def measure_cluster(
         raise DescriptionError(f"at_once is {at_once}; it must be at least 1", "at_once")
     arguments = {"max_seconds": QUICK_S if quick else USUAL_S, **measure_arguments}
     to_do = visits(wanted)
-    kept = Directory.taken_up(out, arguments, to_do, resume)
+    kept = Directory.taken_up(out, cluster.name, arguments, to_do, resume, force)
     about = {"cluster": cluster.name, "pairs": pairs, "hosts": dict(cluster.hosts), "links": [list(a) for a in wanted]}
     kept.write_index(**about, ended="under way")
     tour = Tour(cluster, arguments, kept.keep, progress)

@@ -16,10 +16,12 @@ from urllib.parse import quote
 from crosswind.errors import DescriptionError
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
+from crosswind.output import writable
 from crosswind.stored import made, read_json, replaced, write_json
 
 NAME = "cluster.json"
 KIND = "measured-cluster"
+DESCRIBED = ("links", "platform")
 SCHEMA_VERSION = 1
 
 
@@ -42,18 +44,29 @@ class Directory:
 
     @classmethod
     def taken_up(
-        cls, path: str | Path, arguments: Mapping[str, Any], visits: Iterable[Visit], resume: bool
+        cls,
+        path: str | Path,
+        cluster: str,
+        arguments: Mapping[str, Any],
+        visits: Iterable[Visit],
+        resume: bool,
+        force: bool,
     ) -> Directory:
         """Make a directory, or take up what lies there.
 
         Raises
         ------
         DescriptionError
-            When it cannot be made, or holds measurements with other arguments.
+            When it cannot be made, holds measurements of another cluster or with other arguments, or, unless forced,
+            descriptions that no measurement wrote.
         """
         found = cls(made(path), dict(json.loads(json.dumps(arguments))))
         index = found.path / NAME
+        writable(index, KIND, force=force, of={"cluster": cluster})
+        for kind in DESCRIBED:
+            writable(found.path / f"{kind}.toml", kind, force=force)
         if not index.exists():
+            _refuse_foreign(found.path, force)
             return found
         if not resume:
             for visit in visits:
@@ -82,8 +95,8 @@ class Directory:
     def keep(self, visit: Visit, content: bytes) -> None:
         """Keep what a visit found."""
         file = self.file(visit)
-        with replaced(file) as part:
-            part.write_bytes(content)
+        with replaced(file) as new:
+            new.write(content)
         self.measurements[visit] = Measurement.load(file)
 
     def write_index(self, **content: Any) -> None:
@@ -91,3 +104,11 @@ class Directory:
         write_json(
             {"schema_version": SCHEMA_VERSION, "kind": KIND, "arguments": self.arguments, **content}, self.path / NAME
         )
+
+
+def _refuse_foreign(path: Path, force: bool) -> None:
+    """Refuse to replace descriptions in a directory that no measurement made."""
+    there = next((file for kind in DESCRIBED if (file := path / f"{kind}.toml").exists()), None)
+    if there is not None and not force:
+        message = f"{path}: holds a {there.name} that no measurement wrote, and it would be replaced"
+        raise DescriptionError(message, "other-kind", "name another directory, or replace it with --force")

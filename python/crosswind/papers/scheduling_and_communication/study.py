@@ -10,6 +10,7 @@ from typing import Any
 
 from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
+from crosswind.output import writable
 from crosswind.papers.grading import Claim
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
@@ -114,6 +115,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
     calibration: Calibration | None = None,
 ) -> Study:
@@ -127,6 +129,8 @@ def reproduce(
         Fewer points, shorter programs, one seed; or the paper's whole grid with five seeds.
     workers : int, optional
         Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
+    force : bool
+        Replace another study in `directory`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
     calibration : Calibration, optional
@@ -145,7 +149,8 @@ def reproduce(
     """
     chosen = calibration or calibrations.of(form)
     directory = made(directory)
-    work = _Work(chosen, directory, workers, progress)
+    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
+    work = _Work(chosen, directory, workers, force, progress)
     work.perform(figures.windows(chosen))
     work.remember_undisturbed()
     best = {program: Rows(work.runs).best_window(program) for program in PROGRAMS}
@@ -163,9 +168,11 @@ def reproduce(
 class _Work:
     """Performs one figure after the other, each with its file, and tells how far it is."""
 
-    def __init__(self, chosen: Calibration, directory: Path, workers: int | None, progress: Progress | None) -> None:
+    def __init__(
+        self, chosen: Calibration, directory: Path, workers: int | None, force: bool, progress: Progress | None
+    ) -> None:
         self.runs: dict[str, Runs[ProgramRun]] = {}
-        self._chosen, self._directory, self._workers = chosen, directory, workers
+        self._chosen, self._directory, self._workers, self._force = chosen, directory, workers, force
         self._meter = Meter(expected(chosen), progress)
 
     def perform(
@@ -178,10 +185,14 @@ class _Work:
         there = _kept(out, grid)
         if there is None and given is not None:
             there = _shared(grid, given)
+            of = {"experiment": there.experiment, "on": there.on, "digest": there.digest}
+            writable(out, "runs", force=self._force, of=of)
             there.save(out)
         kept = len(there) if there is not None else 0
         tell = self._meter.within(figure.id, len(grid), kept)
-        found = run_grid(grid, workers=self._workers, out=out, resume=there is not None, progress=tell)
+        found = run_grid(
+            grid, workers=self._workers, out=out, resume=there is not None, force=self._force, progress=tell
+        )
         self.runs[figure.id] = found
         return found
 

@@ -1,0 +1,86 @@
+"""A lock on the directory of a run's results, which ends with the process that holds it, however that ends.
+
+Two runs into one directory would do all tasks twice and write over each other's results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from crosswind.errors import DescriptionError
+
+LOCK = ".crosswind-lock"
+
+
+@contextmanager
+def locked(directory: str | Path) -> Iterator[None]:
+    """Hold the lock on a directory.
+
+    Raises
+    ------
+    DescriptionError
+        When another process holds it, with that process's host and pid; when the directory cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> directory = tempfile.mkdtemp()
+    >>> with locked(directory):
+    ...     print(sorted(os.listdir(directory)))
+    ['.crosswind-lock']
+    >>> os.listdir(directory)
+    []
+    """
+    file = Path(directory) / LOCK
+    while True:
+        descriptor = _open(file)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = _holder(descriptor)
+            os.close(descriptor)
+            message = f"{directory}: another run writes its results here{holder}"
+            raise DescriptionError(message, "locked", "wait for it, end it, or name another directory") from None
+        if _is_that(file, descriptor):
+            break
+        os.close(descriptor)  # its holder has taken it away between our opening it and our locking it
+    try:
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, json.dumps({"host": socket.gethostname(), "pid": os.getpid()}).encode(), 0)
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # the directory may be gone
+            file.unlink()
+        os.close(descriptor)
+
+
+def _open(file: Path) -> int:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        message = f"{file.parent}: cannot be written: {(error.strerror or str(error)).lower()}"
+        raise DescriptionError(message, "out", "name a directory that you may write to") from None
+
+
+def _holder(descriptor: int) -> str:
+    try:
+        known = json.loads(os.pread(descriptor, 4096, 0))
+        return f": process {int(known['pid'])} on {known['host']}"
+    except (ValueError, KeyError, TypeError):  # it has not written it yet
+        return ""
+
+
+def _is_that(file: Path, descriptor: int) -> bool:
+    try:
+        there = file.stat()
+    except OSError:
+        return False
+    ours = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
