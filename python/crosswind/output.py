@@ -1,7 +1,7 @@
 """What a result may be written over, asked before the work begins; writing itself is `crosswind.stored`.
 
 Refused is what can be no file, an input of the same work, and, unless forced, a file of another kind or of another
-experiment: whoever named it may have meant another.
+experiment: its name may have been given by mistake.
 """
 
 from __future__ import annotations

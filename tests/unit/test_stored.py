@@ -157,7 +157,7 @@ def test_a_plain_user_is_refused_where_it_may_not_write():
                 with pytest.raises(DescriptionError, match="in a directory that cannot be written to"):
                     writable(path, "plan")
             with pytest.raises(DescriptionError, match="a file that cannot be written to"):
-                writable(directory / "open" / "roots", "plan")  # as in /tmp: nobody else's may be renamed over
+                writable(directory / "open" / "roots", "plan")  # as in /tmp: no file of another user may be replaced
             with pytest.raises(DescriptionError, match="a directory that cannot be written to"):
                 writable_directory(directory / "new" / "deeper")
             writable(directory / "open" / "mine", "plan")

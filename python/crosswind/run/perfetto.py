@@ -35,7 +35,7 @@ def write_perfetto(trace: Trace, path: str | Path) -> None:
         for number, event in enumerate(_events(trace)):
             file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
         file.write("\n]}\n")
-        file.detach()  # what is below is closed by whoever opened it
+        file.detach()  # the file below stays open, to be synced
 
 
 def _events(trace: Trace) -> Iterator[dict[str, Any]]:
