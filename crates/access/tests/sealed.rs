@@ -169,7 +169,7 @@ fn a_certificate_that_has_expired_is_refused_at_both_ends() {
         // The end that is shown it says why; the other reads that it is refused, at the latest with the first bytes.
         let shown = if caller == "old" { there } else { here };
         let Err(why) = shown else { panic!("let in") };
-        assert!(why.to_string().contains("expired"), "{why}");
+        assert!(why.to_string().contains("Expired"), "{why}");
     }
     let (here, there) = met(&set.of("leaf"), &set.of("root"));
     assert!(here.is_ok() && there.is_ok());

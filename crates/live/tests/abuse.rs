@@ -60,8 +60,8 @@ fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
 
 #[test]
 fn a_handshake_that_was_heard_lets_nobody_in_a_second_time() {
-    let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0)]), Work::Noop);
-    run.start_s = 2.0;
+    let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0), ("c", "r", 1.0)]), Work::Noop);
+    run.start_s = 4.0; // so long it waits for c, which does not come
     let farm = root(&run, Vec::new());
     let address = farm.address().unwrap();
     let (honest, _) = agent(&address, "a", access());
