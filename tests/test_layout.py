@@ -95,3 +95,12 @@ def test_no_name_tells_nothing():
     for pattern in ("crates/*/src/**/*.rs", "python/**/*.py", "tests/**/*.py"):
         for path in ROOT.glob(pattern):
             assert path.stem not in empty, path
+
+
+def test_no_module_writes_csv():
+    """A spreadsheet runs a cell of text that begins with =, +, - or @; whoever writes CSV first must quote names."""
+    writers = ("csv.writer", "csv.DictWriter", ".to_csv", ".write_csv", "write_csv(")
+    for path in PACKAGE.rglob("*"):
+        if path.suffix in (".py", ".js", ".j2"):
+            text = path.read_text(encoding="utf-8")
+            assert [word for word in writers if word in text] == [], path

@@ -23,7 +23,7 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
 use crate::error::AccessError;
-use crate::tls::{AUTHORITY, CERTIFICATE, KEY, PARENT};
+use crate::tls::{AUTHORITY, CERTIFICATE, KEY, PARENT, read as read_file};
 
 /// Name of the authority's directory, which no node may have.
 const AUTHORITYS: &str = "ca";
@@ -113,7 +113,7 @@ fn authority(directory: &Path, days: u32) -> Result<(String, Issuer<'static, Key
     if place.exists() {
         let read = |name: &str| {
             let path = place.join(name);
-            fs::read_to_string(&path).map_err(|error| AccessError::file(&path, error))
+            String::from_utf8(read_file(&path)?).map_err(|error| AccessError::file(&path, error))
         };
         let (certificate, key) = (read(CERTIFICATE)?, read(KEY)?);
         let key = KeyPair::from_pem(&key).map_err(|error| AccessError::file(&place.join(KEY), error))?;
@@ -204,7 +204,7 @@ pub fn show(directory: &Path) -> Result<Vec<Shown>, AccessError> {
 }
 
 fn read(path: &Path) -> Result<CertificateDer<'static>, AccessError> {
-    CertificateDer::from_pem_file(path).map_err(|error| AccessError::file(path, error))
+    CertificateDer::from_pem_slice(&read_file(path)?).map_err(|error| AccessError::file(path, error))
 }
 
 fn told(name: &str, certificate: &[u8], authority: Option<&[u8]>) -> Result<Shown, AccessError> {

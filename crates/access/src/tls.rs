@@ -4,6 +4,7 @@
 //! ([`Transport::names`](crate::transport::Transport::names)): a child is told its parent's name, a filter dials a host.
 
 use std::fmt;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ use rustls::{ClientConnection, Connection, DigitallySignedStruct, RootCertStore,
 
 use crate::error::AccessError;
 
+/// Most bytes of a file of certificates, or of a key.
+const LARGEST_FILE: u64 = 1 << 20;
 /// A name beside the node's own in the certificate of a node that may have others run code: the root, and nodes with
 /// children of their own.
 pub const PARENT: &str = "parent.crosswind";
@@ -51,7 +54,8 @@ impl Tls {
         let path = |name: &str| directory.join(name);
         let chain = certificates(&path(CERTIFICATE))?;
         refuse_what_others_read(&path(KEY))?;
-        let key = PrivateKeyDer::from_pem_file(path(KEY)).map_err(|error| AccessError::file(&path(KEY), error))?;
+        let key =
+            PrivateKeyDer::from_pem_slice(&read(&path(KEY))?).map_err(|error| AccessError::file(&path(KEY), error))?;
         let mut roots = RootCertStore::empty();
         for authority in certificates(&path(AUTHORITY))? {
             roots.add(authority).map_err(|error| AccessError::file(&path(AUTHORITY), error))?;
@@ -97,8 +101,19 @@ pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
     ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
 }
 
+/// A file of certificates or of a key, which is short.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, AccessError> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| AccessError::file(path, error))?;
+    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| AccessError::file(path, error))?;
+    if bytes.len() as u64 > LARGEST_FILE {
+        return Err(AccessError::file(path, format!("it has more than {LARGEST_FILE} bytes, the most that are read")));
+    }
+    Ok(bytes)
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
-    let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let found = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, _>>();
     let found = found.map_err(|error| AccessError::file(path, error))?;
     if found.is_empty() { Err(AccessError::file(path, "has no certificate in it")) } else { Ok(found) }
 }

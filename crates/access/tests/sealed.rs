@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use crosswind_access::authority::{Node, make};
+use crosswind_access::authority::{Node, make, show};
 use crosswind_access::{Access, Transport};
 
 struct Set(PathBuf);
@@ -151,4 +151,41 @@ fn a_key_that_everybody_may_read_is_refused() {
     assert!(error.to_string().contains("mode 0644") && error.code() == "certificate", "{error}");
     let error = Access::of(None, Some(&set.0.join("nobody"))).expect_err("not there");
     assert!(error.to_string().contains("cert.pem"), "{error}");
+}
+
+#[test]
+fn a_certificate_that_has_expired_is_refused_at_both_ends() {
+    let set = Set::new();
+    let nodes =
+        [("old", false), ("oldest", true)].map(|(name, parent)| Node { name: name.into(), hosts: Vec::new(), parent });
+    make(&set.0, &nodes, 0).expect("made, and over within the second");
+    let until = show(&set.0).expect("there").iter().map(|one| one.valid_until).min().expect("some");
+    let now = || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs() as i64;
+    while now() <= until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    for (caller, listener) in [("old", "root"), ("leaf", "oldest")] {
+        let (here, there) = met(&set.of(caller), &set.of(listener));
+        // The end that is shown it says why; the other reads that it is refused, at the latest with the first bytes.
+        let shown = if caller == "old" { there } else { here };
+        let Err(why) = shown else { panic!("let in") };
+        assert!(why.to_string().contains("Expired"), "{why}");
+    }
+    let (here, there) = met(&set.of("leaf"), &set.of("root"));
+    assert!(here.is_ok() && there.is_ok());
+}
+
+#[test]
+fn a_file_without_end_is_no_certificate_and_no_key() {
+    let set = Set::new();
+    for name in ["cert.pem", "ca.pem"] {
+        let directory = set.0.join("leaf");
+        let kept = std::fs::read(directory.join(name)).expect("there");
+        std::fs::remove_file(directory.join(name)).expect("ours");
+        std::os::unix::fs::symlink("/dev/zero", directory.join(name)).expect("ours");
+        let error = Access::of(None, Some(&directory)).expect_err("endless").to_string();
+        assert!(error.contains("more than 1048576 bytes"), "{error}");
+        std::fs::remove_file(directory.join(name)).expect("ours");
+        std::fs::write(directory.join(name), kept).expect("ours");
+    }
 }

@@ -41,6 +41,62 @@ fn enter(address: &str, name: &str) -> TcpStream {
     }
 }
 
+/// What a listener answers to bytes that were heard when another child came in: the first frame, if there is one.
+fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let mut got = Vec::new();
+    for bytes in heard {
+        let _ = stream.write_all(bytes);
+        if got.is_empty() {
+            got = vec![0; GREETING_BYTES];
+            stream.read_exact(&mut got).unwrap();
+        }
+    }
+    got.clear();
+    // It may be hung up on with bytes unread.
+    let _ = stream.read_to_end(&mut got);
+    decode(&got, LARGEST_FRAME).unwrap().map(|decoded| decoded.frame)
+}
+
+#[test]
+fn a_handshake_that_was_heard_lets_nobody_in_a_second_time() {
+    let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0), ("c", "r", 1.0)]), Work::Noop);
+    run.start_s = 4.0; // so long it waits for c, which does not come
+    let farm = root(&run, Vec::new());
+    let address = farm.address().unwrap();
+    let (honest, _) = agent(&address, "a", access());
+    let replaying = std::thread::spawn(move || {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let caller = [7; 32];
+        let greeting = Greeting { word: 0, nonce: caller }.encode(PROTOCOL).to_vec();
+        stream.write_all(&greeting).unwrap();
+        let mut bytes = [0; GREETING_BYTES];
+        stream.read_exact(&mut bytes).unwrap();
+        let listener = Greeting::decode(&bytes, PROTOCOL).unwrap().unwrap().nonce;
+        let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] };
+        let mut proof = Vec::new();
+        let shown =
+            Frame::Prove { proof: access().proof(&meeting, End::Caller, "b"), name: "b".into(), about: String::new() };
+        shown.encode(0, &mut proof);
+        stream.write_all(&proof).unwrap();
+        // It was let in: the proof is a good one.
+        let mut head = [0; 5];
+        stream.read_exact(&mut head).unwrap();
+        drop(stream);
+        let answers = [vec![greeting.clone(), proof.clone()], vec![greeting, [proof.clone(), proof].concat()]];
+        answers.map(|heard| replayed(&address, &heard))
+    });
+    let mut desk = List { tasks: Vec::new().into_iter(), next: 0, results: Vec::new() };
+    let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let ended = farm.run(&mut desk, own);
+    for answer in replaying.join().unwrap() {
+        // Refused, or hung up on before that could be read.
+        assert!(matches!(&answer, None | Some(Frame::Refused { .. })), "{answer:?}");
+    }
+    ended.unwrap();
+    honest.join().unwrap().unwrap();
+}
+
 fn wire(frames: &[(Frame, usize)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (frame, body) in frames {

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use between::{Between, between, credits, enter, settings, until};
+use between::{Between, between, bytes, credits, enter, settings, until};
 use crosswind_live::filter::wire::{Head, Kind, append};
 use crosswind_live::filter::{FilterSettings, Rate};
 use crosswind_policy::queue::Discipline;
@@ -179,4 +179,51 @@ fn applications_that_break_off_cost_no_link() {
     assert_eq!(&got, b"still here");
     until("all have gone", || pair.far.counters().connections == 1 && pair.near.counters().connections == 1);
     assert_eq!((pair.near.counters().peers_dropped, pair.far.counters().peers_dropped), (0, 0));
+}
+
+/// A frame of any kind about one of a few streams, by bytes that decide; now and then one that no honest peer sends.
+fn any_frame(word: &[u8], targets: &[String]) -> Vec<u8> {
+    let [kind, stream, size, class, ..] = *word else { return Vec::new() };
+    let stream = 1 + u32::from(stream % 5);
+    let class = if class == 0 { Class::Parallel } else { Local };
+    let mut out = Vec::new();
+    match kind % 16 {
+        0..=3 => append(Kind::Open, class, stream, targets[usize::from(size) % targets.len()].as_bytes(), &mut out),
+        4..=9 => append(Kind::Data, class, stream, &vec![7; 1 + usize::from(size) * 20], &mut out),
+        10 => append(Kind::Window, class, stream, &(u32::from(size) << 24).to_be_bytes(), &mut out),
+        11 => append(Kind::End, class, stream, &[], &mut out),
+        12 | 13 => append(Kind::Reset, class, stream, &[b'x'; 3], &mut out),
+        14 => append(Kind::Credit, class, 0, &[size; 12], &mut out),
+        _ => append(Kind::Opened, class, stream, &[], &mut out),
+    }
+    out
+}
+
+#[test]
+fn whatever_a_peer_says_the_filter_goes_on_and_forgets_it() {
+    let rate = Some(Rate { mb_per_s: 50.0, at_least_bytes: 1 });
+    for rate_in in [None, rate] {
+        let far = FilterSettings { rate_in, rate_out: rate_in, credits: Some(credits()), ..settings(Discipline::Drr) };
+        let pair = between(settings(Discipline::Drr), far);
+        let (mut here, mut there) = pair.connect(Local);
+        // One target is there and takes nothing, one is not there.
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+        let targets = [pair.targets[0].local_addr().unwrap().to_string(), closed];
+        for seed in 1..=150 {
+            let script = bytes(4 * 60, seed * 7919);
+            let said: Vec<u8> = script.chunks(4).flat_map(|word| any_frame(word, &targets)).collect();
+            let mut peer = enter(pair.far.address().unwrap());
+            // It may be dropped at any of its words.
+            let _ = peer.write_all(&said);
+            drop(peer);
+            here.write_all(&seed.to_be_bytes()).unwrap();
+            let mut got = [0; 4];
+            there.read_exact(&mut got).unwrap();
+            assert_eq!(got, seed.to_be_bytes(), "seed {seed}");
+        }
+        assert!(pair.far.is_at_work());
+        assert!(pair.far.counters().peers_dropped > 20, "some of them broke the rules");
+        until("its connections are gone", || pair.far.counters().connections == 1 && pair.far.counters().peers == 1);
+        until("nothing is held", || pair.far.counters().held_bytes == 0);
+    }
 }

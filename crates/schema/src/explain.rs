@@ -77,3 +77,18 @@ fn in_words(type_name: &str) -> String {
         other => other.replace('`', ""),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_does_not_repeat_what_is_too_long() {
+        let long = "ä".repeat(1_000_000);
+        let said = explain(&format!("invalid type: string \"{long}\", expected u64"), Some(&long)).to_string();
+        assert!(said.len() < LONGEST_MESSAGE + LONGEST_PATH + 100, "{}", said.len());
+        assert!(said.ends_with("it must be a whole number, at least 0"), "{said}");
+        let said = explain(&format!("unknown field `{long}`, expected `name` or `node`"), None).to_string();
+        assert!(said.len() < LONGEST_MESSAGE + 100 && said.contains("is no field"), "{}", said.len());
+    }
+}
