@@ -253,6 +253,9 @@ def _config(
         raise DescriptionError(f"ranks is {ranks}; it must be at least 1", "argument")
     if seed < 0:
         raise DescriptionError(f"seed is {seed}; it must be at least 0", "argument")
+    if how == "freeze" and (why := means()["no_freezer"]):
+        hint = "as root, or in a control group of version 2 that is delegated; --how stop needs no privilege"
+        raise DescriptionError(f"control groups cannot be frozen here: {why}", "no-freezer", hint)
     if not 0 < limit_s < float("inf"):
         raise DescriptionError(f"limit_s is {limit_s} s; it must be greater than 0 s and finite", "argument")
     wanted = {

@@ -105,6 +105,9 @@ def record(
         raise DescriptionError(f"cpus is {list(chosen)}; it must be some of {allowed}", "argument")
     if how not in _WAYS:
         raise DescriptionError(f"how is {how!r}; it must be one of {', '.join(_WAYS)}", "argument")
+    if how == "trace" and (why := no_trace()):
+        hint = "as root, on a kernel with tracefs; --how loop needs no privilege"
+        raise DescriptionError(f"the kernel's trace cannot be had here: {why}", "no-trace", hint)
     wanted = None if how == "auto" else how
     config = {"seconds": seconds, "cpus": chosen, "threshold_us": threshold_us, "how": wanted}
     before = interrupts.Counts.take()

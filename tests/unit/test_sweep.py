@@ -384,7 +384,7 @@ def test_the_command_line_trusts_a_sweep_only_when_every_point_settled(tmp_path,
         return synthetic.in_one_cycle(found) if what == "one cycle" else found
 
     run_sweep("streams", tmp_path, [1, 2], measure=measure)
-    assert print_sweep("streams", None, True, tmp_path, {}, False) == code
+    assert print_sweep("streams", None, True, tmp_path, False, {}, False) == code
     table, said = capfd.readouterr()
     assert "inf" not in table + said
     assert "nan" not in table

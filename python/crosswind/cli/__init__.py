@@ -43,6 +43,12 @@ class _InterruptedError(Exception):
 
 
 class _Verbs(TyperGroup):
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **options)
+        except KeyboardInterrupt:
+            raise _InterruptedError from None
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

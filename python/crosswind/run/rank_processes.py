@@ -11,11 +11,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 from crosswind.run.processes import environment
+from crosswind.run.spool import temporary_directory
 
 END_PATIENCE_S = 3.0
 RANK_VARIABLE = "PMI_RANK"
@@ -37,7 +37,7 @@ class RankProcesses:
     def __init__(self, token: str, logs: Path | None = None) -> None:
         self._token = token
         self._own_logs = logs is None
-        self.logs = logs or Path(tempfile.mkdtemp(prefix="crosswind-ranks-"))
+        self.logs = logs or temporary_directory("crosswind-ranks-")
         self.logs.mkdir(parents=True, exist_ok=True)
         self._processes: list[subprocess.Popen[bytes]] = []
 

@@ -25,6 +25,7 @@ from crosswind.errors import AgentLost, CrosswindError, warning
 from crosswind.experiment import ProgramPoint
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.results import ProgramRun
+from crosswind.run.spool import temporary_place
 
 _LOOK_S = 0.1
 
@@ -145,7 +146,7 @@ def _injected(point: ProgramPoint, dedicated_s: float | None, limits: RankLimits
     from crosswind.inject import inject
 
     assert point.disturbance is not None  # nothing is injected otherwise
-    with tempfile.TemporaryDirectory(prefix="crosswind-injected-") as directory:
+    with tempfile.TemporaryDirectory(prefix="crosswind-injected-", dir=temporary_place()) as directory:
         place = Path(directory)
         config, result, file = place / "run.json", place / "result.json", place / "disturbance.toml"
         # The launcher, the ranks' own start and their meeting are not the program: time 0 is when that begins.
