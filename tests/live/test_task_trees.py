@@ -1,24 +1,26 @@
 """What a task started ends with it, however the run ends; and what a task may take."""
 
-import contextlib
 import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from farms import wait_until
 
 import crosswind
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.host.cgroup import groups
 from crosswind.run.calls import CallError
 from crosswind.run.command import run_command
 from crosswind.run.here import here
 from crosswind.run.local import Limits
+from crosswind.run.processes import last_lines
+from crosswind.run.spool import Spool
 
 pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]
@@ -151,7 +153,7 @@ def test_the_last_lines_of_a_failed_commands_stderr_are_printed_and_stand_in_the
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "exit status: 4; the end of its stderr:\n    line 1\n    line 2\n    line 3\n" in said
-    process = started(inputs, command, "--json")
+    process = started(inputs, command, "--json", "--resume")
     out, _ = process.communicate(timeout=60)
     events = json.loads(out)["runs"][0]["events"]
     assert all(event["message"].endswith("line 1\nline 2\nline 3") for event in events)
@@ -263,14 +265,19 @@ def tiny(tmp_path):
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
-def filled(place, *, files):
+def filled(place, files=False):
     """Fill a file system: its bytes, and where asked its places for files."""
-    with pytest.raises(OSError, match="No space"), (place / "ballast").open("wb", buffering=0) as ballast:
-        while True:
-            ballast.write(bytes(4096))
-    with pytest.raises(OSError, match="No space") if files else contextlib.nullcontext():
-        for number in itertools.count() if files else ():
-            (place / str(number)).touch()
+
+    def fill():
+        if files:
+            for number in itertools.count():
+                (place / str(number)).touch()
+        with (place / "ballast").open("wb", buffering=0) as ballast:
+            while True:
+                ballast.write(bytes(4096))
+
+    with pytest.raises(OSError, match="No space"):
+        fill()
 
 
 def test_a_task_that_an_agent_cannot_keep_names_the_full_spool(inputs, tiny):
@@ -282,21 +289,30 @@ def test_a_task_that_an_agent_cannot_keep_names_the_full_spool(inputs, tiny):
     assert "Traceback" not in said
 
 
-def test_a_command_that_failed_for_want_of_space_says_so_though_its_stderr_found_none(inputs, tiny):
-    process = started(inputs, "echo hello > /dev/stderr; cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    filled(tiny, files=False)
-    process = started(inputs, "cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
+def test_a_command_that_failed_for_want_of_space_says_so_though_its_stderr_found_none(inputs, tiny, seconds, tmp_path):
+    waits = f"while [ ! -e {tmp_path / 'go'} ]; do sleep 0.0{seconds}; done; cat {{input}}"
+    process = started(inputs, waits, env={**os.environ, "TMPDIR": str(tiny)})
+    wait_until(lambda: sleeping(seconds), "a task")
+    filled(tiny)
+    (tmp_path / "go").touch()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3, said
-    assert said.count(f"no space left on {tiny}") == 4
+    assert f"no space left on {tiny}" in said
     assert "Traceback" not in said
 
 
-def test_a_temporary_directory_that_is_full_ends_the_command_with_a_line(inputs, tiny):
+def test_a_temporary_directory_that_is_full_is_named(tiny, monkeypatch):
     filled(tiny, files=True)
-    process = started(inputs, "cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 1, said
-    assert said.startswith(f"error: no space left on {tiny}\n\nhint: ")
+    monkeypatch.setattr(tempfile, "tempdir", str(tiny))
+    with pytest.raises(MeasurementError, match=f"^no space left on {tiny}$") as raised:
+        Spool()
+    assert raised.value.code == "disk-full"
+    assert "TMPDIR" in raised.value.hint
+
+
+def test_an_agent_that_said_nothing_on_a_full_disk_is_not_silent_about_it(tiny):
+    log = tiny / "a.log"
+    log.touch()
+    assert last_lines(log) == ""
+    filled(tiny)
+    assert last_lines(log) == f": no space left on {tiny}"

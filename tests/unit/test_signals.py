@@ -2,6 +2,10 @@
 
 import os
 import signal
+import subprocess
+import sys
+
+import pytest
 
 from crosswind.signals import told_at
 
@@ -17,3 +21,39 @@ def test_sigterm_counts_once_and_ctrl_c_each_time_and_what_they_did_before_is_pu
         os.set_blocking(descriptor, False)
         assert list(heard) == [signal.SIGTERM, signal.SIGINT, signal.SIGINT]
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_sigterm_and_sighup_count_once_together_and_one_that_is_ignored_stays_so():
+    before = signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    try:
+        with told_at([signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGUSR1]) as descriptor:
+            for number in (signal.SIGUSR1, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+                os.kill(os.getpid(), number)
+            heard = b""
+            while len(heard) < 2:
+                heard += os.read(descriptor, 1)
+            assert list(heard) == [signal.SIGHUP, signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+INTERRUPTED_TWICE = """
+import os, signal
+from crosswind.signals import interrupt_on
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+interrupt_on([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+os.kill(os.getpid(), signal.SIGUSR1)
+try:
+    os.kill(os.getpid(), signal.NUMBER)
+except KeyboardInterrupt:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGHUP)
+    print("cleaned up")
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGHUP"])
+def test_the_first_signal_interrupts_and_later_ones_leave_the_clean_up_alone(number):
+    words = [sys.executable, "-c", INTERRUPTED_TWICE.replace("NUMBER", number)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "cleaned up\n"), done.stderr

@@ -199,7 +199,7 @@ def _failure(t_s: float, file: str, node: str, said: str) -> dict[str, object]:
 def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
     """Return the warnings that a limit of memory was not kept, by node."""
     hint = (
-        "run the agents where they may divide their control group (as root, or systemd-run --user -p Delegate=yes); an "
+        "run the agents where they may divide their control group (as root, or a systemd unit with Delegate=yes); an "
         "address-space limit (ulimit -v) is no substitute: it counts what is reserved, for each process alone"
     )
     return [warning(event["code"], event["message"], hint) for event in events if event["code"] == UNLIMITED]

@@ -18,7 +18,7 @@ def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
         point.description,
         Work(execution["compute"]),
         launch=deployment,
-        limits=Limits(retries=execution["task_retries"], task_timeout_s=execution["task_timeout_s"]),
+        limits=Limits(retries=execution.get("task_retries", 0), task_timeout_s=execution.get("task_timeout_s")),
         trace=trace,
     )
     summary = complete(found, point)

@@ -31,9 +31,18 @@ pub struct Execution {
     pub time_scale: TimeScale,
     /// Time after which a try of a task is ended and has failed. Without it a task takes as long as it takes. Not for
     /// emulated tasks.
+    // Written only where they are given: runs made before there were such fields are still those of the same experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub task_timeout_s: Option<PositiveSeconds>,
     /// How often a task that failed is tried again.
+    #[serde(skip_serializing_if = "is_zero")]
     pub task_retries: u32,
+}
+
+// By reference, as serde asks.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl Execution {
