@@ -246,3 +246,11 @@ def _sample(law: Law, rng: np.random.Generator, cycles: int, together: int, plac
         table = table.set_column(at, name, table.column(name).cast(pa.int32()))
     at = table.column_names.index("phase")
     return table.set_column(at, "phase", table.column("phase").dictionary_encode())
+
+
+def in_one_cycle(found: Measurement) -> Measurement:
+    """Return a measurement as if all of it had been one cycle: rates can be fitted, but no interval has an end."""
+    cycles = np.minimum(found.samples["cycle"].to_numpy(), 0)
+    place = found.samples.schema.get_field_index("cycle")
+    kind = found.samples.schema.field(place)
+    return Measurement(found.samples.set_column(place, kind, pa.array(cycles, kind.type)), found.header)

@@ -34,6 +34,7 @@ def slowdowns(testbed: Testbed, sizes: dict[str, int], count: int) -> dict[str, 
     """Return what the first `count` messages of each stream took: alone, together by one queue, by two."""
     token = Path(tempfile.mkdtemp(prefix="filter-token-")) / "token"
     token.write_text("a token for the testbed only")
+    token.chmod(0o600)
     alone = {name: _times(testbed, token, "fifo", {name: size}, count)[name] for name, size in sizes.items()}
     fifo = _times(testbed, token, "fifo", sizes, count)
     queued = _times(testbed, token, "drr", sizes, count)

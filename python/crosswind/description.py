@@ -1,4 +1,4 @@
-"""What people describe in files and the core checks: platforms, disturbances, experiments; how files are read."""
+"""What people describe in files and the core checks: platforms, disturbances, experiments."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.reading import read_bytes
 
 
 class Checked(Protocol):
@@ -53,7 +53,7 @@ class Description(Generic[C]):
         """Check what is given as a dictionary with the fields of the file."""
         try:
             text = json.dumps(description, allow_nan=False)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             hint = "numbers must be finite, and every value a number, a string, a list or a dict"
             raise DescriptionError(f"{cls._KIND}: {error}", "description", hint) from None
         return cls(cls._CORE.from_json(text.encode(), cls._KIND))
@@ -74,26 +74,3 @@ class Description(Generic[C]):
         """Return the content of the file as a dictionary, as it was checked."""
         description: dict[str, Any] = json.loads(self._checked.to_json())
         return description
-
-
-def read_bytes(path: str | Path) -> bytes:
-    """Read a description's bytes, refusing at once what is no file or far too large.
-
-    Raises
-    ------
-    DescriptionError
-        When there is no such file, or it cannot be read.
-    """
-    path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > _core.LARGEST_DESCRIPTION_BYTES:
-            limit = _core.LARGEST_DESCRIPTION_BYTES / 1e6
-            raise DescriptionError(
-                f"{path}: the file is {size / 1e6:.0f} MB; at most {limit:.0f} MB are read",
-                "too-large",
-                "is this the right file?",
-            )
-        return path.read_bytes()
-    except OSError as error:
-        raise DescriptionError(f"{path}: {(error.strerror or str(error)).lower()}", "no-file") from None

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.observed import Observed
 from crosswind.progress import Advance
+from crosswind.reading import read_bytes
 from crosswind.signals import heard
 
 How = Literal["auto", "stop", "freeze", "burn"]
@@ -170,7 +170,11 @@ def inject(
                 progress(min(elapsed_s / limit_s, 1.0), f"{elapsed_s:.0f} s, limit {limit_s:.0f} s")
     summary, recorded = injection.outcome()
     about = {"command": list(command), "disturbance": file, "limit_s": limit_s, "keep_running": keep_running}
-    return Injected(about | json.loads(summary), recorded)
+    found = json.loads(summary)
+    # Ctrl-C on a terminal reaches the command too, which may end before it is asked to: it was asked all the same.
+    if asked and (found["ended"] == "exited" or (found["ended"] == "limit" and keep_running)):
+        found |= {"ended": "asked", "asked_by_signal": asked[0]}
+    return Injected(about | found, recorded)
 
 
 def preview(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.description import Description
 from crosswind.platform import as_html_table
-from crosswind.stored import replaced
+from crosswind.stored import write_text
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ class Links(Description[_core.Links], Tabular):
     def save(self, path: str | Path, comment: str = "") -> None:
         """Write a `links.toml`, with a comment on top; an existing file is replaced once the new one is complete."""
         head = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
-        with replaced(path) as part:
-            part.write_text(head + self.to_toml(), encoding="utf-8")
+        write_text(head + self.to_toml(), path)
 
     def to_arrow(self) -> pa.Table:
         """Return one row per link."""

@@ -8,14 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.reading import read_parquet
+from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
 _KEY = b"crosswind"
+_MOST = 1e15
+"""No amount in a sample is larger; what sums and squares of it are stays within what a float can hold."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Measurement(Tabular):
         """
         path = Path(path)
         try:
-            samples = pq.read_table(path)
+            samples = read_parquet(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
                 raise DescriptionError(
@@ -60,15 +65,15 @@ class Measurement(Tabular):
                 "no-measurement",
                 "`crosswind measure -o FILE` makes one",
             )
+        _check_amounts(samples, path)
         return cls(samples, json.loads(_core.read_measurement_header(text, str(path))))
 
     def save(self, path: str | Path) -> None:
         """Write a `measurement.parquet`; an existing file is replaced only once the new one is complete."""
         text = _core.read_measurement_header(json.dumps(self.header).encode(), str(path))
         table = self.samples.replace_schema_metadata({_KEY: text.encode()})
-        part = Path(f"{path}.part")
-        pq.write_table(table, part, compression="zstd")
-        part.replace(path)
+        with replaced(path) as file:
+            pq.write_table(table, file, compression="zstd")
 
     @property
     def partial(self) -> bool:
@@ -96,3 +101,20 @@ class Measurement(Tabular):
         }
         cells = "".join(f"<tr><th>{k}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
         return f"<table><caption>{html.escape(h['name'])}</caption>{cells}</table>"
+
+
+def _check_amounts(samples: pa.Table, path: Path) -> None:
+    """Refuse amounts that no probe writes, before figures are made of them; NaN says that one is not known."""
+    for name in samples.column_names:
+        if not pa.types.is_floating(samples.schema.field(name).type):
+            continue
+        values = samples.column(name).to_numpy()
+        wrong = np.abs(values) > _MOST
+        permitted = f"of a size up to {_MOST:g}"
+        if name == "dt_s":
+            wrong |= ~(values > 0)
+            permitted = f"greater than 0 and up to {_MOST:g} s"
+        if wrong.any():
+            row = int(wrong.argmax())
+            message = f"{path}: {name} is {values[row]:g} in row {row + 1}; it must be {permitted}"
+            raise DescriptionError(message, "no-measurement", "measure again; the file was damaged or altered")

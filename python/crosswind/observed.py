@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosswind.stored import write_text
+
 
 @dataclass(frozen=True)
 class Observed(ABC):
@@ -34,4 +36,4 @@ class Observed(ABC):
 
     def save(self, path: str | Path) -> None:
         """Write the intervals as they really were, as a `disturbance.toml` of kind recorded."""
-        Path(path).write_text(self.recorded, encoding="utf-8")
+        write_text(self.recorded, path)

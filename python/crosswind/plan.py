@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.platform import Platform, as_html_table
+from crosswind.reading import read_bytes
+from crosswind.stored import write_text
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ class Plan(Tabular):
         return dict(self.data)
 
     def save(self, path: str | Path) -> None:
-        """Write a `plan.json`."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=2) + "\n", encoding="utf-8")
+        """Write a `plan.json`; an existing file is replaced only once the new one is complete."""
+        write_text(json.dumps(self.to_dict(), indent=2) + "\n", path)
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""

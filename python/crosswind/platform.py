@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
+from crosswind.errors import Told
+from crosswind.stored import write_text
 from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
@@ -45,9 +48,23 @@ class Platform(Description[_core.Platform], Tabular):
 
     @property
     def warnings(self) -> list[dict[str, str]]:
-        """What is allowed but suspicious, such as an interference rate times its link's rate above 1."""
+        """What the file says against its figures, and what is allowed but suspicious: code, message, hint."""
         warnings: list[dict[str, str]] = json.loads(self._checked.warnings_json())
         return warnings
+
+    def with_warnings(self, told: Sequence[Told]) -> Platform:
+        """Return the same platform with these as its own warnings, each once: they travel into files and plans.
+
+        Examples
+        --------
+        >>> root = {"name": "r", "compute_per_s": 2.0}
+        >>> alone = Platform.from_dict({"schema_version": 1, "name": "alone", "node": [root]})
+        >>> guess = {"code": "guess", "message": "r was not measured", "hint": "measure it"}
+        >>> alone.with_warnings([guess, guess]).warnings == [guess]
+        True
+        """
+        once = {(w["code"], w["message"]): dict(w) for w in told}
+        return Platform.from_dict(self.to_dict() | {"warning": list(once.values())})
 
     def __len__(self) -> int:
         return len(self._checked)
@@ -60,9 +77,9 @@ class Platform(Description[_core.Platform], Tabular):
         return self._checked.to_toml()
 
     def save(self, path: str | Path, comment: str = "") -> None:
-        """Write a `platform.toml`, with a comment on top."""
+        """Write a `platform.toml`, with a comment on top; an existing file is replaced once the new one is complete."""
         head = "".join(f"# {line}\n".replace("# \n", "#\n") for line in comment.splitlines())
-        Path(path).write_text(head + self.to_toml(), encoding="utf-8")
+        write_text(head + self.to_toml(), path)
 
     def to_arrow(self) -> pa.Table:
         """Return one row per node."""

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from crosswind.printable import printable
+
 Advance = Callable[[float, str], None]
 """Called as `advance(fraction, message)`."""
 
@@ -51,6 +53,6 @@ def progress_bar() -> Iterator[Advance | None]:
             now = time.monotonic()
             if now - last > 0.2 or fraction >= 1.0:
                 last = now
-                bar.update(task, completed=fraction, description=escape(message))
+                bar.update(task, completed=fraction, description=escape(printable(message)))
 
         yield advance

@@ -113,7 +113,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the parent's to handle: it needs us until it has ended
     if options.cpus:
         os.sched_setaffinity(0, {int(cpu) for cpu in options.cpus.split(",")})
-    serve(options.listen, lambda address: print(address, flush=True), token=token)
+    serve(options.listen, _announce, token=token)
+
+
+def _announce(address: str) -> None:
+    try:
+        print(address, flush=True)
+    except BrokenPipeError:  # what started this was interrupted, and needs no peer any more
+        os._exit(1)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,31 @@ def heard(numbers: Sequence[signal.Signals]) -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
+def interrupt_on(numbers: Sequence[signal.Signals]) -> None:
+    """Have these signals do what ctrl-C does: the first of them raises KeyboardInterrupt, later ones do nothing.
+
+    They come to every process of a job, and more than once: what is being cleaned up is not interrupted again. One that
+    is ignored stays so: `nohup` asks for that.
+    """
+    asked = False
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        nonlocal asked
+        if not asked:
+            asked = True
+            raise KeyboardInterrupt
+
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, hear)
+
+
 @contextmanager
 def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     """Yield a descriptor at which a byte comes for each of these signals, even while compiled code runs.
 
-    SIGTERM counts once: who ends a job sends it to all of its processes, and one of those to another. None outside of
-    the main thread, which hears no signal.
+    SIGTERM and SIGHUP count once together: they come to all processes of a job, and one of those sends them on. One
+    that is ignored stays so. None outside of the main thread, which hears no signal.
 
     Examples
     --------
@@ -68,14 +87,15 @@ def told_at(numbers: Sequence[signal.Signals]) -> Iterator[int | None]:
     def pass_on() -> None:
         ended = False
         while number := os.read(heard, 1):
-            again = ended and number[0] == signal.SIGTERM
-            ended = ended or number[0] == signal.SIGTERM
-            if not again:
+            ends = number[0] in (signal.SIGTERM, signal.SIGHUP)
+            if not (ended and ends):
                 os.write(written, number)
+            ended = ended or ends
 
     thread = threading.Thread(target=pass_on, name="crosswind-signals", daemon=True)
     thread.start()
-    before = {number: signal.signal(number, lambda number, frame: None) for number in numbers}
+    heeded = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda number, frame: None) for number in heeded}
     woken = signal.set_wakeup_fd(hear, warn_on_full_buffer=False)
     try:
         yield taken

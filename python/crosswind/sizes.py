@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes as people write and read them."""
 
 from __future__ import annotations
 
@@ -27,3 +27,17 @@ def parse_bytes(text: str, what: str) -> int:
         hint = "such as 65536, 64KiB, 1MB"
         raise DescriptionError(f"{what} is {text!r}; it must be a number of bytes", "size", hint)
     return int(float(match[1]) * _UNITS[match[2].lower()])
+
+
+def size(count: int) -> str:
+    """Return a number of bytes with an SI prefix.
+
+    Examples
+    --------
+    >>> size(64_000), size(1_000_000), size(65_536), size(512)
+    ('64 kB', '1 MB', '65.54 kB', '512 B')
+    """
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{float(f'{count / factor:.4g}'):,g} {unit}"
+    return f"{count} B"

@@ -1,5 +1,8 @@
 """The report in a browser: everything is drawn, nothing is fetched, nothing overflows, no name becomes a program."""
 
+import html
+import re
+
 import disturbed
 import interacting
 import pytest
@@ -184,6 +187,36 @@ def test_text_and_figures_stand_out_from_the_page(browser, page, scheme):
     assert ratios["dots"] >= 3.0
     # A scale of lightness cannot stand out everywhere on light and on dark; position and shape tell the rest.
     assert ratios["scale"] >= 1.5
+
+
+@pytest.mark.parametrize("which", ["page", "disturbed_page", "messages_page"])
+def test_a_screen_reader_is_told_what_each_figure_shows(browser, request, which):
+    file = request.getfixturevalue(which)
+    labels = re.findall(r'class="chart" role="img" aria-label="([^"]+)"', file.read_text())
+    written = [html.unescape(label) for label in labels]
+    for width in WIDTHS:
+        show(browser, file, width)
+        tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        images = [node["name"]["value"] for node in tree if node.get("role", {}).get("value") in ("image", "img")]
+        assert images == written
+        assert not [node for node in tree if "Vega" in str(node.get("name", {}).get("value"))]
+
+
+def test_a_figure_that_is_drawn_again_keeps_its_words(browser, page):
+    show(browser, page, 1280)
+    words = "return [...document.querySelectorAll('.chart')].map((box) => [box.role, box.ariaLabel])"
+    before = browser.execute_script(words)
+    # What was wide is drawn again once it is narrow.
+    browser.execute_script("""
+        const wide = [...document.querySelectorAll(".chart")].filter((box) => box.clientWidth >= 560);
+        wide.forEach((box) => box.querySelector("svg").classList.add("wide"));
+    """)
+    size = {"width": 390, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    gone = "return document.querySelectorAll('.chart svg.wide').length === 0"
+    selenium.webdriver.support.ui.WebDriverWait(browser, 60).until(lambda d: d.execute_script(gone))
+    assert browser.execute_script(words) == before
+    assert {role for role, _ in before} == {"img"}
 
 
 def test_figures_follow_the_window(browser, page):

@@ -280,6 +280,7 @@ def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_pa
     monkeypatch.chdir(tmp_path)  # the workers are elsewhere
     file = Path("token")
     file.write_text("the token of this test, in a file\n")
+    file.chmod(0o600)
     with farm_on(OnDask(client, Placing(per="worker", token_file=file)), tree("r", "a<r", "b<r")) as farm:
         lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
         assert not [line for line in lines if b"the token of this test" in line]
@@ -292,6 +293,7 @@ def test_the_token_stands_in_no_command_line_and_may_stay_at_home(client, tmp_pa
 def test_a_host_without_the_tokens_file_is_named(client, tmp_path):
     file = tmp_path / "token"
     file.write_text("the token of this test, in a file\n")
+    file.chmod(0o600)
     before = left_in(client)
     deployment = OnDask(client, Placing(per="worker", token_file=file))
     file.rename(tmp_path / "taken away")

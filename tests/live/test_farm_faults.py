@@ -483,3 +483,15 @@ def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
 def test_a_file_that_cannot_be_read_is_told_to_who_hands_it_over(tmp_path):
     with farm_of(tree("r", "a<r")) as farm, pytest.raises(MeasurementError, match="no-such-file"):
         farm.submit(Task(tmp_path / "no-such-file"))
+
+
+def test_what_tasks_print_on_a_node_with_children_holds_nothing_up():
+    def prints(number):
+        print("x" * 50_000, flush=True)
+        return number
+
+    with farm_of(tree("r", "a<r", "b<a"), Work("callable", function=prints)) as farm:
+        hand_over(farm, 40)
+        assert len(take(farm, 40)) == 40
+        summary, _ = farm.close()
+    assert {node["name"]: node["tasks"] > 0 for node in summary["nodes"]}["a"]

@@ -80,6 +80,7 @@ def test_results_come_in_any_order_each_under_its_own_number(tmp_path):
 def test_agents_started_by_hand_serve_a_farm(tmp_path):
     token = tmp_path / "token"
     token.write_text("a token of at least sixteen bytes\n")
+    token.chmod(0o600)
     with LiveFarm(
         tree("r", "a<r"),
         point(),

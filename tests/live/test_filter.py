@@ -255,6 +255,7 @@ def test_on_the_testbed_two_queues_do_the_same(hosts):
 def test_on_the_testbed_exported_settings_are_taken_and_marks_arrive(hosts, tmp_path):
     token = tmp_path / "token"
     token.write_text("a token for the testbed only")
+    token.chmod(0o600)
     filters = [*COMMAND, "--token-file", str(token)]
     there = hosts.addresses["b"]
     hosts.start("b", [*filters, "--listen", f"{there}:7200"], until=b"knock at")

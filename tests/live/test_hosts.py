@@ -31,6 +31,7 @@ def free_port():
 @pytest.fixture
 def files(tmp_path):
     (tmp_path / "token").write_text("the token of these hosts\n")
+    (tmp_path / "token").chmod(0o600)
     (tmp_path / "hosts.toml").write_text(
         f'schema_version = 1\n[[host]]\nname = "head"\nlisten = "127.0.0.1:{free_port()}"\n'
         f'[[host]]\nname = "a"\nparent = "head"\nlisten = "127.0.0.1:{free_port()}"\n'
@@ -75,6 +76,7 @@ def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files, by):
 def test_a_host_that_is_asked_to_end_hands_its_tasks_back_and_the_others_go_on(number, tmp_path):
     file = tmp_path / "token"
     file.write_text("the token of this farm\n")
+    file.chmod(0o600)
     limits = Limits(start_s=20.0, silence_s=2.0)
     launch = Launch(by_hand=True)
     work = Work("callable", function=slowly)

@@ -173,6 +173,28 @@ def test_a_signal_that_asks_to_end_ends_the_program_and_leaves_nothing(start, ho
     injector.assert_nothing_is_left()
 
 
+PROMPT = """
+import os, signal, time
+signal.signal(signal.SIGINT, %s)
+print("there", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("on_ctrl_c", ["signal.SIG_DFL", "lambda *_: os._exit(0)"])
+def test_ctrl_c_at_a_terminal_counts_though_the_program_ends_of_it_first(tmp_path, on_ctrl_c):
+    disturbance = tmp_path / "disturbance.toml"
+    disturbance.write_text(DAEMON % 0)
+    program = PROMPT % on_ctrl_c
+    command = [sys.executable, "-m", "crosswind.cli", "inject", str(disturbance), "--", sys.executable, "-c", program]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, start_new_session=True, **streams) as process:
+        assert process.stdout.readline() == "there\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the injector and its program alike
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+
+
 @pytest.mark.parametrize("how", WAYS)
 def test_an_injector_that_is_killed_leaves_a_program_that_goes_on(start, how):
     injector = start("--how", how)

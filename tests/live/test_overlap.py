@@ -94,6 +94,17 @@ def test_a_matrix_is_taken_up_where_it_was_left(peer, tmp_path, monkeypatch):
     assert len(more.summary["runs"]) == 6
     with pytest.raises(DescriptionError, match=r"holds another matrix: burn_s is 0.05 there, 0.06 now"):
         overlap(**SMALL | {"burn_s": 0.06}, peer=peer.address, out=out, resume=True)
+    before = out.read_bytes()
+    with pytest.raises(DescriptionError, match=r"an overlap matrix \(on live\), but made with other settings"):
+        overlap(**SMALL | {"burn_s": 0.06}, peer=peer.address, out=out)
+    made.clear()
+    monkeypatch.setattr(live._Bench, "perform", until_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        overlap(**SMALL | {"repetitions": 2}, peer=peer.address, out=out)
+    assert out.read_bytes() == before  # until as many runs are there again
+    monkeypatch.setattr(live._Bench, "perform", perform)
+    overlap(**SMALL | {"burn_s": 0.06}, peer=peer.address, out=out, force=True)
+    assert Overlap.load(out).summary["asked_burn_s"] == 0.06
 
 
 def test_a_run_that_takes_too_long_is_ended_and_leaves_no_process():

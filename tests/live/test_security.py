@@ -62,6 +62,7 @@ class Serving:
 def token_file(tmp_path):
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
     return file
 
 

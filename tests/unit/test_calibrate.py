@@ -6,7 +6,9 @@ import synthetic
 from crosswind.errors import DescriptionError
 from crosswind.model.calibrate import calibrate, platform_of
 from crosswind.model.fit import fit
+from crosswind.plan import Plan, plan
 from crosswind.platform import Platform
+from crosswind.report import report
 
 QUIET = {"noise": 0.0, "drift": 0.0, "loopback": False}
 
@@ -101,3 +103,28 @@ def test_a_platform_without_any_measured_name_is_refused():
 def test_nothing_measured_is_refused():
     with pytest.raises(DescriptionError):
         calibrate([])
+
+
+def test_what_a_platform_was_warned_of_is_told_by_its_file_its_plan_and_the_report(tmp_path):
+    platform_of(measured("north", ["127.0.0.1"], loopback=True)).platform.save(tmp_path / "platform.toml")
+    kept = Platform.load(tmp_path / "platform.toml")
+    assert {"loopback", "peer-not-measured"} <= {w["code"] for w in kept.warnings}
+    plan(kept, task_size_mb=1.0, task_work=1.0).save(tmp_path / "plan.json")
+    planned = Plan.load(tmp_path / "plan.json")
+    assert any("north (peer) is this same machine" in w["message"] for w in planned.warnings)
+    for item in (kept, planned):
+        page = report(item, tmp_path / "report.html").read_text()
+        assert "north (peer) is this same machine" in page
+
+
+def test_what_was_known_against_figures_that_are_all_replaced_is_dropped():
+    old = platform_of(measured("north", ["east"])).platform
+    assert "peer-not-measured" in {w["code"] for w in old.warnings}
+    both = [measured("north", ["east"]), measured("east", ["north"], send=None)]
+    assert "peer-not-measured" not in {w["code"] for w in calibrate(both, old).platform.warnings}
+    assert "peer-not-measured" in {w["code"] for w in calibrate(both[:1], with_one_more(old)).platform.warnings}
+
+
+def with_one_more(platform):
+    nodes = [*platform.nodes, {"name": "far", "parent": "east", "compute_per_s": 1.0, "receive_limit_mb_per_s": 1.0}]
+    return Platform.from_dict(platform.to_dict() | {"node": nodes})

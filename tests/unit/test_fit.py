@@ -1,8 +1,10 @@
 """The fit finds the law that a synthetic measurement was made from, and says when it can't."""
 
+import contextlib
 import json
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import synthetic
 from hypothesis import given, settings
@@ -304,3 +306,76 @@ def test_cycles_that_differ_by_their_memory_are_no_uneven_processor():
     found = fit(scaled)
     assert found.baseline.noise < 0.02
     assert "uneven-speed" not in {w["code"] for w in found.warnings}
+
+
+def test_a_measurement_is_fitted_from_its_file_too(tmp_path):
+    found = synthetic.measurement(cycles=4, together_cycles=0)
+    found.save(tmp_path / "m.parquet")
+    for path in (tmp_path / "m.parquet", str(tmp_path / "m.parquet")):
+        assert fit(path).to_dict() == fit(found).to_dict()
+    with pytest.raises(DescriptionError, match="no such file"):
+        fit(tmp_path / "none.parquet")
+
+
+def altered(found, name, change):
+    """A measurement with one column changed."""
+    place = found.samples.schema.get_field_index(name)
+    kind = found.samples.schema.field(place)
+    values = change(found.samples[name].to_numpy().astype(float), found.samples["block"].to_numpy())
+    return Measurement(found.samples.set_column(place, kind, pa.array(values, kind.type)), found.header)
+
+
+def constant(values, block):
+    return np.ones_like(values)
+
+
+def none_at_all(values, block):
+    return np.zeros_like(values)
+
+
+def unknown(values, block):
+    return np.full_like(values, np.nan)
+
+
+def none_in_some_blocks(values, block):
+    return np.where(block % 3 == 0, 0.0, values)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("change", [constant, none_at_all, unknown, none_in_some_blocks])
+def test_counters_that_say_nothing_leak_no_warning_of_numpy(change):
+    base = synthetic.measurement(cycles=6, together_cycles=3)
+    counted = [n for n in base.samples.column_names if n.endswith("_s") or "switches" in n or n in ("calls", "work")]
+    for name in counted:
+        if name not in ("t_s", "dt_s", "channel0_asked_mb_per_s", "channel1_asked_mb_per_s"):
+            with contextlib.suppress(DescriptionError):  # too little for a fit is an answer
+                fit(altered(base, name, change)).to_dict()
+
+
+@pytest.mark.parametrize(("name", "value"), [("work", np.inf), ("calls", 1e300), ("dt_s", 0.0), ("dt_s", np.nan)])
+def test_a_file_with_amounts_that_no_probe_writes_is_refused_with_the_row(tmp_path, name, value):
+    def spoil(values, block):
+        values[4] = value
+        return values
+
+    altered(synthetic.measurement(cycles=2), name, spoil).save(tmp_path / "m.parquet")
+    with pytest.raises(DescriptionError, match=rf"{name} is .* in row 5; it must be"):
+        fit(tmp_path / "m.parquet")
+
+
+def test_a_measurement_that_ran_out_of_time_is_to_be_longer_and_one_of_both_directions_at_once_to_be_another():
+    def hint(found):
+        return next(w["hint"] for w in found.warnings if w["code"] == "too-few-points")
+
+    short = fit(synthetic.measurement(cycles=0, together_cycles=5, ended="time-limit"))
+    assert "--max-seconds" in hint(short)
+    assert "--direction each" not in hint(short)
+    settled = fit(synthetic.measurement(cycles=0, together_cycles=20, ended="settled"))
+    assert "--direction each" in hint(settled)
+
+
+def test_an_interval_without_ends_is_told_in_words():
+    found = fit(synthetic.in_one_cycle(synthetic.measurement(1e-4, None, ended="time-limit")))
+    told = [w["message"] for w in found.warnings if w["code"] == "not-settled"]
+    assert "too few cycles" in told[0]
+    assert not any("inf" in message for message in told)

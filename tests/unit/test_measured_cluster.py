@@ -140,7 +140,7 @@ def test_what_is_done_is_not_done_again(hosts, tmp_path):
     with pytest.raises(DescriptionError, match="matrix is None there, 64 now"):
         measure_cluster(hosts("abc"), out, matrix=64)
     anew = hosts("ab")
-    measure_cluster(anew, out, matrix=64, resume=False)
+    measure_cluster(anew, out, matrix=64, resume=False, force=True)
     assert sum(function == "measured" for _, function in anew.calls) == 2
 
 
@@ -194,7 +194,7 @@ def test_what_cannot_be_measured_is_refused(hosts, tmp_path):
 
 def test_names_of_hosts_may_have_any_characters(tmp_path):
     odd = "tcp://[::1]:80/x y"
-    found = Directory.taken_up(tmp_path / "out", {}, [], resume=True)
+    found = Directory.taken_up(tmp_path / "out", [], {}, [], resume=True, force=False)
     file = found.file(Visit(odd, "../a", "send"))
     assert file.parent == tmp_path / "out"
     assert file != found.file(Visit(odd, ".._a", "send"))

@@ -189,6 +189,42 @@ def test_runs_stand_beside_the_bound_and_beside_their_prediction(tmp_path):
         assert order in found.text
 
 
+def one(on, *, params=None, **entry):
+    """A file of one run; `params` are what was swept."""
+    compute = {"compute": "simulated" if on == "sim" else "emulated"}
+    return Runs("one", on, [Run(reported.one_run(params=params or {}, **(compute | entry)))])
+
+
+def sections(tmp_path, *items):
+    """The text of a report between its headline and its terms, and the words of its figures."""
+    text = report(items, tmp_path / "report.html").read_text()
+    body = text[text.index("<main") : text.index('id="terms"')]
+    return re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", body)), re.findall('class="chart"[^>]+aria-label="([^"]+)"', body)
+
+
+@pytest.mark.parametrize("swept", [{}, {"policy.order": "planned"}])
+def test_a_run_that_was_set_stands_beside_its_prediction_that_was_swept(tmp_path, swept):
+    others = [reported.one_run(order=order, params={"policy.order": order}) for order in ("arrival", "root-only")]
+    predicted = Runs("one", "sim", [*one("sim", params=swept).runs, *map(Run, others)])
+    text, figures = sections(tmp_path, predicted, one("local", slower=1.1))
+    assert "Real runs took +10.0 .. +10.0 % longer than predicted (1 pairs)" in text
+    assert any("predicted and real" in words for words in figures)
+
+
+def test_a_run_that_nothing_predicted_has_a_headline_a_figure_and_a_table_of_its_own(tmp_path):
+    for other in ({"order": "arrival"}, {"ports": "multi"}, {"tasks": 500}, {"bound_tasks_per_s": 1.0}):
+        text, figures = sections(tmp_path, one("sim"), one("local", slower=1.1, **other))
+        assert "longer than predicted" not in text, other
+        assert "local: " in text, other
+        assert text.count("Makespan of each order, local") == 2, other  # above the figure, and above the table
+        assert len(figures) == 2, other
+
+
+def test_every_place_where_a_point_ran_stands_beside_its_prediction(tmp_path):
+    text, _ = sections(tmp_path, one("sim"), one("local", slower=1.1), one("dask", slower=1.2))
+    assert "Real runs took +10.0 .. +20.0 % longer than predicted (2 pairs)" in text
+
+
 def test_one_run_is_told_in_a_sentence_with_its_nodes_and_what_happened(tmp_path):
     event = {"t_s": 12.5, "code": "agent-lost", "node": "Lab3", "tasks": 4, "message": "Lab3 went away"}
     runs = Runs("alone", "local", [Run(reported.one_run(events=[event], compute="command", params={}))])
@@ -236,7 +272,7 @@ def test_nothing_and_strangers_are_refused(tmp_path):
         report([], tmp_path / "report.html")
     with pytest.raises(DescriptionError, match="dict"):
         report([{}], tmp_path / "report.html")
-    with pytest.raises(DescriptionError, match="no file can be written"):
+    with pytest.raises(DescriptionError, match="in a directory that does not exist"):
         report(reported.planned(), tmp_path / "missing" / "report.html")
 
 

@@ -82,6 +82,33 @@ def test_runs_of_another_experiment_are_not_taken_up(simulator, tmp_path):
     assert out.read_bytes() == before
 
 
+def test_runs_of_another_experiment_are_replaced_only_when_forced(simulator, tmp_path):
+    out = tmp_path / "runs.json"
+    grid.run(experiment((1,)), out=out)
+    before = out.read_bytes()
+    simulator.asked = []
+    with pytest.raises(DescriptionError, match=r"runs of an experiment .*, but made with other settings or files"):
+        grid.run(experiment((1, 2)), out=out)
+    with pytest.raises(DescriptionError, match="but of another: 'e', on sim"):
+        grid.run(experiment((1,), name="f"), out=out)
+    assert (simulator.asked, out.read_bytes()) == ([], before)
+    assert len(grid.run(experiment((1, 2)), out=out, force=True)) == len(Runs.load(out)) == 4
+
+
+@pytest.mark.parametrize("forced", [False, True])
+def test_a_finished_file_stays_until_the_same_experiment_has_as_many_runs_again(simulator, tmp_path, forced):
+    out = tmp_path / "runs.json"
+    whole = grid.run(experiment(), out=out)
+    simulator.fail_at = 9
+    with pytest.raises(KeyboardInterrupt):
+        grid.run(experiment(), workers=1, out=out, force=forced)
+    assert Runs.load(out).summary() == whole.summary()
+    simulator.fail_at = 0
+    with pytest.raises(KeyboardInterrupt):
+        grid.run(experiment((1,)), workers=1, out=out, force=True)  # another experiment, of which there is nothing yet
+    assert Runs.load(out).summary() == whole.summary()
+
+
 def test_an_error_of_one_point_ends_the_run_and_keeps_the_others(simulator, tmp_path, monkeypatch):
     def failing(point, trace):
         if point.number == 5:

@@ -28,7 +28,7 @@ def test_a_directory_is_gone_with_all_that_is_in_it_when_it_is_closed() -> None:
 
 def test_the_directory_of_one_who_lives_stays() -> None:
     spool = Spool()
-    take_away_abandoned(young_s=-1.0)
+    take_away_abandoned()
     assert spool.path.exists()
     spool.close()
 
@@ -42,15 +42,35 @@ def test_the_directory_of_one_who_was_killed_is_taken_away_by_the_next(tmp_path:
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         left = Path(other.stdout.readline().strip())
-        take_away_abandoned(young_s=-1.0)
+        take_away_abandoned()
         assert (left / "task").exists(), "its owner still lived"
         os.kill(other.pid, signal.SIGKILL)
-    take_away_abandoned(young_s=-1.0)
+    take_away_abandoned()
     assert not left.exists()
 
 
-def test_a_young_directory_stays_for_its_owner_may_not_have_locked_it_yet(tmp_path: Path) -> None:
-    young = tmp_path / "crosswind-spool-young"
-    young.mkdir()
-    take_away_abandoned()
-    assert young.exists()
+def test_a_directory_that_is_taken_before_it_is_locked_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, make = [], tempfile.mkdtemp
+
+    def taken_at_first(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            take_away_abandoned()  # as another process may, in that moment
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", taken_at_first)
+    spool = Spool()
+    assert [str(spool.path), spool.path.exists()] == [made[1], True]
+    spool.close()
+
+
+def test_processes_that_start_at_once_take_away_no_directory_of_each_other(tmp_path: Path) -> None:
+    code = (
+        "import tempfile; from crosswind.run.spool import Spool\n"
+        f"tempfile.tempdir = {str(tmp_path)!r}\n"
+        "for _ in range(200):\n"
+        "    spool = Spool(); (spool.path / 'task').write_bytes(b'x'); spool.close()"
+    )
+    several = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    assert [process.wait() for process in several] == [0, 0, 0]
+    assert list(tmp_path.iterdir()) == []

@@ -8,6 +8,7 @@ import pytest
 import synthetic
 
 from crosswind import host
+from crosswind.cli.measure import _sweep as print_sweep
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.sweep import KINDS, Sweep, parse_values, run_sweep
@@ -179,10 +180,23 @@ def test_points_of_another_host_are_refused(tmp_path):
 def test_without_resuming_everything_is_measured_again_and_old_points_go(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path, [8], resume=False, measure=probe, streams=2)
+    sweep = run_sweep("footprint", tmp_path, [8], resume=False, force=True, measure=probe, streams=2)
     assert probe.asked == [8]
     assert [value for value, _ in sweep.points] == [8]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["matrix-00000008.parquet", "sweep.json"]
+
+
+def test_another_sweep_is_not_measured_over_unless_forced(tmp_path):
+    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    probe = Probe()
+    with pytest.raises(DescriptionError, match="streams is 1 there, 2 now") as error:
+        run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=2)
+    assert "--no-resume --force" in error.value.hint
+    assert probe.asked == []
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=1).complete
+    assert len(probe.asked) == len(VALUES)
 
 
 def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
@@ -190,7 +204,7 @@ def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(DescriptionError, match="cannot be read"):
         run_sweep("footprint", tmp_path, VALUES, measure=Probe())
-    assert run_sweep("footprint", tmp_path, VALUES, resume=False, measure=Probe()).complete
+    assert run_sweep("footprint", tmp_path, VALUES, resume=False, force=True, measure=Probe()).complete
 
 
 def test_more_values_extend_a_sweep(tmp_path):
@@ -358,3 +372,20 @@ def test_a_point_with_too_few_samples_for_a_fit_is_shown_without_figures(tmp_pat
     assert [row["value"] for row in rows] == VALUES
     assert [math.isnan(row["ir_s_per_mb"]) for row in rows] == [False, True, False, False]
     assert (rows[1]["direction"], rows[1]["settled"]) == ("receive", False)
+
+
+@pytest.mark.parametrize(("second", "code"), [("settled", 0), ("one cycle", 3), ("nothing", 3)])
+def test_the_command_line_trusts_a_sweep_only_when_every_point_settled(tmp_path, capfd, second, code):
+    def measure(progress, **arguments):
+        what = "settled" if arguments["streams"] == 1 else second
+        made = {"cycles": 0 if what == "nothing" else 30, "together_cycles": 0, "noise": 0.01, "drift": 0.0}
+        ended = "settled" if what == "settled" else "time-limit"
+        found = synthetic.measurement(1e-4, None, ended=ended, loopback=False, **made)
+        return synthetic.in_one_cycle(found) if what == "one cycle" else found
+
+    run_sweep("streams", tmp_path, [1, 2], measure=measure)
+    assert print_sweep("streams", None, True, tmp_path, {}, False) == code
+    table, said = capfd.readouterr()
+    assert "inf" not in table + said
+    assert "nan" not in table
+    assert ("at 2: " in said) == bool(code)

@@ -18,12 +18,18 @@ use crate::executor::Maker;
 use crate::link::Link;
 use crate::linux::{self, Bell, now_ns};
 use crate::payload::Spool;
-use crate::settings::Work;
+use crate::settings::{RunSettings, Work};
 use crate::station::{Station, Up};
+use crate::task_processes::marked::Marked;
+use crate::task_processes::wait_for_all;
 use crate::turn::{End, Turn, processor};
+use crate::watchdog::{Undo as _, Watchdog};
 
 /// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
 const SUCCESSION: Duration = Duration::from_secs(5);
+
+/// From SIGKILL to the end of what got it.
+const LAST_SIGNAL: Duration = Duration::from_secs(1);
 
 /// What an agent needs.
 pub struct AgentConfig {
@@ -46,6 +52,9 @@ pub struct AgentConfig {
     /// A descriptor at which a byte asks the agent to leave: it hands back what waits, finishes the rest, and ends. A second
     /// one ends it at once.
     pub leave: Option<RawFd>,
+    /// The value of [`MARK`](crate::task_processes::marked::MARK) in this process's environment, where the process is an
+    /// agent and nothing else: what tasks leave behind ends with it.
+    pub mark: Option<String>,
     /// Log.
     pub diary: Diary,
 }
@@ -73,18 +82,18 @@ impl Workshop for Bare {
 /// # Errors
 /// When nobody here can do the work.
 pub fn maker(
-    work: &Work,
+    run: &RunSettings,
     code: Vec<u8>,
     directory: PathBuf,
     workshop: &mut dyn Workshop,
 ) -> Result<Option<Maker>, LiveError> {
-    match work {
+    match &run.work {
         Work::Emulated { .. } | Work::Noop => Ok(None),
         Work::Command { line } => {
-            let line = line.clone();
-            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &directory)?)))))
+            let (line, limits) = (line.clone(), run.task_limits.clone());
+            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &limits, &directory)?)))))
         }
-        Work::Kernel { .. } | Work::Callable => workshop.maker(work, code).map(Some),
+        Work::Kernel { .. } | Work::Callable => workshop.maker(&run.work, code).map(Some),
     }
 }
 
@@ -113,6 +122,7 @@ pub fn run_agent(
     };
     let begun = Instant::now();
     let mut again = false;
+    let mut ending = Ending::default();
     loop {
         let knock = Knock {
             address: &config.parent,
@@ -136,11 +146,53 @@ pub fn run_agent(
             Err(LiveError::Interrupted) => return Ok(()),
             Err(error) => return Err(error),
         };
-        match serve(&mut config, welcome, door.as_mut(), workshop)? {
-            End::Bye => return Ok(()),
+        if ending.watchdog.is_none() {
+            ending.prepare(config.mark.as_deref(), &welcome.admission.run)?;
+        }
+        let served = serve(&mut config, welcome, door.as_mut(), workshop);
+        match served.inspect_err(|error| ending.perform(error))? {
+            End::Bye => {
+                ending.wait();
+                return Ok(());
+            }
             End::ParentLost(why) => config.diary.note(&format!("the parent is lost: {why}; knocking again")),
         }
         again = true;
+    }
+}
+
+/// What is done for the processes of tasks when the agent ends.
+#[derive(Default)]
+struct Ending {
+    grace: Duration,
+    /// Where tasks can leave processes behind.
+    watchdog: Option<(Marked, Watchdog)>,
+}
+
+impl Ending {
+    fn prepare(&mut self, mark: Option<&str>, run: &RunSettings) -> Result<(), LiveError> {
+        run.check()?;
+        self.grace = Duration::from_secs_f64(run.task_limits.grace_s);
+        if let (Some(mark), Work::Command { .. } | Work::Callable) = (mark, &run.work) {
+            let marked = Marked::new(mark, self.grace);
+            let watchdog = marked.watched().map_err(LiveError::system("starting a watchdog"))?;
+            self.watchdog = Some((marked, watchdog));
+        }
+        Ok(())
+    }
+
+    /// After an error. One that is over its time starts again, perhaps in this very process: nothing of the try is left then.
+    fn perform(&mut self, error: &LiveError) {
+        self.wait();
+        if let (LiveError::OverTime { .. }, Some((marked, watchdog))) = (error, self.watchdog.take()) {
+            marked.perform();
+            watchdog.dismiss();
+        }
+    }
+
+    /// Waits for commands that are being ended.
+    fn wait(&self) {
+        wait_for_all(self.grace + LAST_SIGNAL);
     }
 }
 
@@ -155,7 +207,7 @@ fn serve(
     run.check()?;
     let (place, _, children) = run.of_node(&config.name)?;
     let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-    let maker = maker(&run.work, code.clone(), config.spool_directory.clone(), workshop)?;
+    let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
     let processor = processor(&run, place, &children, maker, &bell)?;
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);

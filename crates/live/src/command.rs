@@ -1,20 +1,23 @@
 //! A user's command as the work of a task: `CMD {input} {output}`.
 //!
 //! The input is a file (the user's own where it lies on this host, a spooled one otherwise). What the command writes to
-//! `{output}` is the result; where the line has no `{output}`, what it prints is. It fails when its exit status is not 0.
+//! `{output}` is the result; where the line has no `{output}`, what it prints is. It fails when its exit status is not 0, or
+//! when it takes more time or memory than it may. What it started ends with it: [`crate::task_processes`].
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
 use crate::executor::{Answer, Executor, Job};
-use crate::payload::{Payload, Spool, StoredFile};
+use crate::payload::{Payload, Spool, StoredFile, no_space};
+use crate::settings::TaskLimits;
+use crate::task_processes::memory::Groups;
+use crate::task_processes::{Canceller, End, Wanted};
 
-/// Bytes of a failing command's complaint that are kept.
+/// Bytes of a failing command's complaint that are kept, and lines of those.
 const COMPLAINT: usize = 4_000;
+const COMPLAINT_LINES: usize = 20;
 /// Results up to this size travel in memory.
 const IN_MEMORY: u64 = 256 << 10;
 
@@ -22,6 +25,10 @@ const IN_MEMORY: u64 = 256 << 10;
 pub struct UsersCommand {
     line: String,
     spool: Spool,
+    limits: TaskLimits,
+    /// Where its memory is limited, if it is to be and can be.
+    groups: Option<(Groups, u64)>,
+    canceller: Canceller,
 }
 
 impl UsersCommand {
@@ -29,12 +36,14 @@ impl UsersCommand {
     ///
     /// # Errors
     /// When the line has no `{input}`.
-    pub fn new(line: &str, directory: &Path) -> Result<Self, String> {
+    pub fn new(line: &str, limits: &TaskLimits, directory: &Path) -> Result<Self, String> {
         if !line.contains("{input}") {
             return Err(format!("the command {line:?} has no {{input}}: each task's file would not be used"));
         }
         let spool = Spool::below(directory, 0).map_err(|error| error.to_string())?;
-        Ok(Self { line: line.into(), spool })
+        // That there is no such place is an event of the run (`Station::tell_of_memory`).
+        let groups = limits.memory_bytes().and_then(|bytes| Some((Groups::find(bytes).ok()?, bytes)));
+        Ok(Self { line: line.into(), spool, limits: limits.clone(), groups, canceller: Canceller::default() })
     }
 
     fn attempt(&mut self, job: &Job) -> io::Result<Answer> {
@@ -42,18 +51,39 @@ impl UsersCommand {
         let output = self.spool.file()?;
         let line = self.line.replace("{input}", &quoted(&input)).replace("{output}", &quoted(&output.path));
         let to_file = self.line.contains("{output}");
-        let printed = if to_file { Stdio::null() } else { Stdio::from(File::create(&output.path)?) };
+        let stdout = if to_file { None } else { Some(File::create(&output.path)?) };
         let complaints = self.spool.file()?;
-        let complaint = File::create(&complaints.path)?;
-        run(&line, printed, complaint).and_then(|status| self.answer(status, output, &complaints.path))
+        let stderr = File::create(&complaints.path)?;
+        let group = self.groups.as_ref().map(|(groups, bytes)| groups.make(*bytes)).transpose()?;
+        let end = self.canceller.run(Wanted { line: &line, stdout, stderr, limits: &self.limits, group })?;
+        match self.failure(end) {
+            Some(why) => Ok(self.failed(&why, &complaints.path)),
+            None => self.result(output),
+        }
     }
 
-    fn answer(&self, status: ExitStatus, mut output: StoredFile, complaints: &Path) -> io::Result<Answer> {
-        if !status.success() {
-            let said = tail(complaints)?;
-            let said = if said.trim().is_empty() { "nothing".into() } else { format!("{:?}", said.trim()) };
-            return Ok(Answer::failed(format!("{}: {status}; it said {said}", self.line)));
-        }
+    fn failure(&self, end: End) -> Option<String> {
+        let limit = |limit: Option<f64>| limit.unwrap_or_default();
+        Some(match end {
+            End::Exited(status) if status.success() => return None,
+            End::Exited(status) => status.to_string(),
+            End::OverTime => format!("over its time of {} s (--task-timeout)", limit(self.limits.timeout_s)),
+            End::OverMemory => format!("over its memory of {} MB (--task-memory)", limit(self.limits.memory_mb)),
+            End::Dropped => "it was ended from outside".into(),
+        })
+    }
+
+    fn failed(&self, why: &str, complaints: &Path) -> Answer {
+        let full = no_space(self.spool.directory()).map_or_else(String::new, |full| format!("; {full}"));
+        let said = match last_lines(complaints) {
+            Ok(lines) if lines.is_empty() => "; its stderr is empty".into(),
+            Ok(lines) => format!("; the end of its stderr:\n{lines}"),
+            Err(error) => format!("; its stderr cannot be read: {error}"),
+        };
+        Answer::failed(format!("{}: {why}{full}{said}", self.line))
+    }
+
+    fn result(&self, mut output: StoredFile) -> io::Result<Answer> {
         match std::fs::metadata(&output.path) {
             Ok(found) => output.bytes = found.len(),
             Err(error) => return Ok(Answer::failed(format!("{}: it left no {{output}}: {error}", self.line))),
@@ -77,30 +107,30 @@ impl UsersCommand {
 
 impl Executor for UsersCommand {
     fn run(&mut self, job: &Job) -> Answer {
-        self.attempt(job).unwrap_or_else(|error| Answer::failed(format!("{}: {error}", self.line)))
+        self.attempt(job).unwrap_or_else(|error| {
+            let error = no_space(self.spool.directory()).unwrap_or_else(|| error.to_string());
+            Answer::failed(format!("{}: {error}", self.line))
+        })
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.canceller.clone())
+    }
+
+    fn ends_by_itself(&self) -> bool {
+        true
     }
 }
 
-fn run(line: &str, printed: Stdio, complaint: File) -> io::Result<ExitStatus> {
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", line]).stdin(Stdio::null()).stdout(printed).stderr(Stdio::from(complaint));
-    // SAFETY: prctl is async-signal-safe and touches nothing of ours; the command ends with the thread that waits for it.
-    unsafe {
-        command.pre_exec(|| {
-            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
-            Ok(())
-        });
-    }
-    command.status()
-}
-
-fn tail(path: &Path) -> io::Result<String> {
+fn last_lines(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     file.seek(io::SeekFrom::Start(length.saturating_sub(COMPLAINT as u64)))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    Ok(lines[lines.len().saturating_sub(COMPLAINT_LINES)..].join("\n"))
 }
 
 /// As one word of a shell.
@@ -113,7 +143,11 @@ mod tests {
     use super::*;
 
     fn answer(line: &str, input: &[u8]) -> Answer {
-        let mut command = UsersCommand::new(line, &std::env::temp_dir()).expect("a command");
+        limited(line, input, &TaskLimits::default())
+    }
+
+    fn limited(line: &str, input: &[u8], limits: &TaskLimits) -> Answer {
+        let mut command = UsersCommand::new(line, limits, &std::env::temp_dir()).expect("a command");
         command.run(&Job { task: 0, work: 0.0, input: Payload::bytes(input.to_vec()) })
     }
 
@@ -136,7 +170,35 @@ mod tests {
         assert!(!failed.ok);
         assert!(text(&failed).contains("exit status: 3") && text(&failed).contains("no luck"), "{}", text(&failed));
         assert!(text(&answer("true {input} {output}", b"")).contains("left no {output}"));
-        assert!(UsersCommand::new("true", &std::env::temp_dir()).is_err());
+        assert!(UsersCommand::new("true", &TaskLimits::default(), &std::env::temp_dir()).is_err());
+    }
+
+    #[test]
+    fn the_last_lines_of_a_complaint_are_kept_not_only_the_last() {
+        let failed = text(&answer("seq 30 >&2; cat {input}; exit 1", b""));
+        assert!(failed.contains("the end of its stderr:\n11\n12\n") && failed.ends_with("\n30"), "{failed}");
+        assert!(text(&answer("cat {input}; exit 1", b"")).ends_with("its stderr is empty"));
+    }
+
+    #[test]
+    fn a_command_over_its_time_fails_and_says_so() {
+        let limits = TaskLimits { timeout_s: Some(0.2), grace_s: 0.1, ..TaskLimits::default() };
+        let failed = limited("echo begun >&2; cat {input}; sleep 600", b"", &limits);
+        assert!(!failed.ok);
+        let said = text(&failed);
+        assert!(said.contains("over its time of 0.2 s (--task-timeout)") && said.ends_with("begun"), "{said}");
+    }
+
+    #[test]
+    fn a_command_over_its_memory_fails_and_says_so() {
+        let limits = TaskLimits { memory_mb: Some(32.0), grace_s: 0.1, ..TaskLimits::default() };
+        // Elsewhere nothing limits it, and the run says so (tests/live/test_task_trees.py).
+        if Groups::find(32 << 20).is_err() {
+            return;
+        }
+        let failed = limited("head -c 200M /dev/zero | tail | wc -c; : {input}", b"", &limits);
+        assert!(!failed.ok && text(&failed).contains("over its memory of 32 MB (--task-memory)"), "{}", text(&failed));
+        assert!(limited("cat {input}", b"fits", &limits).ok);
     }
 
     #[test]

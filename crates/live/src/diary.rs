@@ -1,5 +1,6 @@
 //! An agent's log: one line per thing worth knowing, on stderr or in a file. Never a token.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::Write;
 
@@ -26,10 +27,10 @@ impl Diary {
         Self { name: name.into(), out, written: HashSet::new() }
     }
 
-    /// Writes a line.
+    /// Writes a line. It may hold what a peer sent, so nothing in it reaches a terminal as a command.
     pub fn note(&mut self, line: &str) {
         // A log that can't be written must not end a run.
-        let _ = writeln!(self.out, "{}: {line}", self.name);
+        let _ = writeln!(self.out, "{}: {}", printable(&self.name), printable(line));
         let _ = self.out.flush();
     }
 
@@ -38,5 +39,38 @@ impl Diary {
         if self.written.len() < REMEMBERED && self.written.insert(line.to_owned()) {
             self.note(line);
         }
+    }
+}
+
+/// Whether a terminal obeys a character, or shows others in another order because of it.
+fn is_command(sign: char) -> bool {
+    let turns = ['\u{61c}', '\u{200e}', '\u{200f}'].contains(&sign);
+    turns || sign.is_control() || ('\u{2028}'..='\u{202e}').contains(&sign) || ('\u{2066}'..='\u{2069}').contains(&sign)
+}
+
+/// A text in which such characters are escaped, as `python/crosswind/printable.py` does it.
+fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_command) {
+        return Cow::Borrowed(text);
+    }
+    let escaped = |sign: char| match sign {
+        _ if !is_command(sign) => String::from(sign),
+        '\n' => "\\n".into(),
+        '\t' => "\\t".into(),
+        '\r' => "\\r".into(),
+        '\0'..='\u{ff}' => format!("\\x{:02x}", sign as u32),
+        _ => format!("\\u{:04x}", sign as u32),
+    };
+    text.chars().map(escaped).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_s_text_is_one_line_that_no_terminal_obeys() {
+        assert_eq!(printable("\x1b[2Jb\u{9b}\nroot: all is well\u{202e}"), "\\x1b[2Jb\\x9b\\nroot: all is well\\u202e");
+        assert!(matches!(printable("Rechner-Ä, 机器"), Cow::Borrowed(_)));
     }
 }

@@ -76,6 +76,14 @@ pub enum LiveError {
         /// What the system said.
         source: io::Error,
     },
+    /// A task is over its time, and only the end of this process ends it.
+    #[error("task {task} is over its time of {timeout_s} s, and this agent ends with it")]
+    OverTime {
+        /// Its number.
+        task: u64,
+        /// What it was given, s.
+        timeout_s: f64,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -104,6 +112,7 @@ impl LiveError {
             Self::Replay { .. } => "replay",
             Self::System { source, .. } if is_full(source) => "disk-full",
             Self::System { .. } => "system",
+            Self::OverTime { .. } => "over-time",
             Self::Interrupted => "interrupted",
         }
     }

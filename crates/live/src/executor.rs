@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::linux::{self, Bell};
 use crate::payload::Payload;
+use crate::task_processes::Canceller;
 
 /// A task to be worked on.
 #[derive(Debug)]
@@ -52,6 +53,16 @@ pub trait Executor: Send {
     fn immediate(&self) -> bool {
         false
     }
+
+    /// What ends a task that it is working on, from another thread; none where nothing does.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+
+    /// Whether it ends a task that is over its time by itself. If not, only the end of the process does.
+    fn ends_by_itself(&self) -> bool {
+        self.immediate()
+    }
 }
 
 /// Makes an executor, on the thread that will run it.
@@ -80,11 +91,21 @@ pub(crate) struct Worked {
     pub tried: u32,
 }
 
+/// A try that is being made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Trying {
+    pub task: u64,
+    /// The how manieth it is here.
+    pub tried: u32,
+    pub began_ns: u64,
+}
+
 /// Runs an executor, again where it failed and may be tried again.
-pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32) -> Worked {
+pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked {
     let began_ns = linux::now_ns();
     let mut tried = 1;
     let answer = loop {
+        trying(Trying { task: job.task, tried, began_ns: linux::now_ns() });
         let answer = executor.run(job);
         if answer.ok || tried > retries {
             break answer;
@@ -100,6 +121,9 @@ struct Desk {
     worked: Vec<Worked>,
     ended: bool,
     failure: Option<String>,
+    canceller: Option<Canceller>,
+    /// What is worked on, where only the end of the process ends it.
+    trying: Option<Trying>,
 }
 
 struct Shared {
@@ -135,14 +159,22 @@ impl ComputeThread {
         let mut desk = self.0.desk();
         desk.failure.take().map_or_else(|| Ok(std::mem::take(&mut desk.worked)), Err)
     }
+
+    /// The try that is being made, where nothing but the end of this process ends it.
+    pub fn trying(&self) -> Option<Trying> {
+        self.0.desk().trying
+    }
 }
 
 impl Drop for ComputeThread {
-    // A user's function that still runs is left to itself: nobody can end it, and nobody waits for it.
+    // A command that still runs is ended. A user's function is left to itself: nothing but the end of the process ends it.
     fn drop(&mut self) {
         let mut desk = self.0.desk();
         desk.ended = true;
         desk.jobs.clear();
+        if let Some(canceller) = desk.canceller.take() {
+            canceller.cancel();
+        }
         self.0.given.notify_one();
     }
 }
@@ -157,6 +189,13 @@ fn run(maker: Maker, retries: u32, shared: &Shared) {
             return;
         }
     };
+    shared.desk().canceller = executor.canceller();
+    let note = !executor.ends_by_itself();
+    let trying = |trying| {
+        if note {
+            shared.desk().trying = Some(trying);
+        }
+    };
     loop {
         let job = {
             let idle = |desk: &mut Desk| desk.jobs.is_empty() && !desk.ended;
@@ -166,8 +205,9 @@ fn run(maker: Maker, retries: u32, shared: &Shared) {
                 _ => return,
             }
         };
-        let worked = work(executor.as_mut(), &job, retries);
+        let worked = work(executor.as_mut(), &job, retries, &trying);
         let mut desk = shared.desk();
+        desk.trying = None;
         desk.worked.push(worked);
         drop(desk);
         shared.bell.ring();

@@ -13,7 +13,7 @@ use crosswind_policy::farm::estimate::Subtree;
 use crate::fields::{self, FrameError, Reader, long};
 
 /// What agents, ranks and filters speak: all meet in the same way.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 4 };
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 5 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 16 << 20;
 /// Most bytes of a task's body in one frame: what is left for control frames to wait for.
@@ -182,6 +182,13 @@ pub enum Frame {
         /// The task.
         task: u64,
     },
+    /// Child to parent: this task is over its time, and I end, since nothing else ends it.
+    OverTime {
+        /// The task.
+        task: u64,
+        /// How often it was tried here, this time included.
+        tried: u32,
+    },
 }
 
 /// A frame, the bytes that it took, and the bytes of body that follow.
@@ -221,8 +228,9 @@ const HAND_BACK: u8 = 23;
 const PLACES: u8 = 24;
 const SUBTREE: u8 = 25;
 const TO_COME: u8 = 26;
+const OVER_TIME: u8 = 27;
 /// The last of all.
-const LAST: u8 = TO_COME;
+const LAST: u8 = OVER_TIME;
 
 /// Reads the next frame; none while bytes of it are missing.
 ///
@@ -324,6 +332,7 @@ impl Reader<'_> {
             SENDING => Frame::Sending { rate: self.amount()? },
             PLACES => Frame::Places { tasks: self.u64()? },
             TO_COME => Frame::ToCome { tasks: self.u64()? },
+            OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
                 uses_tasks_per_s: self.amount()?,
@@ -439,6 +448,10 @@ impl Frame {
             Self::Computing { task } => long(out, COMPUTING, *task),
             Self::Draining => out.push(DRAINING),
             Self::HandBack { task } => long(out, HAND_BACK, *task),
+            Self::OverTime { task, tried } => {
+                long(out, OVER_TIME, *task);
+                out.extend(tried.to_be_bytes());
+            }
         }
     }
 }
@@ -491,6 +504,7 @@ mod tests {
             Just(Frame::Bye),
             Just(Frame::Draining),
             any::<u64>().prop_map(|task| Frame::HandBack { task }),
+            (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
         ]
     }
 
@@ -527,7 +541,7 @@ mod tests {
         }
 
         #[test]
-        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..28, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..29, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
             let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
             wire.push(kind);
             wire.extend(&fields);

@@ -15,6 +15,7 @@
 //! | who disturbs a command that somebody else wrote? | [`inject`] |
 //! | what disturbs this machine anyway? | [`noise`] |
 //! | who undoes what those changed? | [`watchdog`] |
+//! | what ends with a task? | [`task_processes`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //! | which of two classes' messages leaves a host next? | [`filter`] |
@@ -51,6 +52,7 @@ pub mod root;
 pub mod settings;
 mod station;
 pub mod streams;
+pub mod task_processes;
 mod transfer;
 mod turn;
 pub mod watchdog;

@@ -92,6 +92,9 @@ struct Inbound {
     place: Place,
 }
 
+/// Bytes that wait for the other end, beyond which it is given no answers.
+const UNHEARD: usize = 1 << 20;
+
 /// A connection.
 pub(crate) struct Link {
     transport: Transport,
@@ -160,6 +163,11 @@ impl Link {
     /// Whether something is to be read though the socket may have nothing.
     pub fn holds(&self) -> bool {
         self.transport.holds()
+    }
+
+    /// Whether much that was said waits for the other end to take it.
+    pub fn is_behind(&self) -> bool {
+        self.out.len() - self.out_from + self.later.len() > UNHEARD
     }
 
     /// Says something; it leaves with the next [`Link::flush`].

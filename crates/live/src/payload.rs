@@ -32,6 +32,9 @@ pub struct StoredFile {
     ours: Option<Arc<Directory>>,
 }
 
+/// Free bytes of a file system that is full: one block is sometimes left.
+const LITTLE: u64 = 64 << 10;
+
 /// A directory that goes away with the last file in it.
 #[derive(Debug)]
 struct Directory(PathBuf);
@@ -132,6 +135,20 @@ impl Payload {
     }
 }
 
+/// "no space left on DIR", where that is so: what failed there need not say it.
+#[must_use]
+pub fn no_space(directory: &Path) -> Option<String> {
+    let path = std::ffi::CString::new(directory.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: all-zero numbers are valid; the string and the numbers are live.
+    let (found, state) = unsafe {
+        let mut state: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut state), state)
+    };
+    let bytes = state.f_bavail.saturating_mul(state.f_frsize);
+    let out_of_files = state.f_files > 0 && state.f_favail == 0;
+    (found == 0 && (bytes < LITTLE || out_of_files)).then(|| format!("no space left on {}", directory.display()))
+}
+
 /// Where received bytes go.
 #[derive(Debug)]
 pub(crate) enum Place {
@@ -188,6 +205,12 @@ impl Spool {
         let name = u64::from_ne_bytes(crosswind_access::token::random()?);
         let directory = parent.join(format!("crosswind-{}-{name:016x}", std::process::id()));
         Ok(Self { directory: Arc::new(Directory(directory)), next: 0, over_bytes, free: Vec::new() })
+    }
+
+    /// The directory above its own, which is there from the start.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.0.parent().unwrap_or(Path::new("/"))
     }
 
     /// A file of our own, not yet made, in the directory.

@@ -15,7 +15,7 @@ use crate::record::Happening;
 use crate::root::{Delivery, NewTask, Supply};
 use crate::settings::{Admission, GUESTS, RunSettings};
 use crate::station::{Finished, Stored, Up};
-use crate::turn::{Phase, Piece, Turn};
+use crate::turn::{AGENT_FAILED, Phase, Piece, Turn};
 
 /// Parts of a report.
 pub(crate) const TOTALS: u8 = 0;
@@ -25,6 +25,10 @@ pub(crate) const LOG: u8 = 2;
 const PIECE: usize = 1 << 20;
 /// Bytes of code in one frame.
 const CODE_PIECE: usize = 1 << 20;
+/// Agents that the platform does not know, and that may join one node.
+const MOST_GUESTS: usize = 10_000;
+/// Bytes of such an agent's name.
+const LONGEST_NAME: usize = 255;
 /// Tasks that wait at the root beyond those that all children may ask for.
 const AHEAD: u64 = 64;
 /// Bytes in memory that may wait at the root.
@@ -52,7 +56,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn pass_on_happenings(&mut self) {
+    pub(crate) fn pass_on_happenings(&mut self) {
         if let Up::Parent(link) = &mut self.station.up {
             for event in self.station.happened.drain(..) {
                 // A plain structure always has a text.
@@ -81,9 +85,14 @@ impl Turn<'_> {
         // It asks for those who are there, not for those who may come.
         self.go_without_the_missing(now);
         let tasks = self.station.first_request();
-        let agents = 1 + self.station.slots.iter().filter_map(|slot| slot.ready).map(|(agents, _)| agents).sum::<u32>();
+        let agents = self
+            .station
+            .slots
+            .iter()
+            .filter_map(|slot| slot.ready)
+            .fold(0, |sum: u32, (agents, _)| sum.saturating_add(agents));
         if let Up::Parent(link) = &mut self.station.up {
-            link.say(&Frame::Ready { agents, tasks });
+            link.say(&Frame::Ready { agents: agents.saturating_add(1), tasks });
         }
         self.phase = Phase::Ready;
     }
@@ -96,6 +105,7 @@ impl Turn<'_> {
         self.station.zero_ns = zero_ns;
         self.phase = Phase::Running;
         self.began_ns = now;
+        self.station.tell_of_memory();
         let root_ns = self.station.clock.root_ns(zero_ns);
         for slot in &mut self.station.slots {
             if let (Some(link), Some(_)) = (&mut slot.link, slot.ready) {
@@ -194,7 +204,10 @@ impl Turn<'_> {
             self.began_ns = now;
         } else if now.saturating_sub(self.began_ns) > (self.station.run.start_s * 1e9) as u64 {
             let left = self.station.tasks.len();
-            return Err(LiveError::Lost(format!("all agents are lost, and {left} tasks are not done")));
+            let failed = self.station.happened.iter().rev().find(|event| event.code == AGENT_FAILED);
+            let why =
+                failed.map_or_else(String::new, |event| format!("; the last one that said why: {}", event.message));
+            return Err(LiveError::Lost(format!("all agents are lost, and {left} tasks are not done{why}")));
         }
         Ok(())
     }
@@ -334,6 +347,13 @@ impl Turn<'_> {
             }
             let number = self.station.slots.iter().find(|slot| slot.name == name).map_or(place, |slot| slot.number);
             return Ok((run.clone(), place, number));
+        }
+        let slots = &self.station.slots;
+        if slots.len() >= MOST_GUESTS && slots.iter().filter(|slot| slot.number >= GUESTS).count() >= MOST_GUESTS {
+            return Err(format!("{MOST_GUESTS} agents that the platform does not know have joined; no more may"));
+        }
+        if name.len() > LONGEST_NAME {
+            return Err(format!("its name has {} bytes; at most {LONGEST_NAME} are taken", name.len()));
         }
         if about.is_empty() {
             return Err(format!("the platform has no node {name:?}; give its rates, and it may join"));

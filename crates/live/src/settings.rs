@@ -51,6 +51,14 @@ pub struct TaskLimits {
     pub grace_s: f64,
 }
 
+impl TaskLimits {
+    /// The memory that a task may take, bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.memory_mb.map(|memory_mb| (memory_mb * 1e6) as u64)
+    }
+}
+
 impl Default for TaskLimits {
     fn default() -> Self {
         Self { timeout_s: None, memory_mb: None, grace_s: 5.0 }
@@ -163,6 +171,15 @@ impl RunSettings {
             positive("time_scale", time_scale)?;
         }
         let limits = &self.task_limits;
+        let root_computes =
+            self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
+        if limits.timeout_s.is_some() && root_computes && !matches!(self.work, Work::Command { .. }) {
+            return Err(LiveError::Setup(
+                "a task timeout is given, and the root computes tasks in this process, where nothing can end them; \
+                 set the root's compute_per_s to 0, or leave the timeout out"
+                    .into(),
+            ));
+        }
         limits.timeout_s.map_or(Ok(()), |timeout_s| positive("task_timeout_s", timeout_s))?;
         limits.memory_mb.map_or(Ok(()), |memory_mb| positive("task_memory_mb", memory_mb))?;
         if !limits.grace_s.is_finite() || limits.grace_s < 0.0 {

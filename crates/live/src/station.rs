@@ -2,10 +2,13 @@
 //!
 //! The same at the root, at inner nodes and at leaves. It never waits: [`crate::turn`] waits for it. Times are those of the
 //! own monotonic clock. An emulated end of a transfer or of work counts from when it was due, not from when this process was
-//! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`.
+//! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`;
+//! what a task may take: `limits`.
 
+mod allowance;
 mod changing;
 mod estimating;
+mod limits;
 mod sharing;
 mod slot;
 
@@ -37,6 +40,8 @@ const FORGIVEN_NS: u64 = 20_000_000;
 
 /// After so many lost agents a task is not tried again.
 const MOST_LOST: u32 = 5;
+/// Why a child is lost that asks for more tasks than any tree holds.
+pub(crate) const ASKED_TOO_MUCH: &str = "it asked for more tasks than it can hold";
 /// A pace that the receiver has not been told yet.
 const UNTOLD: f64 = -1.0;
 
@@ -109,6 +114,8 @@ pub(crate) struct Station {
     result_limit: f64,
     /// How often a child was lost while a task was the one that it computed.
     lost_with: HashMap<u64, u32>,
+    /// Tries of a task that ended their agents because they were over their time.
+    over_time: HashMap<u64, u32>,
 }
 
 impl Station {
@@ -153,6 +160,7 @@ impl Station {
             own_latency_ns,
             result_limit,
             lost_with: HashMap::new(),
+            over_time: HashMap::new(),
             run,
         })
     }
@@ -278,6 +286,7 @@ impl Station {
                 Self::real_pace(limit, at_ns)
             };
             slot.sent.push_back(task);
+            slot.allowance.had_one();
             link.send(task, Kind::Task { work }, payload, pace, at_ns);
         }
         self.estimate(at_ns, |estimator, now_s, _| estimator.sends(child, limit, now_s));
@@ -298,6 +307,9 @@ impl Station {
         if self.lost_with.get(&task).is_some_and(|lost| *lost >= MOST_LOST) {
             let why =
                 format!("task {task} was being computed {MOST_LOST} times when an agent was lost, and is given up");
+            return Some(("task-given-up", why));
+        }
+        if let Some(why) = self.tried_in_vain(task) {
             return Some(("task-given-up", why));
         }
         let error = self.tasks.get(&task)?.payload.missing()?;
@@ -326,7 +338,7 @@ impl Station {
             }
             Processor::Thread(thread) => thread.give(job),
             Processor::Immediate(executor) => {
-                let worked = work(executor.as_mut(), &job, self.run.retries);
+                let worked = work(executor.as_mut(), &job, self.run.retries, &|_| {});
                 self.worked(worked);
             }
         }
@@ -380,6 +392,7 @@ impl Station {
         if !self.lost_with.is_empty() {
             self.lost_with.remove(&task);
         }
+        self.over_time.remove(&task);
         if let Some(stored) = self.tasks.remove(&task) {
             self.held_bytes -= stored.in_memory();
             self.spool.recycle(stored.payload);
@@ -497,24 +510,33 @@ impl Station {
         Ok(true)
     }
 
-    /// Takes what came from a child while the run is on; false for a frame that is none of a station's.
-    pub fn hear_child(&mut self, child: u32, heard: Heard, at_ns: u64) -> bool {
-        let latency = self.slots[child as usize].latency_ns;
+    /// Takes what came from a child while the run is on.
+    ///
+    /// # Errors
+    /// What no child does, so that it is to be dropped.
+    pub fn hear_child(&mut self, child: u32, heard: Heard, at_ns: u64) -> Result<(), &'static str> {
+        let slot = &mut self.slots[child as usize];
+        let latency = slot.latency_ns;
         match heard {
-            Heard::Said(Frame::Ask { tasks }) => self.later(latency, Event::Asked { child, tasks }, None, at_ns),
-            Heard::Said(Frame::Computing { task }) => self.slots[child as usize].computing = Some(task),
+            Heard::Said(Frame::Ask { tasks }) => {
+                if !slot.allowance.asks(tasks) {
+                    return Err(ASKED_TOO_MUCH);
+                }
+                self.later(latency, Event::Asked { child, tasks }, None, at_ns);
+            }
+            Heard::Said(Frame::Computing { task }) => slot.computing = Some(task),
             Heard::Said(Frame::Subtree(subtree)) => {
                 self.estimate(at_ns, |estimator, _, revisions| estimator.told(child, subtree, revisions));
                 self.settle();
             }
             Heard::Said(Frame::Sending { rate }) => {
-                self.slots[child as usize].sends = rate;
+                slot.sends = rate;
                 self.share(at_ns);
             }
             Heard::Result { task, node, ok, payload } => {
-                let sent = &mut self.slots[child as usize].sent;
-                if let Some(at) = sent.iter().position(|sent| *sent == task) {
-                    sent.remove(at);
+                // The ledger would take it for the result of whichever child has the task.
+                if !slot.had(task) {
+                    return Err("it sent a result of a task that it does not have");
                 }
                 if let Processor::Emulated(processor) = &mut self.processor {
                     processor.result_from(child as usize, 0.0, at_ns);
@@ -523,7 +545,12 @@ impl Station {
                 self.later(latency, Event::Returned { child, task }, Some(finished), at_ns);
             }
             Heard::Said(Frame::HandBack { task }) => {
-                self.handed_back(child, task);
+                if !slot.had(task) {
+                    return Err("it gave back a task that it does not have");
+                }
+                if let Some(draining) = &mut slot.draining {
+                    draining.handed_back += 1;
+                }
                 self.later(latency, Event::HandedBack { child, task }, None, at_ns);
             }
             Heard::Begun { rate } => {
@@ -531,9 +558,9 @@ impl Station {
                     processor.result_from(child as usize, rate, at_ns);
                 }
             }
-            _ => return false,
+            _ => return Err("unexpected frame from a child"),
         }
-        true
+        Ok(())
     }
 
     fn later(&mut self, latency_ns: u64, event: Event, finished: Option<Finished>, at_ns: u64) {

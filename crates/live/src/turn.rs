@@ -13,19 +13,26 @@ use crate::diary::Diary;
 use crate::door::Door;
 use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
-use crate::executor::{ComputeThread, Maker, Noop};
+use crate::executor::{ComputeThread, Maker, Noop, Trying};
 use crate::frame::Frame;
 use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
+use crate::payload::no_space;
 use crate::root::Desk;
 use crate::settings::{RunSettings, Work};
-use crate::station::{Processor, Station, Up};
+use crate::station::{ASKED_TOO_MUCH, Processor, Station, Up};
 use crosswind_schema::units::Quantity;
 
 /// The longest that the loop sleeps, ns.
 const NAP_NS: u64 = 200_000_000;
+/// How long an agent that must end tries to say why, and how often it looks, ns.
+const LAST_WORDS_NS: u64 = 2_000_000_000;
+const LOOK_NS: u64 = 10_000_000;
 /// Pings in a row with which a child learns its parent's clock.
 const FIRST_PINGS: u32 = 8;
+
+/// Something that happened: an agent ended, and not since its run did.
+pub(crate) const AGENT_FAILED: &str = "agent-failed";
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +65,9 @@ pub(crate) struct Piece {
     pub part: u8,
     pub bytes: Vec<u8>,
 }
+
+/// Bytes that a piece takes beyond its own.
+const PIECE_BYTES: usize = size_of::<Piece>();
 
 /// The loop.
 pub(crate) struct Turn<'a> {
@@ -157,7 +167,11 @@ impl<'a> Turn<'a> {
     pub fn run(&mut self) -> Result<End, LiveError> {
         linux::exact_timers();
         loop {
-            match self.once()? {
+            let once = self.once();
+            if let Err(error) = &once {
+                self.tell_why(error);
+            }
+            match once? {
                 // Who was to leave anyway does not knock again.
                 Some(End::ParentLost(_)) if self.draining => return Ok(End::Bye),
                 Some(end) => return Ok(end),
@@ -170,6 +184,7 @@ impl<'a> Turn<'a> {
         let now = now_ns();
         let mut due = self.station.pass_time(now);
         self.worked()?;
+        due = earliest(due, self.end_if_over_time(now)?);
         self.supply()?;
         match self.progress(now).and_then(|()| self.flush(now)) {
             Ok(next) => due = earliest(due, next),
@@ -193,6 +208,39 @@ impl<'a> Turn<'a> {
             self.station.settle();
         }
         Ok(())
+    }
+
+    /// When the task that is computed will be over its time. One that is, and that nothing but the end of this process
+    /// ends, is told to the parent, which knows then that this agent was not lost.
+    fn end_if_over_time(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
+        let (over, due) = self.station.over_time(now);
+        let (Some(Trying { task, tried, .. }), Up::Parent(link)) = (over, &mut self.station.up) else { return Ok(due) };
+        link.say(&Frame::OverTime { task, tried });
+        self.speak_last();
+        Err(LiveError::OverTime { task, timeout_s: self.station.run.task_limits.timeout_s.unwrap_or_default() })
+    }
+
+    /// Tells the parent what ends this agent, where that is not the parent's or the run's end.
+    fn tell_why(&mut self, error: &LiveError) {
+        if matches!(error, LiveError::Lost(_) | LiveError::OverTime { .. } | LiveError::Interrupted) {
+            return;
+        }
+        let message = format!("{} ended: {error}", self.station.totals.name);
+        self.station.happen(AGENT_FAILED, None, message);
+        self.pass_on_happenings();
+        self.speak_last();
+    }
+
+    /// Writes what is still to be written to the parent, while it takes any of it.
+    fn speak_last(&mut self) {
+        let Up::Parent(link) = &mut self.station.up else { return };
+        let until = now_ns() + LAST_WORDS_NS;
+        while now_ns() < until && link.flush(now_ns()).is_ok() && link.wants_room() {
+            let mut watched = [linux::watch(link.fd(), false, true)];
+            if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
+                return;
+            }
+        }
     }
 
     /// Writes to all links, and again where that made the policy say more.
@@ -322,20 +370,32 @@ impl<'a> Turn<'a> {
         match result {
             Ok(_) => {}
             Err(Broken::Peer(error)) => self.lose(child, &error.to_string(), now),
-            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a result")(error)),
+            Err(Broken::Own(error)) => return Err(self.cannot_keep("a result", error)),
         }
         Ok(())
     }
 
     fn hear_child(&mut self, child: u32, heard: Heard, now: u64) {
         let at = child as usize;
+        let slot = &mut self.station.slots[at];
+        if slot.left {
+            return; // it was dropped for what it said before
+        }
         match heard {
+            // An answer that waits behind so much would tell a wrong time, and more and more would wait.
+            Heard::Said(Frame::Ping { .. }) if slot.link.as_ref().is_some_and(Link::is_behind) => {}
             Heard::Said(Frame::Ping { child_ns }) => {
                 let root_ns = self.station.clock.root_ns(now_ns());
                 self.say(child, &Frame::Pong { child_ns, root_ns });
             }
             Heard::Said(Frame::Ready { agents, tasks }) => {
-                self.station.slots[at].ready = Some((agents, tasks));
+                if slot.ready.is_some() {
+                    return self.lose(child, "it said twice that it is ready", now);
+                }
+                if !slot.allowance.asks(tasks) {
+                    return self.lose(child, ASKED_TOO_MUCH, now);
+                }
+                slot.ready = Some((agents, tasks));
                 if self.phase == Phase::Running {
                     let root_ns = self.station.clock.root_ns(self.station.zero_ns);
                     self.say(child, &Frame::Start { root_ns });
@@ -344,10 +404,18 @@ impl<'a> Turn<'a> {
                     self.say(child, &Frame::Finish);
                 }
             }
-            Heard::Said(Frame::Report { node, part, piece }) => match &mut self.station.up {
-                Up::Parent(link) => link.say(&Frame::Report { node, part, piece }),
-                Up::User(_) => self.pieces.push(Piece { node, part, bytes: piece }),
-            },
+            Heard::Said(Frame::Report { node, part, piece }) => {
+                if !matches!(self.phase, Phase::Finishing | Phase::Reported) && !slot.is_drained() {
+                    return self.lose(child, "it reported before it was told to finish", now);
+                }
+                if !slot.allowance.reports(piece.len() + PIECE_BYTES) {
+                    return self.lose(child, "its report is too long", now);
+                }
+                match &mut self.station.up {
+                    Up::Parent(link) => link.say(&Frame::Report { node, part, piece }),
+                    Up::User(_) => self.pieces.push(Piece { node, part, bytes: piece }),
+                }
+            }
             Heard::Said(Frame::Reported) => {
                 self.station.slots[at].reported = true;
                 if self.station.slots[at].draining.is_some() && self.phase == Phase::Running {
@@ -358,14 +426,21 @@ impl<'a> Turn<'a> {
                 self.diary.note(&format!("{} is to leave", self.station.slots[at].name));
                 self.station.drain(child, now);
             }
+            Heard::Said(Frame::OverTime { task, tried }) => {
+                self.diary.note(&format!("{}: task {task} is over its time", self.station.slots[at].name));
+                self.station.ends_over_time(child, task, tried, now);
+            }
+            Heard::Said(Frame::Happened { event }) if !slot.allowance.tells(event.len()) => {
+                self.lose(child, "it told too many events", now);
+            }
             Heard::Said(Frame::Happened { event }) => match serde_json::from_str(&event) {
                 Ok(event) => self.station.happened.push(event),
                 Err(error) => self.diary.note_once(&format!("an event that can't be read: {error}")),
             },
             Heard::Said(Frame::Bye) => self.lose(child, "it said goodbye", now),
             heard => {
-                if !self.station.hear_child(child, heard, now) {
-                    self.lose(child, "it said what no child says", now);
+                if let Err(why) = self.station.hear_child(child, heard, now) {
+                    self.lose(child, why, now);
                 }
             }
         }
@@ -411,11 +486,17 @@ impl<'a> Turn<'a> {
         }
         self.heard = heard;
         match result {
-            Err(Broken::Own(error)) => return Err(LiveError::system("keeping a task")(error)),
+            Err(Broken::Own(error)) => return Err(self.cannot_keep("a task", error)),
             Err(Broken::Peer(error)) if end.is_none() => end = Some(End::ParentLost(error.to_string())),
             _ => {}
         }
         Ok(end)
+    }
+
+    fn cannot_keep(&self, what: &str, error: std::io::Error) -> LiveError {
+        let directory = self.station.spool.directory();
+        let place = no_space(directory).unwrap_or_else(|| directory.display().to_string());
+        LiveError::system(format!("{place}: keeping {what}"))(error)
     }
 
     fn hear_parent(&mut self, heard: Heard, now: u64) -> Option<End> {

@@ -12,6 +12,7 @@ use crosswind_access::token::{End, Meeting};
 use crosswind_live::agent::{Bare, maker};
 use crosswind_live::frame::{Form, Frame, LARGEST_FRAME, PROTOCOL, decode};
 use crosswind_live::payload::Payload;
+use crosswind_live::root::Delivery;
 use crosswind_live::settings::Work;
 use tree::{List, access, agent, platform, root, settings};
 
@@ -53,6 +54,10 @@ fn wire(frames: &[(Frame, usize)]) -> Vec<u8> {
 fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
     let result =
         |task, total, body| (Frame::Result { task, total, node: 1, ok: true, form: Form::Bytes, rate: 0.0 }, body);
+    let event = || {
+        let event = r#"{"root_ns":0,"code":"c","node":"../../etc","number":null,"tasks":null,"message":"a long story, told again and again and again and again"}"#;
+        (Frame::Happened { event: event.into() }, 0)
+    };
     let abuses: Vec<(&str, Vec<u8>)> = vec![
         ("a length that lies", vec![0xff; 8]),
         ("a kind that nobody knows", vec![0, 0, 0, 1, 99]),
@@ -61,6 +66,13 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
         ("a result of a size beyond all", wire(&[result(3, u64::MAX, 10)])),
         ("a result within a result", wire(&[result(3, 100, 10), result(4, 100, 10)])),
         ("a parent's words", wire(&[(Frame::Finish, 0)])),
+        ("code of its own", wire(&[(Frame::Code { last: true, piece: vec![b'c'; 100] }, 0)])),
+        ("a request for more tasks than there can be", wire(&[(Frame::Ask { tasks: 1 << 60 }, 0)])),
+        ("requests without end", wire(&vec![(Frame::Ask { tasks: 1 << 23 }, 0); 3])),
+        ("ready twice, with a whole world below it", wire(&[(Frame::Ready { agents: u32::MAX, tasks: 1 }, 0)])),
+        ("a report before the end", wire(&[(Frame::Report { node: 1, part: 0, piece: vec![0; 100] }, 0)])),
+        ("events without end", wire(&vec![event(); 60_000])),
+        ("a task given back that it never had", wire(&[(Frame::HandBack { task: 199 }, 0)])),
         (
             "results of tasks it never had",
             wire(&[result(0, 1, 1), result(1, 1, 1), result(999, 1, 1), (Frame::Bye, 0)]),
@@ -79,20 +91,130 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
             stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 2 }, 0)])).unwrap();
             let mut buffer = [0; 4096];
             let _ = stream.read(&mut buffer); // the start, and perhaps tasks
-            stream.write_all(&bytes).unwrap();
+            // It may be dropped before all is said.
+            let _ = stream.write_all(&bytes);
             while stream.read(&mut buffer).is_ok_and(|read| read > 0) {}
             said.send(()).unwrap();
         });
         let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
         let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-        let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+        let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
         let summary = farm.run(&mut desk, own).unwrap();
         let mut tasks: Vec<u64> = desk.results.iter().map(|result| result.task).collect();
         tasks.sort_unstable();
         assert_eq!(tasks, (0..200).collect::<Vec<u64>>(), "{what}");
-        assert!(summary.events.iter().any(|(_, event)| event.node.as_deref() == Some("b")), "{what}");
+        let why = summary.events.iter().find(|(_, event)| event.node.as_deref() == Some("b"));
+        let why = &why.unwrap_or_else(|| panic!("{what}: nothing was told")).1.message;
+        assert!(!why.contains("silent"), "{what}: {why}");
         done.recv().unwrap();
         knock.join().unwrap();
         honest.join().unwrap().unwrap();
     }
+}
+
+/// A farm of an honest agent and of `b`, which does as it likes once it is in: the results, and what was written of it.
+fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<String>) {
+    let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0)]), Work::Noop);
+    run.start_s = 20.0;
+    let farm = root(&run, Vec::new());
+    let address = farm.address().unwrap();
+    let (honest, _) = agent(&address, "a", access());
+    let knock = std::thread::spawn(move || evil(enter(&address, "b")));
+    let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
+    let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
+    let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let summary = farm.run(&mut desk, own).unwrap();
+    knock.join().unwrap();
+    honest.join().unwrap().unwrap();
+    let told = summary.events.into_iter().filter(|(_, event)| event.node.as_deref() == Some("b"));
+    let mut tasks: Vec<u64> = desk.results.iter().map(|result| result.task).collect();
+    tasks.sort_unstable();
+    assert_eq!(tasks, (0..200).collect::<Vec<u64>>());
+    (desk.results, told.map(|(_, event)| event.message).collect())
+}
+
+/// The numbers of the first tasks that come.
+fn tasks_of(stream: &mut TcpStream, count: usize) -> Vec<u64> {
+    let (mut got, mut tasks) = (Vec::new(), Vec::new());
+    let mut buffer = [0; 4096];
+    while tasks.len() < count {
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0);
+        got.extend_from_slice(&buffer[..read]);
+        while let Some(decoded) = decode(&got, LARGEST_FRAME).unwrap() {
+            if got.len() < decoded.used + decoded.body {
+                break;
+            }
+            got.drain(..decoded.used + decoded.body);
+            if let Frame::Task { task, .. } = decoded.frame {
+                tasks.push(task);
+            }
+        }
+    }
+    tasks
+}
+
+const FORGED: usize = 77;
+
+fn forged(task: u64) -> (Frame, usize) {
+    (Frame::Result { task, total: FORGED as u64, node: 1, ok: true, form: Form::Bytes, rate: 0.0 }, FORGED)
+}
+
+#[test]
+fn a_child_cannot_answer_for_another() {
+    let (results, told) = beside(|mut stream| {
+        stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 2 }, 0)])).unwrap();
+        let had = tasks_of(&mut stream, 2);
+        let others: Vec<_> = (0..200).filter(|task| !had.contains(task)).map(forged).collect();
+        let _ = stream.write_all(&wire(&others));
+        while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+    });
+    assert!(results.iter().all(|result| result.payload.len() != FORGED as u64));
+    assert!(told[0].contains("a result of a task that it does not have"), "{told:?}");
+}
+
+#[test]
+fn a_result_counts_once() {
+    let (results, told) = beside(|mut stream| {
+        stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 1 }, 0)])).unwrap();
+        let had = tasks_of(&mut stream, 1);
+        stream.write_all(&wire(&[forged(had[0]), forged(had[0])])).unwrap();
+        while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+    });
+    assert_eq!(results.iter().filter(|result| result.payload.len() == FORGED as u64).count(), 1);
+    assert!(told[0].contains("a result of a task that it does not have"), "{told:?}");
+}
+
+#[test]
+fn a_long_result_that_is_announced_and_does_not_come_takes_no_memory_and_no_disk() {
+    let before = resident_bytes();
+    let (_, told) = beside(move |mut stream| {
+        stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 1 }, 0)])).unwrap();
+        let had = tasks_of(&mut stream, 1);
+        let begun = Frame::Result { task: had[0], total: 1 << 39, node: 1, ok: true, form: Form::Bytes, rate: 0.0 };
+        stream.write_all(&wire(&[(begun, 10)])).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(resident_bytes().saturating_sub(before) < 100 << 20);
+    });
+    assert!(told[0].contains("lost"), "{told:?}");
+}
+
+#[test]
+fn a_child_that_asks_and_takes_no_answer_fills_no_memory() {
+    let before = resident_bytes();
+    beside(move |mut stream| {
+        stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 0 }, 0)])).unwrap();
+        let pings = wire(&vec![(Frame::Ping { child_ns: 1 }, 0); 100_000]);
+        for _ in 0..100 {
+            stream.write_all(&pings).unwrap();
+        }
+        // Ten million answers of 21 bytes were due.
+        assert!(resident_bytes().saturating_sub(before) < 100 << 20);
+    });
+}
+
+/// Bytes of memory of this process.
+fn resident_bytes() -> u64 {
+    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+    pages.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
 }

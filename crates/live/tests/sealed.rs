@@ -57,6 +57,7 @@ fn child(parent: &str, name: &str, access: Access) -> AgentConfig {
         patience_s: 3.0,
         watch_input: false,
         leave: None,
+        mark: None,
         diary: Diary::on_stderr(name),
     }
 }
@@ -105,7 +106,7 @@ fn a_tree_with_certificates_computes_what_it_is_given_in_memory_and_in_files() {
     let (inner, below) = agent(&address, "a", set.of("a"));
     let (leaf, _) = agent(&below, "b", set.of("b"));
     let mut desk = desk(payloads);
-    let own = maker(&work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     farm.run(&mut desk, own).unwrap();
     inner.join().unwrap().unwrap();
     leaf.join().unwrap().unwrap();

@@ -50,7 +50,7 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
         }
         LiveError::Lost(_) | LiveError::Refused { .. } | LiveError::Unreachable { .. } => "AgentLost",
         LiveError::Deadlock(_) => "InfeasibleError",
-        LiveError::WrongResult(_) => "CrosswindError",
+        LiveError::WrongResult(_) | LiveError::OverTime { .. } => "CrosswindError",
         LiveError::Interrupted => return pyo3::exceptions::PyKeyboardInterrupt::new_err(()),
         LiveError::Replay { .. } | LiveError::System { .. } => "MeasurementError",
     };
@@ -203,7 +203,7 @@ fn open(
     };
     let keeps = config.out.is_some() || journal.is_some();
     let keeping = keeps.then_some(Keeping { directory: config.out, journal, sync: config.sync });
-    let own = maker(&config.run.work, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
+    let own = maker(&config.run, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
     let computes = config.run.platform.nodes.iter().any(|node| {
         use crosswind_schema::units::Quantity as _;
         node.parent.is_none() && node.compute_per_s.get() > 0.0
@@ -451,6 +451,7 @@ struct OwnConfig {
     patience_s: f64,
     watch_input: bool,
     leave: Option<i32>,
+    mark: Option<String>,
     log: Option<PathBuf>,
 }
 
@@ -478,6 +479,7 @@ fn run_agent(
             patience_s: config.patience_s,
             watch_input: config.watch_input,
             leave: config.leave,
+            mark: config.mark,
         };
         let mut raised = None;
         let mut listening = |address: &str| {

@@ -1,11 +1,18 @@
 //! Serde's sentences, turned into ours: which field, what it is, what it must be.
 
+use std::borrow::Cow;
+
 use crate::error::{DescriptionError, Problem, nearest};
+
+/// Characters of what serde says: it quotes what it found, however long that is, and lists what is known behind it.
+const LONGEST_MESSAGE: usize = 4_000;
+const LONGEST_PATH: usize = 400;
 
 /// Turns serde's sentence into ours.
 pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
+    let message = &*clipped(message, LONGEST_MESSAGE);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let parent = path.filter(|p| *p != ".").map(str::to_owned);
+    let parent = path.filter(|p| *p != ".").map(|p| clipped(p, LONGEST_PATH).into_owned());
     let inside = |name: &str| match &parent {
         Some(p) => format!("{p}.{name}"),
         None => name.to_owned(),
@@ -40,6 +47,21 @@ pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
         (None, Problem::Syntax(message.trim().replace('\n', "; ")))
     };
     DescriptionError { file: None, line: None, column: None, field, problem: Box::new(problem) }
+}
+
+/// A sentence with its beginning and its end, whatever a file has put into its middle.
+fn clipped(text: &str, most: usize) -> Cow<'_, str> {
+    if text.len() <= most {
+        return Cow::Borrowed(text);
+    }
+    let (mut start, mut end) = (most / 4, text.len() - most / 2);
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    while !text.is_char_boundary(end) {
+        end += 1;
+    }
+    Cow::Owned(format!("{}...{}", &text[..start], &text[end..]))
 }
 
 /// Serde's names of types, as people say them.

@@ -17,6 +17,10 @@ pub struct Platform {
     pub schema_version: u64,
     /// What people call it.
     pub name: String,
+    /// What is known against the figures, such as what the measurement that they come from could not tell. In TOML
+    /// these stand before the first node.
+    #[serde(rename = "warning", default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// The nodes, each with the name of its parent; exactly one, the root, has none.
     #[serde(rename = "node")]
     #[schemars(length(min = 1))]
@@ -270,10 +274,11 @@ impl Platform {
         Tree::of("node", self.nodes.iter().map(|node| (node.name.as_str(), node.parent.as_deref())))
     }
 
-    /// What is allowed but suspicious: an interference rate times its link's rate above 1.
+    /// What the file says against its figures, then what is allowed but suspicious: an interference rate times its
+    /// link's rate above 1.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
-        let mut warnings = Vec::new();
+        let mut warnings = self.warnings.clone();
         for node in &self.nodes {
             let Some(limit) = node.receive_limit_mb_per_s else { continue };
             for (what, who, rate) in [

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::SCHEMA_VERSION;
-use crate::error::{DescriptionError, Problem};
+use crate::error::{DescriptionError, Problem, Warning};
 use crate::explain::explain;
 use crate::pieces::pieces;
 use crate::place::line_column;
@@ -82,12 +82,14 @@ fn in_pieces(text: &str) -> Result<Platform, DescriptionError> {
     struct Head {
         schema_version: u64,
         name: String,
+        #[serde(rename = "warning", default)]
+        warnings: Vec<Warning>,
     }
     let (head, nodes) = pieces(text);
     if head.len() == text.len() {
         return piece(text); // no `[[node]]` at all: an inline array, or an error to explain
     }
-    let Head { schema_version, name } = piece(head).map_err(|mut error| {
+    let Head { schema_version, name, warnings } = piece(head).map_err(|mut error| {
         if let Problem::Unknown { known, .. } = &mut *error.problem {
             known.push("node".into());
         }
@@ -104,7 +106,7 @@ fn in_pieces(text: &str) -> Result<Platform, DescriptionError> {
             })
         })
         .collect::<Result<_, _>>()?;
-    Ok(Platform { schema_version, name, nodes })
+    Ok(Platform { schema_version, name, warnings, nodes })
 }
 
 fn piece<T: DeserializeOwned>(text: &str) -> Result<T, DescriptionError> {

@@ -81,3 +81,13 @@ fn what_is_written_is_read_back_the_same() {
     let again = Platform::from_toml(platform.to_toml().expect("writes").as_bytes(), "q.toml").expect("valid");
     assert_eq!(platform, again);
 }
+
+#[test]
+fn what_is_known_against_the_figures_travels_with_them() {
+    let told = "[[warning]]\ncode = \"loopback\"\nmessage = \"the same machine\"\nhint = \"use another\"\n";
+    let text = format!("{HEAD}{told}{}{}", node("r", ""), child("a", "r"));
+    let platform = Platform::from_toml(text.as_bytes(), "p.toml").expect("valid");
+    assert_eq!(platform.warnings().iter().map(|w| w.code.as_str()).collect::<Vec<_>>(), ["loopback"]);
+    let again = Platform::from_toml(platform.to_toml().expect("writes").as_bytes(), "q.toml").expect("valid");
+    assert_eq!(platform, again);
+}

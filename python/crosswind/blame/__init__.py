@@ -27,6 +27,7 @@ def blame(
     workers: int | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Blame:
     """Run a program again with each cause of its disturbance removed, and with all causes aligned.
@@ -43,6 +44,8 @@ def blame(
         A `blame.json` that is written as runs come in.
     resume : bool
         Keep the runs that stand in `out` already; refused when they are of another experiment.
+    force : bool
+        Replace a file of another kind, or of another experiment, in `out`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
 
@@ -68,5 +71,5 @@ def blame(
         experiment = Experiment.load(experiment)
     variants = Variants(experiment, seeds)
     store = Store(variants.causes)
-    runs = run_grid(variants, workers=workers, out=out, resume=resume, store=store, progress=progress)
+    runs = run_grid(variants, workers=workers, out=out, resume=resume, force=force, store=store, progress=progress)
     return Blame(variants.causes, runs)

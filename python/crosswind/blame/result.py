@@ -262,6 +262,8 @@ class Store:
         Of the disturbance.
     """
 
+    kind = "blame"
+
     def __init__(self, causes: list[str]) -> None:
         self._causes = causes
 

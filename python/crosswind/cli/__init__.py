@@ -1,14 +1,17 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted (ctrl-C, SIGTERM,
+SIGHUP), 141 nothing reads standard output any more.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
@@ -30,12 +33,28 @@ from crosswind.cli import (
     serve,
 )
 from crosswind.cli.console import tell_error
+from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.errors import CrosswindError
+from crosswind.signals import interrupt_on
+
+
+class _InterruptedError(Exception):
+    """Ctrl-C, which typer would turn into a status and no word."""
+
+
+class _Verbs(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _InterruptedError from None
+
 
 app = typer.Typer(
     name="crosswind",
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
-    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples.",
+    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples. With `-o -` a result goes to "
+    "standard output; a file of another kind or experiment is replaced only with `--force`.",
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -48,7 +67,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(cls=_Verbs)
 def _crosswind(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
@@ -79,21 +98,34 @@ for verb in (
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    guard_streams()
+    code = _performed()
+    try:
+        sys.stdout.flush()
+    except StdoutLostError as error:
+        code = _told(error)
+    sys.exit(code)
+
+
+def _performed() -> int:
+    interrupt_on([signal.SIGTERM, signal.SIGHUP])
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="crosswind", standalone_mode=False)
     except CrosswindError as error:
-        tell_error(str(error), error.hint)
-        code = error.exit_code
+        code = _told(error)
     except TyperException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "crosswind"
         # typer wraps what a list of words refuses in the words of its validator.
         tell_error(error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes")
         code = 2
-    except (KeyboardInterrupt, Abort):
+    except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
-    except BrokenPipeError:
-        sys.stderr.close()  # nobody reads our output any more: end quietly
-        code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
+
+
+def _told(error: CrosswindError) -> int:
+    if not (isinstance(error, StdoutLostError) and error.quiet):
+        tell_error(str(error), error.hint)
+    return error.exit_code

@@ -20,7 +20,11 @@ TlsDirectory = Annotated[
     typer.Option(metavar="DIR", help="This node's certificate, key and authority, as `crosswind cert` makes them."),
 ]
 
+AllowLooseToken = Annotated[
+    bool, typer.Option("--allow-loose-token", help="Take the token's file although others may read or write it.")
+]
 
-def token_in(file: Path | None) -> str | None:
+
+def token_in(file: Path | None, allow_loose: bool) -> str | None:
     """Return the token of a file; None where no file is given."""
-    return read_token(file) if file is not None else None
+    return read_token(file, allow_loose) if file is not None else None

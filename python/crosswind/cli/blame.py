@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.progress import progress_bar
 
@@ -47,23 +49,22 @@ def blame(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
     workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say which cause of a disturbance costs how much."""
     from crosswind.blame import blame as find
     from crosswind.experiment import Experiment
 
-    if out:
-        writable(out, "--out", "blame.json")
     described = Experiment.load(experiment).fixed(settings_of(settings or []))
-    try:
-        with progress_bar() as advance:
-            found = find(described, seeds=seeds, workers=workers, out=out, resume=resume, progress=advance)
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were finished; --resume goes on with them")
-        raise
+    writable(out, "blame", inputs=[experiment, *described.files], force=force)
+    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
+        found = find(
+            described, seeds=seeds, workers=workers, out=file_of(out), resume=resume, force=force, progress=advance
+        )
     if out:
+        if not file_of(out):
+            found.save(out)
         tell(f"wrote {out} ({len(found.runs)} runs)")
     tell_warnings(found.warnings)
     if json:

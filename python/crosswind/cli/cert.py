@@ -10,6 +10,7 @@ import typer
 from crosswind.certificates import DEFAULT_DAYS, LONGEST_DAYS
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import DescriptionError
+from crosswind.output import writable_directory
 
 UNTRUSTED = 3
 
@@ -55,6 +56,7 @@ def cert(
                 raise DescriptionError(f"{option} does not go with --show", "argument")
         _show(show, json)
     elif out is not None:
+        writable_directory(out, "--out")
         _make(out, nodes or [], parent or [], platform, days)
         _show(out, json)
 

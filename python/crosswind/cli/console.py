@@ -6,40 +6,61 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from crosswind.errors import DescriptionError
+from crosswind.printable import printable
+
+_stdout_is_taken = False
 
 
 def _stderr() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+def _shown(text: str) -> str:
+    """Return text for a terminal: neither markup nor control characters in it are obeyed."""
+    return escape(printable(text, lines=True))
+
+
 def tell(message: str) -> None:
     """Say something to the person, on stderr."""
-    _stderr().print(escape(message))
+    _stderr().print(_shown(message))
 
 
 def tell_error(message: str, hint: str | None) -> None:
     """Say what went wrong and what would mend it: `error: ...`, an empty line, `hint: ...`."""
     console = _stderr()
-    console.print(f"[bold red]error:[/] {escape(message)}")
+    console.print(f"[bold red]error:[/] {_shown(message)}")
     if hint:
-        console.print(f"\n[bold cyan]hint:[/] {escape(hint)}")
+        console.print(f"\n[bold cyan]hint:[/] {_shown(hint)}")
 
 
 def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
     """Say each warning once."""
     console = _stderr()
     for warning in warnings:
-        console.print(f"[bold yellow]warning:[/] {escape(warning['message'])}")
+        console.print(f"[bold yellow]warning:[/] {_shown(warning['message'])}")
         if warning.get("hint"):
-            console.print(f"  [cyan]hint:[/] {escape(warning['hint'])}")
+            console.print(f"  [cyan]hint:[/] {_shown(warning['hint'])}")
+
+
+def _stdout() -> TextIO:
+    return sys.stderr if _stdout_is_taken else sys.stdout
+
+
+def take_stdout() -> None:
+    """Give standard output to a file (`--out -`): tables and JSON documents go to stderr from now on."""
+    global _stdout_is_taken  # noqa: PLW0603 (a process has one standard output)
+    _stdout_is_taken = True
+
+
+def print_text(text: str) -> None:
+    """Print a line as data on stdout."""
+    _stdout().write(text + "\n")
 
 
 def print_json(document: Any) -> None:
@@ -52,32 +73,18 @@ def print_json(document: Any) -> None:
             return [plain(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    sys.stdout.write(json.dumps(plain(document), indent=2) + "\n")
+    print_text(json.dumps(plain(document), indent=2))
 
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """Print a table as data on stdout; columns are (name, "left" or "right")."""
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    out = _stdout()
+    console = Console(file=out, highlight=False, width=None if out.isatty() else 160)
     if title:
-        console.print(f"[bold]{escape(title)}[/]", soft_wrap=True)
+        console.print(f"[bold]{_shown(title)}[/]", soft_wrap=True)
     table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
     for name, side in columns:
         table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(printable(cell)) for cell in row))
     console.print(table)
-
-
-def writable(path: Path, option: str = "--out", such_as: str = "measurement.parquet") -> None:
-    """Refuse an output path now rather than after minutes of work.
-
-    Raises
-    ------
-    DescriptionError
-        When the file could not be written.
-    """
-    if path.is_dir():
-        raise DescriptionError(f"{option} is {str(path)!r}, a directory", "out", f"name a file, such as {such_as}")
-    if not path.absolute().parent.is_dir():
-        message = f"{option} is {str(path)!r}, in a directory that does not exist"
-        raise DescriptionError(message, "out", "make it first")

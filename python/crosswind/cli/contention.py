@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.outputs import writable
 
 
 def fit_flows(
@@ -14,13 +15,13 @@ def fit_flows(
     by: Literal["latency", "throughput"],
     seed: int,
     out: Path | None,
+    force: bool,
     json: bool,
 ) -> None:
     """Fit flows, print what came out, and write it."""
     from crosswind.model.flows import fit_contention
 
-    if out:
-        writable(out, such_as="contention.json")
+    writable(out, "contention", inputs=files, force=force)
     found = fit_contention(files, link_mb_per_s=link_mb_per_s, by=by, seed=seed)
     tell_warnings(found.warnings)
     if out:

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json
+from crosswind.printable import printable
 
 UNTRUSTED = 3
 
@@ -25,6 +26,7 @@ Examples:
 def doctor(
     peer: Annotated[str | None, typer.Option(help="HOST:PORT of a `crosswind serve`, to look at as well.")] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     seconds: Annotated[float, typer.Option(help="How long to watch the CPUs.", min=0.1, max=60)] = 1.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
@@ -32,15 +34,15 @@ def doctor(
     """Look at what this host lacks or what will disturb a measurement."""
     from crosswind.doctor import examine
 
-    findings = examine(peer=peer, seconds=seconds, token=token_in(token_file), tls=tls)
+    findings = examine(peer=peer, seconds=seconds, token=token_in(token_file, allow_loose_token), tls=tls)
     disturbed = any(f.level in ("warning", "problem") for f in findings)
     if json:
         print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
     else:
         for finding in findings:
-            typer.echo(f"{finding.level:8} {finding.message}")
+            typer.echo(f"{finding.level:8} {printable(finding.message)}")
             if finding.hint:
-                typer.echo(f"{'':8}   {finding.hint}")
+                typer.echo(f"{'':8}   {printable(finding.hint)}")
     if disturbed:
         raise typer.Exit(UNTRUSTED)
 

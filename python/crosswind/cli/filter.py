@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_FRAME_BYTES, Credits, Discipline
@@ -85,6 +85,7 @@ def filter_(
         int, typer.Option(help="Most connections at a time; each may hold 512 KiB.", min=1, max=100000)
     ] = DEFAULT_CONNECTIONS,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     for_s: Annotated[float | None, typer.Option("--for-s", help="End after so many seconds.", min=0.001)] = None,
     export: Annotated[
@@ -97,7 +98,7 @@ def filter_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
 ) -> None:
     """Queue traffic of two classes between hosts."""
-    token = token_in(token_file)
+    token = token_in(token_file, allow_loose_token)
     if export is not None:
         for option, value in {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}.items():
             if value:

@@ -10,6 +10,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.contention import fit_flows
+from crosswind.cli.outputs import Force, writable
 
 By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
@@ -46,6 +47,7 @@ def fit(
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
     ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     contention: Annotated[
         bool, typer.Option("--contention", help="Fit flows that share a link: tables (*.csv), runs of kind streams.")
@@ -62,16 +64,16 @@ def fit(
         if platform:
             message = "--platform has interference rates; flows that share a link tell none"
             raise DescriptionError(message, "usage", "leave one of --platform and --contention out")
-        fit_flows(measurements, link_mb_per_s, by, seed, out, json)
+        fit_flows(measurements, link_mb_per_s, by, seed, out, force, json)
         return
     if link_mb_per_s is not None:
         raise DescriptionError("--link-mb-per-s belongs to --contention", "usage", "add --contention, or leave it out")
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
-    from crosswind.platform import Platform
     from crosswind.run.trace import Trace
 
+    writable(out, "platform", inputs=[*measurements, platform], force=force)
     traces = [path for path in measurements if Trace.is_one(path)]
     if traces:
         if len(measurements) > 1 or platform:
@@ -83,12 +85,11 @@ def fit(
     for one in fits:
         tell_warnings(one.warnings)
     if out or platform:
-        calibrated = calibrate(fits, Platform.load(platform) if platform else None)
+        calibrated = calibrate(fits, platform)
         tell_warnings(calibrated.warnings)
         if out:
             names = ", ".join(str(p) for p in measurements)
-            notes = "".join(f"\n{w['message']}" for w in calibrated.warnings)
-            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}{notes}")
+            calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
             tell(f"wrote {out}")
     if json:
         documents = [one.to_dict() for one in fits]
@@ -104,8 +105,7 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
     found = fit_trace(trace)
     tell_warnings(found.warnings)
     if out:
-        notes = "".join(f"\n{w['message']}" for w in found.warnings)
-        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}{notes}")
+        found.platform().save(out, f"calibrated by `crosswind fit` from a trace of {trace.header['experiment']}")
         tell(f"wrote {out}")
     if json:
         print_json(found.to_dict())
@@ -143,7 +143,7 @@ def print_fit(fit: Any) -> None:
                 channel.peer,
                 channel.direction,
                 f"< {1000 * bound:.4f}" if bound is not None else f"{1000 * channel.ir_s_per_mb:.4f}",
-                f"{1000 * low:.4f} .. {1000 * high:.4f}",
+                f"{1000 * low:.4f} .. {1000 * high:.4f}" if math.isfinite(low + high) else "unknown",
                 f"{channel.intercept:.4f}",
                 f"{channel.std_dev:.4f}",
                 f"{channel.max_error:.4f}",

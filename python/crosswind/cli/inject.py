@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.outputs import Force, writable
 from crosswind.errors import CrosswindError
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.progress import progress_bar
+from crosswind.stored import is_standard_output
 
 if TYPE_CHECKING:
     from crosswind.inject import Injected
@@ -78,6 +80,7 @@ def inject(
         Path | None,
         typer.Option("--out", "-o", help="Write what was really injected, as a disturbance of kind recorded."),
     ] = None,
+    force: Force = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print one JSON document; what the command prints goes to stderr.")
     ] = False,
@@ -86,8 +89,7 @@ def inject(
     from crosswind.inject import inject as perform
     from crosswind.inject import preview
 
-    if out:
-        writable(out, "--out", "injected.toml")
+    writable(out, "recording", inputs=[disturbance], force=force)
     options: dict[str, Any] = {
         "ranks": ranks,
         "limit_s": limit_s,
@@ -102,7 +104,9 @@ def inject(
         _print_preview(preview(disturbance, command, **options, horizon_s=horizon_s), json)
         return
     with progress_bar() as advance:
-        injected = perform(disturbance, command, **options, stdout_to_stderr=json, progress=advance)
+        injected = perform(
+            disturbance, command, **options, stdout_to_stderr=json or is_standard_output(out), progress=advance
+        )
     if out:
         injected.save(out)
         tell(f"wrote {out}")

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
+from crosswind.cli.outputs import Force, writable
 from crosswind.errors import DescriptionError
+from crosswind.output import writable_directory
 from crosswind.progress import progress_bar
 from crosswind.sizes import parse_bytes
+
+if TYPE_CHECKING:
+    from crosswind.sweep import Sweep
 
 UNTRUSTED = 3
 USUAL_S = 60.0
@@ -86,6 +92,7 @@ Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, 
 def measure(
     peer: Annotated[list[str] | None, typer.Option(help="HOST:PORT of a `crosswind serve`; again for more.")] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     direction: Annotated[
         Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
@@ -146,6 +153,7 @@ def measure(
         Path | None,
         typer.Option("--out", "-o", help="The file (measurement.parquet), or the directory of a sweep or a cluster."),
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Measure interference."""
@@ -174,7 +182,7 @@ def measure(
         "target": target,
         "loss_target": loss_target,
         "seed": seed,
-        "token": token_in(token_file),
+        "token": token_in(token_file, allow_loose_token),
         "tls": tls,
     }
     if max_seconds is not None or on is None:
@@ -187,7 +195,14 @@ def measure(
             "nodes": node or [],
             "per": per or "host",
         }
-        how |= {"quick": quick, "at_once": at_once, "resume": resume, "out": out or Path("cluster"), "json": json}
+        how |= {
+            "quick": quick,
+            "at_once": at_once,
+            "resume": resume,
+            "out": out or Path("cluster"),
+            "force": force,
+            "json": json,
+        }
         raise typer.Exit(_cluster(on, arguments, {"--sweep": sweep, "--values": values, "--name": name}, how))
     given = {"--pairs": pairs, "--platform": platform, "--node": node, "--root": root, "--quick": quick, "--per": per}
     for option, value in {**given, "--at-once": at_once}.items():
@@ -198,27 +213,29 @@ def measure(
     if name:
         arguments["name"] = name
     if sweep:
-        raise typer.Exit(_sweep(sweep, values, resume, out, arguments, json))
+        raise typer.Exit(_sweep(sweep, values, resume, out, force, arguments, json))
     if values:
         raise DescriptionError("--values is given without --sweep", "values", "say which sweep: --sweep message-size")
-    raise typer.Exit(_once(out or Path("measurement.parquet"), arguments, json))
+    raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
-def _once(out: Path, arguments: dict[str, Any], json: bool) -> int:
+def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.model.fit import fit
 
-    writable(out)
-    with progress_bar() as advance:
-        measurement = probe(**arguments, progress=advance)
+    writable(out, "measurement", force=force)
+    try:
+        with progress_bar() as advance:
+            measurement = probe(**arguments, progress=advance)
+    except KeyboardInterrupt:
+        tell(f"interrupted before anything was sampled; {out} was not written")
+        return INTERRUPTED
     measurement.save(out)
     tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        if not measurement.partial:
-            raise
-        tell(f"too little was sampled for a fit: {error}")
+        tell_warnings([{"message": str(error), "hint": error.hint or ""}])
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
     tell_warnings(result.warnings)
     if json:
@@ -244,30 +261,54 @@ def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: di
     return measure_on(on, {name: value for name, value in arguments.items() if name not in usual}, **how)
 
 
-def _sweep(kind: str, values: str | None, resume: bool, out: Path | None, arguments: dict[str, Any], json: bool) -> int:
+def _sweep(
+    kind: str, values: str | None, resume: bool, out: Path | None, force: bool, arguments: dict[str, Any], json: bool
+) -> int:
     from crosswind.sweep import parse_values, run_sweep
 
     directory = out or Path(f"sweep-{kind}")
+    writable_directory(directory, "--out")
     with progress_bar() as advance:
         result = run_sweep(
             kind,
             directory,
             parse_values(kind, values) if values else None,
             resume=resume,
+            force=force,
             progress=advance,
             **arguments,
         )
     tell(f"wrote {directory} ({len(result.points)} points)")
-    rows = result.to_arrow().to_pylist()
+    tell_warnings(result.warnings)
     if json:
-        print_json({"kind": kind, "directory": str(directory), "points": rows})
+        rows = result.to_arrow().to_pylist()
+        print_json({"kind": kind, "directory": str(directory), "points": rows, "warnings": result.warnings})
     else:
-        from crosswind.cli.console import print_table
+        _print_sweep(result)
+    if not result.complete:
+        return INTERRUPTED
+    return 0 if result.trustworthy else UNTRUSTED
 
-        columns = list(rows[0]) if rows else []
-        cells = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row.values()] for row in rows]
-        print_table([(c, "right") for c in columns], cells)
-    return 0 if result.complete else INTERRUPTED
+
+def _print_sweep(result: Sweep) -> None:
+    """Print a line per value, peer and direction: what is not known is a hyphen."""
+    columns = [(result.kind, "right"), ("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right")]
+    columns += [("up to MB/s", "right"), ("loss there", "right"), ("all reach MB/s", "right"), ("loss there", "right")]
+    columns += [("settled", "left")]
+    rows = []
+    for row in result.to_arrow().to_pylist():
+        low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
+        ir = f"< {1000 * bound:.4f}" if bound is not None else _known(1000 * row["ir_s_per_mb"], ".4f")
+        interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
+        reached, matched = (_known(row[name], ".0f") for name in ("transfer_max_mb_per_s", "matched_mb_per_s"))
+        at_top, at_matched = (_known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
+        where = [str(row["value"]), row["peer"], row["direction"]]
+        rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
+    print_table(columns, rows)
+
+
+def _known(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "-"
 
 
 def add_to(app: typer.Typer) -> None:

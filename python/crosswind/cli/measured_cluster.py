@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.outputs import writable
 from crosswind.cli.settings import hosts_of_nodes
 from crosswind.errors import DescriptionError
+from crosswind.output import writable_directory
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def measure_on(
     at_once: int | None,
     resume: bool,
     out: Path,
+    force: bool,
     json: bool,
 ) -> int:
     """Measure a cluster, print what was found, and return the exit code.
@@ -53,6 +56,9 @@ def measure_on(
         )
     if nodes and not platform:
         raise DescriptionError("--node belongs to --platform", "usage", "name a platform.toml")
+    writable_directory(out, "--out")
+    if out.is_dir():
+        writable(out / "platform.toml", "platform", "--out", inputs=[platform], force=True)
     tree = Platform.load(platform) if platform else None
     with connected(on.removeprefix(DASK)) as client, progress_bar() as advance:
         cluster = DaskCluster(client, per)
@@ -70,6 +76,7 @@ def measure_on(
             quick=quick,
             at_once=at_once,
             resume=resume,
+            force=force,
             progress=advance,
             **arguments,
         )

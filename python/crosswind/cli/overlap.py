@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.measure import parse_cpus
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 from crosswind.progress import progress_bar
@@ -46,6 +48,7 @@ def overlap(
         str | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; else one of our own on this machine.")
     ] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     wait: Annotated[
         str, typer.Option(help="How both ends wait; sim: also buffered.", metavar="event,poll,spin-block")
@@ -81,6 +84,7 @@ def overlap(
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")] = False,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say whether this machine overlaps communication with computation."""
@@ -92,8 +96,7 @@ def overlap(
         raise DescriptionError(
             "--resume is given without --out", "argument", "name the file that is to be gone on with"
         )
-    if out:
-        writable(out, "--out", "overlap.json")
+    writable(out, "overlap", force=force)
     design: dict[str, Any] = {
         "waits": [word.strip() for word in wait.split(",")],
         "nices": _levels(nice),
@@ -107,22 +110,18 @@ def overlap(
         "limit_s": limit_s,
     }
     model = settings_of(set_ or [])
-    shown: dict[str, Any] = {"token": token_in(token_file), "tls": tls}
+    shown: dict[str, Any] = {"token": token_in(token_file, allow_loose_token), "tls": tls}
     if dry_run:
         if on == "sim":
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
         _print_preview(preview(**design), json)
         return
-    try:
-        with progress_bar() as advance:
-            found = perform(
-                on, **design, **shown, scheduler=scheduler, model=model, out=out, resume=resume, progress=advance
-            )
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were made; --resume goes on with them")
-        raise
+    kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
+    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
+        found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)
     if out:
+        if not file_of(out):
+            found.save(out)
         tell(f"wrote {out} ({len(found)} cells)")
     tell_warnings(found.warnings)
     if json:

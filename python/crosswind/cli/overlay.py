@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.outputs import writable
 from crosswind.errors import DescriptionError
 from crosswind.plan import Ports
 
@@ -26,6 +27,7 @@ def plan_tree(
     root: str | None,
     seed: int,
     out: Path | None,
+    force: bool,
     json: bool,
 ) -> None:
     """Print the tree over measured links whose plan is fastest, and write it as a platform.
@@ -40,8 +42,7 @@ def plan_tree(
     if task_size_mb is None or task_work is None:
         missing = "--task-size-mb" if task_size_mb is None else "--task-work"
         raise DescriptionError(f"a tree needs {missing}", "usage", "larger tasks may want another tree")
-    if out:
-        writable(out, such_as="platform.toml")
+    writable(out, "platform", inputs=[links], force=force)
     built = build_tree(links, task_size_mb=task_size_mb, task_work=task_work, ports=ports, root=root, seed=seed)
     tell_warnings(built.warnings)
     if out:

@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.bearable import plan_disturbance
 from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.cli.outputs import Force, writable
 from crosswind.cli.overlay import plan_tree
 from crosswind.cli.thresholds import plan_queues
 from crosswind.errors import DescriptionError
@@ -44,6 +45,7 @@ def plan(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the plan there, as JSON; --build-tree: a platform.toml.")
     ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     nodes: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1)] = 40,
     disturbance: Annotated[Path | None, typer.Option(help="A disturbance.toml, instead of a platform.")] = None,
@@ -76,7 +78,7 @@ def plan(
         if platform or disturbance or streams or method != "exact":
             hint = "it takes --task-size-mb, --task-work, --ports, --root, --seed, --out and --json"
             raise DescriptionError("--build-tree stands beside another plan", "usage", hint)
-        plan_tree(build_tree, task_size_mb, task_work, ports, root, 1 if seed is None else seed, out, json)
+        plan_tree(build_tree, task_size_mb, task_work, ports, root, 1 if seed is None else seed, out, force, json)
         return
     if root is not None or seed is not None:
         option = "--root" if root is not None else "--seed"
@@ -85,7 +87,7 @@ def plan(
         if platform or disturbance or task_size_mb is not None or task_work is not None:
             hint = "--local-slowdown and --out go with --streams; plan platforms and disturbances separately"
             raise DescriptionError("--streams stands beside another plan", "usage", hint)
-        plan_queues(streams, local_slowdown, settings or [], out, json)
+        plan_queues(streams, local_slowdown, settings or [], out, force, json)
         return
     if local_slowdown is not None or settings:
         option = "--set" if settings else "--local-slowdown"
@@ -100,6 +102,7 @@ def plan(
         missing = "a platform.toml" if platform is None else "--task-size-mb" if task_size_mb is None else "--task-work"
         hint = "see `crosswind plan --help`; or name a --disturbance, with --ranks and --work-per-barrier-s"
         raise DescriptionError(f"a plan needs {missing}", "usage", hint)
+    writable(out, "plan", inputs=[platform], force=force)
     result = find_plan(platform, task_size_mb=task_size_mb, task_work=task_work, ports=ports, method=method)
     if out:
         result.save(out)

@@ -183,7 +183,7 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
         ]
         print_table(columns, cells)
     for event in one.events[:most]:
-        tell(f"{event['t_s']:.3f} s: {event['message']}")
+        tell(f"{event['t_s']:.3f} s: {event['message']}".replace("\n", "\n    "))
 
 
 def _shown(value: float | None, form: str) -> str:

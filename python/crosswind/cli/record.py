@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings, writable
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.measure import parse_cpus
+from crosswind.cli.outputs import Force, writable
 from crosswind.noise import RecordHow
 from crosswind.progress import progress_bar
 
@@ -43,12 +44,13 @@ def record(
     name: Annotated[str | None, typer.Option(help="What to call it.")] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("noise.toml"),
     rows: Annotated[int, typer.Option(help="Most causes in the printed table.", min=1)] = 20,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Record this machine's own noise."""
     from crosswind.noise import record as perform
 
-    writable(out, "--out", "noise.toml")
+    writable(out, "recording", force=force)
     chosen = parse_cpus(cpus, "--cpus")
     with progress_bar() as advance:
         noise = perform(seconds, cpus=chosen, how=how, threshold_us=threshold_us, name=name, progress=advance)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import tell
+from crosswind.cli.console import print_text, tell
+from crosswind.cli.outputs import Force, writable
+from crosswind.output import writable_directory
 
 EXAMPLES = """
 Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network needed.
@@ -32,13 +34,16 @@ def report(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
     figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
+    force: Force = False,
 ) -> None:
     """Write one HTML file about what was measured and planned."""
     from crosswind.report import report as write
 
-    path = write(files, out, figures)
+    writable(out, "report", inputs=files, force=force)
+    writable_directory(figures, "--figures")
+    path = write(files, out, figures, force=force)
     tell("wrote the report:")
-    typer.echo(str(path))
+    print_text(str(path))
 
 
 def add_to(app: typer.Typer) -> None:

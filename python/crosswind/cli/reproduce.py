@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, writable
+from crosswind.cli.console import print_json, print_table, print_text, tell
+from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.outputs import Force, writable
+from crosswind.output import writable_directory
+from crosswind.printable import printable
 from crosswind.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -49,6 +53,7 @@ def reproduce(
     report: Annotated[Path | None, typer.Option(help="The HTML file. [report.html in --out]")] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
     workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run the figures of a paper again, and grade its claims."""
@@ -57,15 +62,14 @@ def reproduce(
     from crosswind.report import report as write
 
     directory = out or Path(paper)
-    if report:
-        writable(report, "--report", "report.html")
-    try:
-        with progress_bar() as advance:
-            found = run(paper, directory, form, workers=workers, progress=advance)
-    except KeyboardInterrupt:
-        tell(f"{directory} holds the runs that were finished; the same command goes on with them")
-        raise
-    page = write(found, report or directory / "report.html", figures)
+    page_out = report or directory / "report.html"
+    if report or directory.is_dir():
+        writable(page_out, "report", "--report", force=force)
+    writable_directory(out, "--out")
+    writable_directory(figures, "--figures")
+    with tells_what_is_kept(directory, "the same command goes on with them"), progress_bar() as advance:
+        found = run(paper, directory, form, workers=workers, force=force, progress=advance)
+    page = write(found, page_out, figures, force=force)
     tell(f"wrote {directory / 'study.json'} and {page}")
     if json:
         print_json(found.summary())
@@ -82,7 +86,7 @@ def _print(found: AnyStudy, title: str) -> None:
     for claim in found.claims:
         for check in claim.checks:
             if check.verdict != "holds":
-                typer.echo(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}")
+                print_text(printable(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}", lines=True))
 
 
 def add_to(app: typer.Typer) -> None:

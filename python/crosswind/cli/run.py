@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.access import token_in
-from crosswind.cli.console import print_json, tell, tell_warnings, writable
+from crosswind.cli.access import AllowLooseToken, token_in
+from crosswind.cli.console import print_json, tell, tell_warnings
+from crosswind.cli.interrupted import tells_what_is_kept
+from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
+from crosswind.output import distinct
 from crosswind.progress import progress_bar
 from crosswind.run import On
 
@@ -75,6 +78,7 @@ def run(
         Path | None,
         typer.Option(help="hosts: what all agents share. dask: the same, there on every host, so it does not travel."),
     ] = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: Annotated[
         Path | None,
         typer.Option(
@@ -145,7 +149,7 @@ def run(
     sync: Annotated[
         bool, typer.Option(help="--command: report a result only once it is on the disk; --no-sync is faster.")
     ] = True,
-    force: Annotated[bool, typer.Option("--force", help="--command: replace files in --out that no run made.")] = False,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -153,7 +157,11 @@ def run(
     if (experiment is None) == (command is None):
         what = "both an experiment and --command are" if experiment else "neither an experiment nor --command is"
         raise DescriptionError(f"{what} given", "argument", "name an experiment.toml, or give --command and --inputs")
-    placing = _placing(node or [], per, listen, token_file, tls, links)
+    distinct({"--out": out, "--trace": trace, "--perfetto": perfetto})
+    read = [experiment, platform, links]
+    writable(trace, "trace", "--trace", inputs=read, force=force)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=force)
+    placing = _placing(node or [], per, listen, token_file, allow_loose_token, tls, links)
     if command is not None:
         _refuse(
             "--command", {"--on sim": on == "sim", "--set": settings, "--workers": workers, "--time-scale": time_scale}
@@ -187,7 +195,6 @@ def run(
                 "--grace": grace is not None,
                 "--by-content": by_content,
                 "--no-sync": not sync,
-                "--force": force,
             },
         )
         if on in (None, "sim"):
@@ -210,6 +217,7 @@ def run(
             perfetto,
             workers=_workers(workers),
             placing=placing,
+            force=force,
         )
     _write(done, trace, perfetto)
     tell_warnings(done.warnings)
@@ -233,18 +241,19 @@ def _placing(
     per: Per | None,
     listen: str | None,
     token_file: Path | None,
+    allow_loose_token: bool,
     tls: Path | None,
     links: Path | None,
 ) -> Placing | None:
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
-    token_in(token_file)  # said before anybody is asked
+    token_in(token_file, allow_loose_token)  # said before anybody is asked
     if links is not None and not links.is_file():
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
-    placing = Placing(given, per or "host", listen, token_file, tls, links)
+    placing = Placing(given, per or "host", listen, token_file, tls, links, allow_loose_token)
     return placing if placing else None
 
 
@@ -282,26 +291,21 @@ def _experiment(
     from crosswind.experiment import Experiment
     from crosswind.run.grid import run as perform
 
-    for option, file, such_as in (
-        ("--out", out, "runs.json"),
-        ("--trace", trace, "trace.parquet"),
-        ("--perfetto", perfetto, "trace.json"),
-    ):
-        if file:
-            writable(file, option, such_as)
     experiment = Experiment.load(path).fixed(settings)
+    read = [path, *experiment.files]
+    writable(out, "runs", inputs=read, force=options["force"])
+    of = {"experiment": experiment.name, "on": on}
+    writable(trace, "trace", "--trace", inputs=read, force=options["force"], of=of)
+    writable(perfetto, "perfetto", "--perfetto", inputs=read, force=True)
     traced = bool(trace or perfetto)
     if traced and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    try:
-        with progress_bar() as advance:
-            done = perform(experiment, on, trace=traced, out=out, resume=resume, progress=advance, **options)
-    except KeyboardInterrupt:
-        if out:
-            tell(f"{out} holds the runs that were finished; --resume goes on with them")
-        raise
+    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
+        done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, progress=advance, **options)
     if out:
+        if not file_of(out):
+            done.save(out)
         tell(f"wrote {out} ({len(done)} runs)")
     return done
 

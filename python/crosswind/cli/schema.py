@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from crosswind import _core
 from crosswind.cli.console import print_json
+from crosswind.cli.outputs import Force, writable
+from crosswind.stored import write_json
 
 Kind = Literal[
     "platform",
@@ -30,13 +33,22 @@ Print the JSON Schema of a file kind: editors complete and check with it.
 
 Example:
 
-    crosswind schema platform > platform.schema.json
+    crosswind schema platform -o platform.schema.json
 """
 
 
-def schema(kind: Annotated[Kind, typer.Argument(help="Which file.")]) -> None:
+def schema(
+    kind: Annotated[Kind, typer.Argument(help="Which file.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write it there; else it is printed.")] = None,
+    force: Force = False,
+) -> None:
     """Print the JSON Schema of a file kind."""
-    print_json(json.loads(_core.schema_of(kind)))
+    writable(out, "schema", force=force)
+    document = json.loads(_core.schema_of(kind))
+    if out is None:
+        print_json(document)
+    else:
+        write_json(document, out)
 
 
 def add_to(app: typer.Typer) -> None:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.access import TlsDirectory, TokenFile, token_in
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import tell
+
+_LARGEST_ABOUT_BYTES = 65_536
 
 EXAMPLES = """
 Be the peer that `crosswind measure --peer HOST:PORT` exchanges traffic with, until ctrl-C.
@@ -27,7 +29,8 @@ Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` o
 
     crosswind serve --hosts hosts.toml --name Lab3 --token-file token
 
-Asked to end (ctrl-C, SIGTERM), a node gives back what waits there and finishes what it computes; ctrl-C again ends it.
+Asked to end (ctrl-C, SIGTERM, SIGHUP), a node gives back what waits there and finishes what it computes; ctrl-C again
+ends it.
 """
 
 
@@ -50,6 +53,7 @@ def serve(
     ] = None,
     name: Annotated[str | None, typer.Option(help="The node's name in the platform.")] = None,
     token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     about: Annotated[
         Path | None,
@@ -62,14 +66,14 @@ def serve(
     if hosts is not None:
         parent, listen = _of_file(hosts, name, parent, listen)
     if parent is not None:
-        _be_agent(parent, name, token_file, tls, about, listen)
+        _be_agent(parent, name, token_in(token_file, allow_loose_token), tls, about, listen)
         return
     from crosswind.serve import serve as serve_forever
 
     serve_forever(
         listen or DEFAULT_LISTEN,
         on_listening=lambda address: tell(f"listening on {address}; ctrl-C ends"),
-        token=token_in(token_file),
+        token=token_in(token_file, allow_loose_token),
         tls=tls,
     )
 
@@ -88,36 +92,38 @@ def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | No
 
 
 def _be_agent(
-    parent: str, name: str | None, token_file: Path | None, tls: Path | None, about: Path | None, listen: str | None
+    parent: str, name: str | None, token: str | None, tls: Path | None, about: Path | None, listen: str | None
 ) -> None:
     import signal
 
     from crosswind.errors import DescriptionError
-    from crosswind.run.agent import be_agent
+    from crosswind.run.supervised import supervise
     from crosswind.signals import told_at
 
-    if name is None or (token_file is None and tls is None):
+    if name is None or (token is None and tls is None):
         missing = "--name" if name is None else "--token-file or --tls"
         raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
-    with told_at([signal.SIGINT, signal.SIGTERM]) as leave:
-        be_agent(
+    with told_at([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]) as leave:
+        supervise(
             parent,
             name,
-            token_in(token_file),
+            token,
             tls=str(tls) if tls is not None else None,
             listen=listen,
             about=_text(about, "--about") if about is not None else "",
             leave=leave,
             on_listening=lambda address: tell(f"children knock at {address}"),
+            on_restart=lambda why: tell(f"{why}; starting it again"),
         )
 
 
 def _text(path: Path, option: str) -> str:
     from crosswind.errors import DescriptionError
+    from crosswind.reading import read_bytes
 
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_bytes(path, _LARGEST_ABOUT_BYTES).decode()
+    except UnicodeDecodeError as error:
         raise DescriptionError(f"{option} is {str(path)!r}: {error}", "no-file") from None
 
 

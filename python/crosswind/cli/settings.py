@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.reading import parse_json
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def settings_of(given: Sequence[str]) -> dict[str, Any]:
         if not equals:
             raise DescriptionError(f"--set is {one!r}; it must be PATH=VALUE", "argument", "--set policy.order=arrival")
         try:
-            settings[path.strip()] = json.loads(value)
+            settings[path.strip()] = parse_json(value.encode())
         except ValueError:
             settings[path.strip()] = value.strip()
     return settings

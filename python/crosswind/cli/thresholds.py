@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from crosswind.cli.console import print_json, print_table, tell, writable
+from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.outputs import writable
 from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
 
 
-def plan_queues(streams: Path, local_slowdown: float | None, settings: list[str], out: Path | None, json: bool) -> None:
+def plan_queues(
+    streams: Path, local_slowdown: float | None, settings: list[str], out: Path | None, force: bool, json: bool
+) -> None:
     """Print the queues that serve the parallel class best and hold the local class's slowdown.
 
     Raises
@@ -27,8 +30,7 @@ def plan_queues(streams: Path, local_slowdown: float | None, settings: list[str]
     if local_slowdown is None:
         hint = "how much slower may the slowest local stream be than alone? such as --local-slowdown 1.5"
         raise DescriptionError("--streams needs --local-slowdown", "usage", hint)
-    if out:
-        writable(out, such_as="streams_plan.json")
+    writable(out, "streams-plan", inputs=[streams], force=force)
     experiment = Experiment.load(streams).fixed(settings_of(settings))
     with progress_bar() as advance:
         found = plan_streams(experiment, local_slowdown=local_slowdown, progress=advance)

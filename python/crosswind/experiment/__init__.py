@@ -162,6 +162,12 @@ class Experiment(Description[_core.Experiment]):
         for file in sweep.get("workload.tasks_file", [description["workload"].get("tasks_file")]):
             self._files.content(file, "workload.tasks_file")
 
+    @property
+    def files(self) -> set[Path]:
+        """Every file that the experiment names; errors as of `check_files`."""
+        self.check_files()
+        return set(self._files.paths)
+
     def digest(self, on: str) -> str:
         """Return what tells this experiment, with its files, from every other: hexadecimal SHA-256."""
         self.check_files()

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from crosswind.description import read_bytes
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
+from crosswind.reading import read_bytes
 
 Read = TypeVar("Read")
 
@@ -31,6 +31,8 @@ class Files:
         self._platforms: dict[str, Platform] = {}
         self._disturbances: dict[str, Disturbance] = {}
         self._contents: dict[str, bytes] = {}
+        self.paths: set[Path] = set()
+        """Every file that was read."""
 
     def platform(self, source: str | dict[str, Any]) -> Platform:
         """Return a platform that is given inline or by its file's path."""
@@ -51,6 +53,7 @@ class Files:
         if file not in self._contents:
             with self._named(field):
                 self._contents[file] = read_bytes(self.directory / file)
+            self.paths.add(self.directory / file)
         return self._contents[file]
 
     def absolute(self, file: str) -> str:
@@ -78,6 +81,7 @@ class Files:
             if isinstance(source, str):
                 with self._named(field):
                     known[key] = load(self.directory / source)
+                self.paths.add(self.directory / source)
             else:
                 known[key] = from_dict(source)
         return known[key]

@@ -129,6 +129,8 @@ def measure(
         When a peer cannot be reached, a setting is refused by the system, or the task fails.
     AgentLost
         When a peer goes away before anything useful was sampled.
+    KeyboardInterrupt
+        After ctrl-C before anything was sampled.
 
     Examples
     --------

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.model.channel import ChannelFit
 from crosswind.model.fit import Fit
+from crosswind.model.trust import mend_of_missing
 from crosswind.platform import Platform
 
 Node = dict[str, Any]
+
+_ABOUT_COSTS = frozenset({"costs-not-separable", "cost-model"})
+"""Codes of warnings about figures that a platform does not have: CPU time per call, byte and wake-up."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,7 @@ class Calibration:
     platform : Platform
         The calibrated platform.
     warnings : list of dict
-        code, message, hint.
+        code, message, hint. The platform has these as its own, beside those of the fits.
     """
 
     platform: Platform
@@ -55,7 +60,9 @@ def platform_of(fit: Fit, name: str | None = None) -> Calibration:
     return calibrate([fit], None, name)
 
 
-def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str | None = None) -> Calibration:
+def calibrate(
+    fits: Sequence[Fit], platform: Platform | str | Path | None = None, name: str | None = None
+) -> Calibration:
     """Put measured values in their place.
 
     Without `platform`, the first fit's host becomes the root and the peers of all fits its descendants: a peer that was
@@ -66,7 +73,7 @@ def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str |
     ----------
     fits : sequence of Fit
         At least one; one per measured host.
-    platform : Platform, optional
+    platform : Platform or path, optional
         What to calibrate.
     name : str, optional
         Name of a new platform.
@@ -81,8 +88,11 @@ def calibrate(fits: Sequence[Fit], platform: Platform | None = None, name: str |
         Without a fit, or when no node of `platform` has the name of anything measured.
     """
     if not fits or not any(fit.channels for fit in fits):
-        raise DescriptionError("nothing to calibrate with: no channel was fitted alone", "no-fit", "--direction each")
-    return _recalibrated(fits, platform) if platform else _described(fits, name)
+        hint = mend_of_missing(fits[0].measurement) if fits else "give at least one fit"
+        raise DescriptionError("nothing to calibrate with: no channel was fitted alone", "no-fit", hint)
+    if platform is None:
+        return _described(fits, name)
+    return _recalibrated(fits, platform if isinstance(platform, Platform) else Platform.load(platform))
 
 
 def host_of(fit: Fit) -> str:
@@ -127,15 +137,29 @@ def _link(fit: Fit, address: str, told: list[Told]) -> tuple[float, float]:
     if send:
         return send.transfer_max_mb_per_s, _rate(send)
     receive = next((c for c in fit.channels if c.peer == address), None)
+    header = fit.measurement.header
+    asked = any(
+        c["direction"] == "send" and header["peers"][c["peer"]]["address"] == address for c in header["channels"]
+    )
     told.append(
         warning(
             "send-not-measured",
-            f"sending from {host_of(fit)} to {address} was not measured: its link is taken to be as fast as receiving,"
-            " its interference as 0",
-            "--direction each",
+            f"sending from {host_of(fit)} to {address} was {'sampled too little' if asked else 'not measured'}:"
+            " its link is taken to be as fast as receiving, its interference as 0",
+            mend_of_missing(fit.measurement) if asked else "--direction each",
         )
     )
     return (receive.transfer_max_mb_per_s if receive else float("nan")), 0.0
+
+
+def _of_fits(fits: Sequence[Fit]) -> list[Told]:
+    """Return what the fits say against the figures that a platform takes from them, each with the host's name."""
+    return [
+        warning(w["code"], f"measured on {host_of(fit)}: {w['message']}", w["hint"])
+        for fit in fits
+        for w in fit.warnings
+        if w["code"] not in _ABOUT_COSTS
+    ]
 
 
 def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
@@ -163,7 +187,7 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
             nodes.append(node)
             placed.add(node_name)
     description = {"schema_version": 1, "name": name or first.measurement.header["name"], "node": nodes}
-    return Calibration(Platform.from_dict(description), told)
+    return Calibration(Platform.from_dict(description).with_warnings([*_of_fits(fits), *told]), told)
 
 
 def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: list[Told]) -> Node:
@@ -218,7 +242,9 @@ def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
     if untouched:
         shown = ", ".join(untouched[:10]) + (f" and {len(untouched) - 10} more" if len(untouched) > 10 else "")
         told.append(warning("not-calibrated", f"{shown}: kept as described", "measure there too"))
-    return Calibration(Platform.from_dict(description), told)
+    # What was known against figures that are replaced now is known no more.
+    before = [w for w in description.get("warning", []) if w["code"] != "not-calibrated"] if untouched else []
+    return Calibration(Platform.from_dict(description).with_warnings([*before, *_of_fits(fits), *told]), told)
 
 
 def _receive_from(fit: Fit, parent: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,7 +133,7 @@ class Fit(Tabular):
         return f"Fit({self.measurement.header['name']!r}: {rates})"
 
 
-def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 0) -> Fit:
+def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle", seed: int = 0) -> Fit:
     """Fit interference rates to a measurement.
 
     The normalised compute rate is taken as c - IR TR for each direction of each peer alone; together, as a plane, as
@@ -140,7 +141,8 @@ def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 
 
     Parameters
     ----------
-    measurement : Measurement
+    measurement : Measurement or path
+        A path is that of a `measurement.parquet`.
     normalise : {"idle", "max"}
         What a compute rate of 1 means: the mean of idle blocks, or the highest rate seen, as in the papers.
     seed : int
@@ -153,7 +155,7 @@ def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 
     Raises
     ------
     DescriptionError
-        When too little was sampled for any fit.
+        When too little was sampled for any fit, or the file is not a measurement.
 
     Notes
     -----
@@ -162,6 +164,8 @@ def fit(measurement: Measurement, *, normalise: Normalise = "idle", seed: int = 
     """
     if normalise not in ("idle", "max"):
         raise DescriptionError(f'normalise is "{normalise}"; it must be "idle" or "max"', "normalise")
+    if not isinstance(measurement, Measurement):
+        measurement = Measurement.load(measurement)
     fitted = [fit_channel(measurement, i, normalise, seed) for i in range(len(measurement.header["channels"]))]
     channels = tuple(c for c in fitted if c is not None)
     estimator = channels[0].estimator if channels else "wall"

@@ -18,10 +18,10 @@ import numpy as np
 from scipy import optimize, special
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.model.contention import effective_ratio
 from crosswind.platform import as_html_table
+from crosswind.reading import read_bytes
 from crosswind.stored import read_json, write_json
 from crosswind.tabular import Tabular
 

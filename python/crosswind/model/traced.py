@@ -13,6 +13,7 @@ purpose, and `fit_trace` says where they varied too little to tell anything.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,8 @@ class TraceFit(Tabular):
             if send:
                 node["ir_send_s_per_mb"] = max(send.ir_s_per_mb, 0.0)
             nodes.append(node)
-        return Platform.from_dict({**description, "node": nodes})
+        own = description.get("warning", [])
+        return Platform.from_dict({**description, "node": nodes}).with_warnings([*own, *self.warnings])
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of `crosswind fit trace.parquet --json`."""
@@ -146,12 +148,12 @@ class TraceFit(Tabular):
         return as_html_table(f"{self.trace.header['experiment']}: what the trace tells", self._rows())
 
 
-def fit_trace(trace: Trace) -> TraceFit:
+def fit_trace(trace: Trace | str | Path) -> TraceFit:
     """Fit rates to what the nodes of a run noted.
 
     Parameters
     ----------
-    trace : Trace
+    trace : Trace or path
         Of a run on `local`, or on `sim`, where it gives back the platform that was simulated.
 
     Returns
@@ -169,6 +171,8 @@ def fit_trace(trace: Trace) -> TraceFit:
     several ports the rates come out too small. Times within a task cannot be told apart, so that tasks much longer than
     the time between transfers blur them. What did not vary in the run cannot be told, and is left out.
     """
+    if not isinstance(trace, Trace):
+        trace = Trace.load(trace)
     parents = {node["name"]: node.get("parent") for node in trace.nodes}
     transfers = {name: _transfers(trace, name) for name in parents}
     children: dict[str, list[str]] = {name: [] for name in parents}

@@ -12,7 +12,7 @@ from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
 from crosswind.model.channel import ChannelFit
 from crosswind.model.plane import PlaneFit
-from crosswind.model.points import available_is_valid
+from crosswind.model.points import available_is_valid, in_phases
 
 FOREIGN_SHARE = {"wall": 0.05, "available": 0.5}
 """Mean part of the computing CPU in other people's hands, above which figures on this time base are not trustworthy."""
@@ -24,6 +24,9 @@ BENT = 0.02
 """Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
 SHORT = 0.9
 """Part of the asked rate that must be reached."""
+
+LONGER = "measure longer (--max-seconds), or on a quieter host"
+ALONE = "--direction both measures no direction alone"
 
 UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points"})
 """Codes that make a fit not trustworthy (exit code 3)."""
@@ -47,7 +50,7 @@ def judge(
         told += _about_channel(channel)
         if not channel.settled and measurement.header["ended"] != "settled":
             told.append(_not_settled(channel))
-    told += _about_missing(measurement, missing, plane)
+    told += _about_missing(measurement, missing)
     told += _about_together(plane, additive or ())
     unique = {(w["code"], w["message"]): w for w in told}
     return list(unique.values())
@@ -102,12 +105,12 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
 def _not_settled(channel: ChannelFit) -> Told:
     low, high = (1000 * bound for bound in channel.ir_ci95)
     loss_low, loss_high = (100 * bound for bound in channel.loss_ci95)
-    return warning(
-        "not-settled",
-        f"{channel.direction} {channel.peer}: IR is known only to {low:.4f} .. {high:.4f} s/GB, the loss at the top to"
-        f" {loss_low:.1f} .. {loss_high:.1f} %",
-        "measure longer (--max-seconds), or on a quieter host",
+    known = (
+        f"IR is known only to {low:.4f} .. {high:.4f} s/GB, the loss at the top to {loss_low:.1f} .. {loss_high:.1f} %"
+        if np.isfinite([low, high, loss_low, loss_high]).all()
+        else "too few cycles for an interval of IR and of the loss at the top"
     )
+    return warning("not-settled", f"{channel.direction} {channel.peer}: {known}", LONGER)
 
 
 def _about_channel(channel: ChannelFit) -> Iterator[Told]:
@@ -168,14 +171,24 @@ def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) ->
             )
 
 
-def _about_missing(measurement: Measurement, missing: list[int], plane: PlaneFit | None) -> Iterator[Told]:
+def _about_missing(measurement: Measurement, missing: list[int]) -> Iterator[Told]:
     for channel in missing:
         entry = measurement.header["channels"][channel]
         peer = measurement.header["peers"][entry["peer"]]["address"]
         yield warning(
             "too-few-points",
             f"{entry['direction']} {peer}: too few usable points for a fit of its own",
-            "measure longer, on a quieter host"
-            if not np.isfinite(plane.constant if plane else np.nan)
-            else "measure each direction alone too: --direction each",
+            mend_of_missing(measurement),
         )
+
+
+def mend_of_missing(measurement: Measurement) -> str:
+    """Return what to do about channels that could not be fitted alone.
+
+    Only a measurement with --direction both settles without a block of one channel alone; one that ran out of time may
+    not have come to any.
+    """
+    if in_phases(measurement).any():
+        return LONGER
+    settled = measurement.header["ended"] == "settled"
+    return f"{ALONE}: measure with --direction each too" if settled else f"{LONGER}; {ALONE}"

@@ -47,6 +47,7 @@ def overlap(
     model: Mapping[str, Any] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: Advance | None = None,
 ) -> Overlap:
     """Measure, or simulate, what messages and computation cost each other on the same processors.
@@ -95,6 +96,8 @@ def overlap(
         An `overlap.json`, written as runs come in.
     resume : bool
         Keep the runs that stand in `out` already; refused when they are of another matrix.
+    force : bool
+        Replace a file of another kind, or with another matrix, in `out`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
 
@@ -118,6 +121,7 @@ def overlap(
     (1, True)
     """
     from crosswind.errors import DescriptionError
+    from crosswind.output import writable
     from crosswind.overlap import live, simulated
     from crosswind.overlap.asked import NICES
 
@@ -129,7 +133,7 @@ def overlap(
             raise DescriptionError("model is given; real processes have none", "argument", "--on sim has one")
         session = _session(waits, nices, pings, burn_s, burners, repetitions, seed, peer, cpus, limit_s)
         session.token, session.tls = token, str(tls) if tls is not None else None
-        return live.measure(session, file, resume, progress)
+        return live.measure(session, file, resume, force, progress)
     if peer is not None or resume:
         word = "peer" if peer is not None else "resume"
         raise DescriptionError(f"{word} is given; a simulation has none", "argument")
@@ -140,6 +144,7 @@ def overlap(
             f"cpus is {list(processors)}; in a simulation it must be how many a node has", "argument", hint
         )
     levels = NICES if nices is None else nices
+    writable(file, "overlap", force=force, of={"on": on})
     asked = _asked(waits, levels, pings, burn_s, processors if burners is None else burners, 1, seed)
     found = simulated.simulate(asked, scheduler, processors, model)
     if file is not None:

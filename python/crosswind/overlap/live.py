@@ -18,6 +18,7 @@ from typing import Any
 from crosswind import _core, host
 from crosswind.errors import DescriptionError, warning
 from crosswind.host import Snapshot, priority
+from crosswind.output import writable
 from crosswind.overlap.asked import Asked, Step, Wait
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import SCHEMA_VERSION, Overlap, cells_of
@@ -95,7 +96,7 @@ class Session:
         return [warning("overlap-not-quiet", message, "`crosswind doctor` names them; end them, or wait")]
 
 
-def measure(session: Session, out: Path | None, resume: bool, progress: Advance | None) -> Overlap:
+def measure(session: Session, out: Path | None, resume: bool, force: bool, progress: Advance | None) -> Overlap:
     """Make every run that is missing.
 
     Raises
@@ -112,6 +113,10 @@ def measure(session: Session, out: Path | None, resume: bool, progress: Advance 
         message = f"nice is {min(session.asked.nices)}; the lowest that is permitted here is {lowest}"
         raise DescriptionError(message, "nice", "as root, or after `sudo prlimit --pid $$ --nice=40:40`")
     session.document = _document(session)
+    # With resume, reading what is there says whether it is of this matrix.
+    of = {} if resume else {"on": "live", "asked": session.settings()}
+    writable(out, "overlap", force=force and not resume, of=of)
+    least = _held_by(out) if out and not resume and out.exists() else 0
     kept = _kept(session, out) if out and resume else None
     with _other_end(session) as address:
         there = greet(address, session.token, session.tls)
@@ -126,7 +131,7 @@ def measure(session: Session, out: Path | None, resume: bool, progress: Advance 
             )
         if "spin_s" not in session.document and "spin-block" in session.asked.waits:
             session.document["spin_s"] = bench.wake_up_s()
-        _run_missing(session, bench, out, progress)
+        _run_missing(session, bench, out, least, progress)
     return session.result
 
 
@@ -163,9 +168,17 @@ def _kept(session: Session, out: Path) -> Told | None:
         told = "; ".join(
             f"{name} is {json.dumps(theirs.get(name))} there, {json.dumps(ours[name])} now" for name in differing
         )
-        hint = "give the same arguments, another --out, or leave --resume out to measure it all again"
+        hint = "give the same arguments, another --out, or --force instead of --resume to measure it all again"
         raise DescriptionError(f"{out}: holds another matrix: {told}", "overlap-differs", hint)
     return {name: there[name] for name in ("runs", "iterations", "spin_s") if name in there}
+
+
+def _held_by(out: Path) -> int:
+    """Return how many runs a file of this matrix holds; 0 where it can hold none."""
+    try:
+        return len(Overlap.load(out).summary.get("runs", []))
+    except DescriptionError:
+        return 0
 
 
 def _machine(document: Mapping[str, Any]) -> Told:
@@ -276,7 +289,8 @@ def _since_start(told: Mapping[str, Any]) -> float:
     return float(told["ended_ns"] - told["start_ns"]) * 1e-9
 
 
-def _run_missing(session: Session, bench: _Bench, out: Path | None, progress: Advance | None) -> None:
+def _run_missing(session: Session, bench: _Bench, out: Path | None, least: int, progress: Advance | None) -> None:
+    """Make the runs; `out` is written as soon as it holds `least` of them, which an older file has."""
     runs: list[Told] = session.document["runs"]
     made = {_identity(run) for run in runs}
     steps = session.asked.steps()
@@ -293,7 +307,7 @@ def _run_missing(session: Session, bench: _Bench, out: Path | None, progress: Ad
 
         tick()
         runs.append(bench.perform(step, tick))
-        if out is not None:
+        if out is not None and len(runs) >= least:
             _keep(session, out)
     if out is not None:
         _keep(session, out)

@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.overlap import verdict
 from crosswind.overlap.asked import Key
 from crosswind.platform import as_html_table
+from crosswind.reading import read_bytes
 from crosswind.stored import is_of_kind, write_json
 from crosswind.tabular import Tabular
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.scheduling_and_communication.study import PAPER as SCHEDULING
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.papers.tabled_study import TabledStudy
+from crosswind.reading import json_of
 
 if TYPE_CHECKING:
     from crosswind.run.grid import Progress
@@ -36,6 +35,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> AnyStudy:
     """Run a paper again; parameters as of its own `reproduce`.
@@ -48,7 +48,7 @@ def reproduce(
     if paper not in MODULES:
         raise DescriptionError(f"paper is {paper!r}; it must be one of {', '.join(MODULES)}", "argument")
     run: Callable[..., AnyStudy] = _module(paper).reproduce
-    return run(directory, form, workers=workers, progress=progress)
+    return run(directory, form, workers=workers, force=force, progress=progress)
 
 
 def title(paper: str) -> str:
@@ -64,10 +64,7 @@ def load(path: str | Path) -> AnyStudy:
     DescriptionError
         When it is none, or one of another version.
     """
-    try:
-        document = json.loads(read_bytes(path))
-    except ValueError as error:
-        raise DescriptionError(f"{path}: is no JSON: {error}", "no-study") from None
+    document = json_of(path, "no-study")
     tabled = isinstance(document, dict) and "parts" in document
     return TabledStudy.load(path) if tabled else Study.load(path)
 

@@ -5,16 +5,15 @@ What a part means, its study knows; the report prints and draws every part alike
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.papers.grading import Claim
-from crosswind.stored import replaced
+from crosswind.reading import json_of
+from crosswind.stored import write_json
 
 SCHEMA_VERSION = 1
 Cell = str | float | int | None
@@ -126,10 +125,7 @@ class TabledStudy:
             When it is none, one of another version, or damaged.
         """
         hint = "`crosswind reproduce` writes one"
-        try:
-            document = json.loads(read_bytes(path))
-        except ValueError as error:
-            raise DescriptionError(f"{path}: is no JSON: {error}", "no-study", hint) from None
+        document = json_of(path, "no-study", hint)
         if not isinstance(document, dict) or document.get("kind") != "study":
             raise DescriptionError(f"{path}: is no study.json", "no-study", hint)
         if document.get("schema_version") != SCHEMA_VERSION:
@@ -175,8 +171,7 @@ class TabledStudy:
 
     def save(self, path: str | Path) -> None:
         """Write a `study.json`; an existing file is replaced only once the new one is complete."""
-        with replaced(path) as part:
-            part.write_text(json.dumps(self.summary(), indent=1) + "\n", encoding="utf-8")
+        write_json(self.summary(), path)
 
     def __repr__(self) -> str:
         return f"TabledStudy({self.paper}, {self.form}, {len(self.claims)} claims)"

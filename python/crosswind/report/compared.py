@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -17,6 +18,10 @@ LIVE = ("local", "dask", "hosts")
 """Where real agents run."""
 APART = ("platform", "policy.ports", "execution.compute", "execution.time_scale")
 """What makes another figure rather than another place in one."""
+TOLD_BY_RUN = {"policy.order": "order", "policy.ports": "ports"}
+"""Paths whose value every run tells itself, swept or not."""
+ALIKE = 0.05
+"""Bounds further apart than this are of other tasks, or of another platform."""
 UNITS = {"task_size_mb": "MB", "result_size_mb": "MB result", "task_work": "work", "tasks": "tasks", "seed": "seed"}
 
 
@@ -34,6 +39,8 @@ class Group:
         Whether makespans are parts of what the root alone needs.
     rows : list of dict
         `application`, `series`, `middle`, `low`, `high`, `bound`, one per application and order.
+    points : list of str
+        What each row is a run of, as in `Pair.point`.
     """
 
     number: int
@@ -42,6 +49,7 @@ class Group:
     title: str
     relative: bool
     rows: list[dict[str, Any]] = field(default_factory=list)
+    points: list[str] = field(default_factory=list)
 
     @property
     def applications(self) -> list[str]:
@@ -58,6 +66,8 @@ class Group:
 class Pair:
     """A point that was both predicted and run; makespans in seconds of the platform, means over repetitions."""
 
+    point: str
+    on: str
     name: str
     predicted_s: float
     run_s: float
@@ -83,20 +93,23 @@ def groups_of(runs: Runs[Run]) -> list[Group]:
             for series, repeated in _by_order(alike).items():
                 values = [run.of_root_only if relative else run.makespan_s for run in repeated]
                 group.rows.append(_row(application or "all", series, values, repeated[0], relative))
+                group.points.append(_point(repeated[0]))
         groups.append(group)
     return groups
 
 
 def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
-    """Return the points that stand both in runs on sim and in runs for real."""
+    """Return the points that stand both in runs on sim and in runs for real, once for each place where they ran."""
     predicted = _means(several, "sim")
-    real = {key: found for on in LIVE for key, found in _means(several, on).items()}
+    places = [on for on in LIVE if any(runs.on == on for runs in several)]
     pairs = []
-    for key, (run, seconds) in real.items():
-        if key in predicted:
-            own = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
-            name = ", ".join(shown_param(path, value) for path, value in own.items()) or str(run.data["order"])
-            pairs.append(Pair(name, predicted[key][1], seconds, str(run.data["compute"])))
+    for on in places:
+        for point, (run, seconds) in _means(several, on).items():
+            if point in predicted and _alike(predicted[point][0], run):
+                own = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
+                name = ", ".join(shown_param(path, value) for path, value in own.items()) or str(run.data["order"])
+                name += f", {on}" if len(places) > 1 else ""
+                pairs.append(Pair(point, on, name, predicted[point][1], seconds, str(run.data["compute"])))
     return pairs
 
 
@@ -161,6 +174,21 @@ def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[Run, float]
     gathered: dict[str, list[Run]] = {}
     for runs in several:
         for run in runs if runs.on == on else []:
-            params = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
-            gathered.setdefault(json.dumps(params, sort_keys=True), []).append(run)
-    return {key: (ours[0], fmean(run.makespan_s for run in ours)) for key, ours in gathered.items()}
+            gathered.setdefault(_point(run), []).append(run)
+    return {point: (ours[0], fmean(run.makespan_s for run in ours)) for point, ours in gathered.items()}
+
+
+def _alike(predicted: Run, run: Run) -> bool:
+    """Whether two runs of a point had about the same work to do: a value that was set is in no file of runs.
+
+    The bound tells it: it follows from platform and tasks, and differs little between draws of random tasks.
+    """
+    one, other = predicted.bound_tasks_per_s, run.bound_tasks_per_s
+    return one is None or other is None or math.isclose(one, other, rel_tol=ALIKE)
+
+
+def _point(run: Run) -> str:
+    """Return what was run, whether it was swept or set: runs of one point differ in place and seed alone."""
+    swept = {path: value for path, value in run.params.items() if not path.startswith("execution.") and path != "seed"}
+    told = {path: run.data[name] for path, name in TOLD_BY_RUN.items()}
+    return json.dumps({**swept, **told, "tasks": run.data["tasks"]}, sort_keys=True)

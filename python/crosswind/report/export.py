@@ -9,7 +9,7 @@ import vl_convert
 
 from crosswind.report.figure import Figure
 from crosswind.report.figures.look import dressed
-from crosswind.stored import made
+from crosswind.stored import made, replaced, write_text
 
 SCALE = 2.0  # pixels per unit of the drawing: sharp on paper
 
@@ -27,7 +27,8 @@ def write_figures(figures: Iterable[Figure], directory: Path, vega_lite: str) ->
     for figure in figures:
         spec = dressed(figure.chart, figure.title, figure.export_width)
         svg, png = directory / f"{figure.id}.svg", directory / f"{figure.id}.png"
-        svg.write_text(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite, allowed_base_urls=[]), encoding="utf-8")
-        png.write_bytes(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=SCALE, allowed_base_urls=[]))
+        write_text(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite, allowed_base_urls=[]), svg)
+        with replaced(png) as file:
+            file.write(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=SCALE, allowed_base_urls=[]))
         written += [png, svg]
     return written

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from crosswind.printable import printable_values
 from crosswind.report.figures.look import EXPORT_WIDTH, Drawing
 
 
@@ -38,7 +39,7 @@ class Figure:
     @cached_property
     def spec(self) -> dict[str, Any]:
         """The Vega-Lite specification, without a configuration: the page brings one for all."""
-        spec: dict[str, Any] = self.chart.to_dict(validate=False)
+        spec: dict[str, Any] = printable_values(self.chart.to_dict(validate=False))
         spec.pop("config", None)
         spec.pop("$schema", None)
         return spec

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from crosswind.blame.result import Blame, is_blame
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
 from crosswind.inject import Injected
 from crosswind.measurement import Measurement
@@ -21,6 +19,7 @@ from crosswind.papers.studies import AnyStudy
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.plan import Plan
 from crosswind.platform import Platform
+from crosswind.reading import parse_json, read_bytes
 from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
 from crosswind.run.trace import Trace
 from crosswind.sweep import Sweep
@@ -102,7 +101,9 @@ def _loaded(path: str | Path) -> Item:
 def _of_json(path: Path) -> Plan | Runs[Any] | Blame | AnyStudy | Injected | Overlap:
     """Tell what a JSON file holds from its content; whatever else it is, reading it as a plan says what is wrong."""
     try:
-        content = json.loads(read_bytes(path))
+        content = parse_json(read_bytes(path))
+    except DescriptionError:
+        raise
     except ValueError:
         return Plan.load(path)
     if is_blame(content):

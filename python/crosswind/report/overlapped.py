@@ -11,7 +11,8 @@ from crosswind.overlap.verdict import WORDS
 from crosswind.report.figure import Figure
 from crosswind.report.figures.overlaps import alone_and_together
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, size
+from crosswind.report.words import number
+from crosswind.sizes import size
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ import jinja2
 import vl_convert
 
 from crosswind._core import __version__
-from crosswind.errors import DescriptionError
+from crosswind.output import writable, writable_directory
+from crosswind.printable import printable
 from crosswind.report.blamed import blamed_section
 from crosswind.report.disturbed import by_experiment, disturbed_section
 from crosswind.report.export import write_figures
@@ -34,7 +35,7 @@ from crosswind.report.studied import studied_section
 from crosswind.report.swept import sweep_section
 from crosswind.report.terms import Term, terms
 from crosswind.run.results import Run, Runs
-from crosswind.stored import replaced
+from crosswind.stored import write_text
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
@@ -61,7 +62,13 @@ class Section(Protocol):
     def figures(self) -> list[Figure]: ...  # noqa: D102
 
 
-def report(items: Item | Sequence[Item], out: str | Path = "report.html", figures: str | Path | None = None) -> Path:
+def report(
+    items: Item | Sequence[Item],
+    out: str | Path = "report.html",
+    figures: str | Path | None = None,
+    *,
+    force: bool = False,
+) -> Path:
     """Write one HTML file that needs no network.
 
     Parameters
@@ -75,6 +82,8 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     figures : path, optional
         A directory, made where it is missing: each figure also goes there as PNG and SVG, named by its place on the
         page.
+    force : bool
+        Replace a file that is no report; else it is refused.
 
     Returns
     -------
@@ -84,7 +93,7 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     Raises
     ------
     DescriptionError
-        When there is nothing to report, an item is of no known kind, or the file cannot be written.
+        When there is nothing to report, an item is of no known kind, or `out` is no place for a report.
 
     Notes
     -----
@@ -101,16 +110,18 @@ def report(items: Item | Sequence[Item], out: str | Path = "report.html", figure
     'report.html'
     """
     out = Path(out)
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        raise DescriptionError(
-            f"--out is {str(out)!r}: no file can be written there", "out", "name a file in a directory that exists"
-        )
+    writable(out, "report", inputs=_files(items), force=force)
+    writable_directory(figures)
     page, drawn = _page(gather(items))
-    with replaced(out) as part:
-        part.write_text(page, encoding="utf-8")
+    write_text(page, out)
     if figures is not None:
         write_figures(drawn, Path(figures), VEGA_LITE)
     return out
+
+
+def _files(items: Item | Sequence[Item]) -> list[str | Path]:
+    several = items if isinstance(items, Sequence) and not isinstance(items, (str, Runs)) else [items]
+    return [item for item in several if isinstance(item, (str, Path))]
 
 
 def _page(contents: Contents) -> tuple[str, list[Figure]]:
@@ -250,10 +261,16 @@ def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("crosswind.report", "templates"),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def _shown(value: object) -> object:
+    """Return what a template prints; of text, no character that changes how the page around it is shown."""
+    return printable(value, lines=True) if type(value) is str else value  # Markup is the page's own
 
 
 def _asset(name: str) -> str:

@@ -75,9 +75,10 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     groups = [group for runs in several for group in groups_of(runs)]
     pairs = pairs_of(several)
     single = everything[0] if len(everything) == 1 else None
-    # Real runs that were predicted too stand beside their predictions, and need no figure of their own.
-    compared = [group for group in groups if len(group.rows) > 1 and not (pairs and group.on != "sim")]
+    compared = [group for group in groups if _is_compared(group, pairs)] if single is None else []
     cut = len(compared) > MOST_GROUPS
+    if cut:  # real runs are few, and dear
+        compared.sort(key=lambda group: group.on == "sim")
     return RunsSection(
         id=id_,
         title=f"Runs: {several[0].experiment}",
@@ -117,6 +118,13 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
         events=events_table([run]),
         warnings=run.warnings,
     )
+
+
+def _is_compared(group: Group, pairs: Sequence[Pair]) -> bool:
+    """Whether a group needs a figure of its own: real runs that were all predicted stand beside their predictions."""
+    if group.on == "sim":
+        return len(group.rows) > 1 or not set(group.points) <= {pair.point for pair in pairs}
+    return not set(group.points) <= {pair.point for pair in pairs if pair.on == group.on}
 
 
 def _nodes(run: Run) -> list[Table]:
@@ -176,6 +184,7 @@ def _findings(groups: Sequence[Group]) -> list[str]:
     found = []
     for group in groups[:MOST_GROUPS]:
         if len(group.series) < 2:
+            found += _alone(group)
             continue
         wins = dict.fromkeys(group.series, 0)
         for application in group.applications:
@@ -193,6 +202,16 @@ def _findings(groups: Sequence[Group]) -> list[str]:
         many = f"{most} of {count} applications" if count > 1 else "this application"
         found.append(f"Fastest {name}: {_listed(first)}, in {many}{near}.")
     return found
+
+
+def _alone(group: Group) -> list[str]:
+    """Say what the one run of a group came to; several applications of one order are for the table."""
+    if len(group.rows) > 1:
+        return []
+    row = group.rows[0]
+    took = f"{number(row['middle'])}{' of the makespan of root alone' if group.relative else ' s'}"
+    near = f", {percent(row['bound'] / row['middle'])} of the bound" if row["bound"] else ""
+    return [f"{group.on}{', ' + group.name if group.name else ''}: {row['series']} took {took}{near}."]
 
 
 def _agreement(pairs: Sequence[Pair]) -> list[str]:

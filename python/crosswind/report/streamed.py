@@ -14,8 +14,9 @@ from crosswind.report.compared import shown_value
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_queue
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, number_range, size
+from crosswind.report.words import number, number_range
 from crosswind.run.results import Runs, StreamsRun
+from crosswind.sizes import size
 
 MOST_FIGURES = 8
 MOST_ROWS = 200

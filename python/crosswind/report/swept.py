@@ -10,7 +10,8 @@ import numpy as np
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.tables import Table, swept
-from crosswind.report.words import number, percent, rate, size
+from crosswind.report.words import number, percent, rate
+from crosswind.sizes import size
 from crosswind.sweep import Sweep
 
 
@@ -38,7 +39,7 @@ def sweep_section(sweep: Sweep, place: int) -> SweepSection:
         where=_where(sweep),
         figures=_figures(sweep, id_) if rows else [],
         table=swept(rows, sweep.kind, sweep.unit),
-        warnings=_warnings(sweep),
+        warnings=sweep.warnings,
     )
 
 
@@ -95,21 +96,3 @@ def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
 
 def _value(row: dict[str, Any], unit: str) -> str:
     return size(row["value"]) if unit == "bytes" else str(row["value"])
-
-
-def _warnings(sweep: Sweep) -> list[dict[str, str]]:
-    """Return each warning of the points once, saying at how many of them it was given."""
-    found: dict[str, tuple[dict[str, str], list[str]]] = {}
-    for value, fitted in sweep.fits:
-        for warning in fitted.warnings:
-            found.setdefault(warning["code"], (warning, []))[1].append(_value({"value": value}, sweep.unit))
-    warnings = [
-        {**warning, "message": f"at {', '.join(dict.fromkeys(values))}: {warning['message']}"}
-        for warning, values in found.values()
-    ]
-    missing = len(sweep.values) - len(sweep.points)
-    if missing:
-        message = f"{missing} of {len(sweep.values)} points are missing"
-        hint = "run the same command again: it measures what is missing"
-        warnings.insert(0, {"code": "sweep-incomplete", "message": message, "hint": hint})
-    return warnings

@@ -94,20 +94,6 @@ def rate(mb_per_s: float) -> str:
     return f"{plain(float(f'{value:.3g}'))} {unit}"
 
 
-def size(count: int) -> str:
-    """Return a number of bytes with an SI prefix.
-
-    Examples
-    --------
-    >>> size(64_000), size(1_000_000), size(65_536), size(512)
-    ('64 kB', '1 MB', '65.54 kB', '512 B')
-    """
-    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if count >= factor:
-            return f"{plain(count / factor)} {unit}"
-    return f"{count} B"
-
-
 def reference_rate_mb_per_s(top_mb_per_s: float) -> float:
     """Return the round rate to speak of: the largest of 1 GB/s, 100, 10, 1 and 0.1 MB/s within the measured range.
 

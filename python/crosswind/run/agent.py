@@ -17,11 +17,16 @@ from collections.abc import Callable, Sequence
 from crosswind import _core
 from crosswind.signals import told_at
 
+OVER_TIME = 75
+"""Exit status of an agent that a task over its time ended: it is to be started again."""
+
 Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 
 
 def load(code: bytes) -> Call:
     """Return what computes a task: from the pickled input, or its file, to the pickled value, or an error's text.
+
+    A value that has `is_failure` set is a failure too, which may be tried again.
 
     `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one that says
     that it is a parent's; from nobody else. Nothing is unpickled before that.
@@ -36,7 +41,8 @@ def load(code: bytes) -> Call:
             if isinstance(data, str):
                 with open(data, "rb") as file:  # noqa: PTH123 (no import that a task does not need)
                     data = memoryview(file.read())
-            return True, pickle.dumps(function(pickle.loads(data)), protocol=pickle.HIGHEST_PROTOCOL)
+            value = function(pickle.loads(data))
+            return not getattr(value, "is_failure", False), pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
             return False, "".join(traceback.format_exception(error)).encode(errors="replace")
 
@@ -56,6 +62,7 @@ def be_agent(
     patience_s: float = 60.0,
     watch_input: bool = False,
     leave: int | None = None,
+    own_process: bool = False,
     on_listening: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Be a node of a farm until its run ends.
@@ -85,6 +92,9 @@ def be_agent(
     leave : int, optional
         Descriptor at which a byte asks the agent to leave: it hands back what waits, finishes what it computes, and
         ends. A second byte ends it at once.
+    own_process : bool
+        Whether this process is an agent and nothing else. Then what its tasks leave behind ends with it: processes of
+        its session, and those that have its `CROSSWIND_AGENT` in their environment.
     on_listening : callable
         Told the address in use, once.
 
@@ -92,8 +102,14 @@ def be_agent(
     ------
     AgentLost
         When the parent cannot be reached, or refuses.
+    CrosswindError
+        With `code` = "over-time": a task is over its time, and only the end of this process ends it.
     """
     import json
+
+    mark = None
+    if own_process:
+        mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
 
     config = {
         "parent": parent,
@@ -104,6 +120,7 @@ def be_agent(
         "patience_s": patience_s,
         "watch_input": watch_input,
         "leave": leave,
+        "mark": mark,
         "log": log,
     }
     _core.run_agent(json.dumps(config), token, on_listening, load, tls)
@@ -112,7 +129,8 @@ def be_agent(
 def main(arguments: Sequence[str] | None = None) -> int:
     """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it.
 
-    SIGTERM asks it to leave: it hands back what waits and finishes what it computes, however often it is asked.
+    SIGTERM and SIGHUP ask it to leave: it hands back what waits and finishes what it computes, however often it is
+    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot go on; 75 a task was over its time.
     """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
     parser.add_argument("--parent", required=True, metavar="HOST:PORT")
@@ -125,11 +143,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--ended", metavar="FILE", help="made when the agent ends by itself: a task that ends it cannot"
     )
+    parser.add_argument(
+        "--silent", action="store_true", help="leave it to the process that started this to show an error"
+    )
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is the root's to handle; it ends us
     token = first_line() or None
     try:
-        with told_at([signal.SIGTERM]) as leave:
+        with told_at([signal.SIGTERM, signal.SIGHUP]) as leave:
             be_agent(
                 options.parent,
                 options.name,
@@ -141,17 +162,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 patience_s=options.patience_s,
                 watch_input=True,
                 leave=leave,
-                on_listening=lambda address: print(address, flush=True),
+                own_process=True,
+                on_listening=tell_address,
             )
     except Exception as error:
-        print(f"{options.name}: {error}", file=sys.stderr, flush=True)
-        status = 1
+        if not options.silent:
+            print(f"{options.name}: {error}", file=sys.stderr, flush=True)
+        status, said = OVER_TIME if is_over_time(error) else 1, told(error)
     else:
-        status = 0
-    if options.ended:
+        status, said = 0, ""
+    if options.ended and status != OVER_TIME:
         with contextlib.suppress(OSError):  # it lies in a directory of the run, which may be over and gone
-            os.close(os.open(options.ended, os.O_CREAT | os.O_WRONLY, 0o600))
+            leave_mark(options.ended, said)
     os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
+
+
+def tell_address(address: str) -> None:
+    """Print where children knock; what tasks print later goes to stderr: nothing reads the standard output any more."""
+    print(address, flush=True)
+    os.dup2(2, 1)
+
+
+def told(error: Exception) -> str:
+    """Return an error as the process that started this agent may raise it again."""
+    import json
+
+    kind = type(error).__name__
+    known = {"code": getattr(error, "code", "failed"), "hint": getattr(error, "hint", None)}
+    return json.dumps({"kind": kind, "message": str(error), **known})
+
+
+def leave_mark(file: str, said: str) -> None:
+    """Make the file that says that this agent ended by itself, whole or not at all."""
+    part = f"{file}.part"
+    with open(part, "x", encoding="utf-8") as mark:  # noqa: PTH123 (no import that a task does not need)
+        mark.write(said)
+    os.rename(part, file)  # noqa: PTH104
+
+
+def is_over_time(error: Exception) -> bool:
+    """Whether an agent ended only because a task was over its time, so that it is to start again."""
+    return getattr(error, "code", None) == "over-time"
 
 
 def first_line() -> str:

@@ -25,6 +25,12 @@ class CallError(Exception):
     """Stands for a value or an exception that could not be sent back; the cause says where it came from."""
 
 
+class Raised(bytes):
+    """The outcome of a call that raised: the node tries the call again where it may."""
+
+    is_failure = True
+
+
 def packed(function: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
     """Return a call as bytes; `function` is pickled already, since it is often the same for many calls."""
     return pickle.dumps((function, cloudpickle.dumps((args, kwargs))))
@@ -43,7 +49,7 @@ def perform(call: tuple[bytes, bytes]) -> bytes:
             pickle.loads(sent)  # some exceptions are written and cannot be read back
         except Exception:
             sent = cloudpickle.dumps(CallError(f"{type(error).__name__}: {error}"))
-        return pickle.dumps((False, sent, text))
+        return Raised(pickle.dumps((False, sent, text)))
 
 
 @lru_cache(maxsize=64)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from crosswind.run.results import Run, Runs
 from crosswind.run.seen import stale_warnings
 
 FAILED = "task-failed"
+UNLIMITED = "task-memory-unlimited"
 JOURNAL = ".crosswind-journal"
 TOLD = 1_000
 """Failures that are told one by one; of the others, how many."""
@@ -70,7 +72,7 @@ def run_command(
         Seconds after which a command is ended, with every process that it started, and has failed. Default: no limit.
     task_memory_mb : float, optional
         Memory of all processes of a command together, MB. More than that ends them, and the command has failed. Needs
-        a control group that the agent may divide; where there is none, an event `task-memory-unlimited` says so.
+        a control group that the agent may divide; where there is none, a warning `task-memory-unlimited` says so.
     grace_s : float
         What is left of a command's processes gets SIGTERM, and SIGKILL after so many seconds.
     resume : bool
@@ -93,8 +95,8 @@ def run_command(
     Returns
     -------
     Runs
-        One run. A command that failed is an event `task-failed` of it, with the end of what it printed. With `resume`,
-        its `resumed` says what was done before, what was done again and why, and how many inputs are gone.
+        One run. A command that failed is an event `task-failed` of it, with the last lines of its stderr. With
+        `resume`, its `resumed` says what was done before, what was done again and why, and how many inputs are gone.
 
     Raises
     ------
@@ -132,6 +134,7 @@ def run_command(
             untold += 1
         elif not result.ok:
             said = result.data.decode(errors="replace") if isinstance(result.data, bytes) else ""
+            said = said.removeprefix(f"{command}: ")  # the same for all
             failed.append(_failure(time.monotonic() - begun, files[result.task], result.node, said))
 
     def tell(done: int, total: int | None) -> None:
@@ -164,6 +167,7 @@ def run_command(
     if resume:
         whole["resumed"] = befores[0].summary()
         whole["warnings"] = [*whole.get("warnings", []), *_gone(befores[0])]
+    whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", []))]
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
     known = {(event["code"], event["t_s"]) for event in whole.get("events", [])}
@@ -188,9 +192,17 @@ def _gone(before: Before) -> list[Told]:
 
 
 def _failure(t_s: float, file: str, node: str, said: str) -> dict[str, object]:
-    lines = [line for line in said.strip().splitlines() if line.strip()]
-    message = f"{file}: failed on {node}: {lines[-1] if lines else 'it printed nothing'}"
+    message = f"{file}: failed on {node}: {said.strip() or 'it printed nothing'}"
     return {"t_s": t_s, "code": FAILED, "node": node, "tasks": 1, "message": message}
+
+
+def _unlimited(events: Sequence[dict[str, Any]]) -> list[Told]:
+    """Return the warnings that a limit of memory was not kept, by node."""
+    hint = (
+        "run the agents where they may divide their control group (as root, or systemd-run --user -p Delegate=yes); an "
+        "address-space limit (ulimit -v) is no substitute: it counts what is reserved, for each process alone"
+    )
+    return [warning(event["code"], event["message"], hint) for event in events if event["code"] == UNLIMITED]
 
 
 def _files(inputs: Sequence[str | Path]) -> list[str]:

@@ -190,6 +190,7 @@ class DaskAgents:
             "about": "" if guest is None else json.dumps(guest),
             "token": self._token if file is None else None,
             "token_file": str(file.absolute()) if file is not None else None,
+            "allow_loose_token": self._placing.allow_loose_token,
             "tls": str(root_tls.absolute().parent / name) if root_tls is not None else None,
         }
 

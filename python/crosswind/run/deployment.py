@@ -91,11 +91,13 @@ class Placing:
     `crosswind cert` makes them."""
     links: Path | None = None
     """What was measured between hosts (`links.toml`): says where a host that joins belongs."""
+    allow_loose_token: bool = False
+    """Take a token's file that others than its owner may read or write, here and on every host."""
 
     @property
     def token(self) -> str | None:
         """What stands in the file of the token, if there is one."""
-        return read_token(self.token_file) if self.token_file is not None else None
+        return read_token(self.token_file, self.allow_loose_token) if self.token_file is not None else None
 
     @property
     def root_tls(self) -> Callable[[str], str] | None:

@@ -30,6 +30,7 @@ T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
 
 _LOOK_AGAIN_S = 0.2
+_PICKLED = b"\x80"  # how a pickle begins and no text in UTF-8 does: of a failure that a node could describe
 
 
 class Farm(Executor):
@@ -47,8 +48,7 @@ class Farm(Executor):
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
     retries : int
-        How often a call that took longer than `task_timeout_s` is tried again. One that raised is answered with its
-        exception at once.
+        How often a call that raised, or took longer than `task_timeout_s`, is tried again.
     task_timeout_s : float, optional
         Seconds after which a call is ended and fails with `CallError`. The agent that it runs on is ended with it and
         started again; its other calls run again elsewhere. The root must compute nothing itself. Default: no limit.
@@ -222,7 +222,7 @@ class Farm(Executor):
         with self._lock:
             future = self._futures.pop(result.task)
         data = result.data if isinstance(result.data, bytes) else Path(result.data).read_bytes()
-        if not result.ok:
+        if not result.ok and not data.startswith(_PICKLED):
             future.set_exception(CallError(data.decode(errors="replace")))
             return
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
+from crosswind.output import ANOTHER, writable
 from crosswind.run import On
 from crosswind.run.deployment import HINT, Placing, deployed, is_deployed
 from crosswind.run.results import AnyRun, Runs
@@ -44,12 +45,17 @@ _WRITING_SHARE = 0.05  # most of the time that goes into writing the file of run
 class Store(Protocol):
     """How the runs so far are kept in a file."""
 
+    kind: str
+    """Of the file: one of `crosswind.kinds.WORDS`."""
+
     def load(self, path: Path) -> Runs[Any]: ...  # noqa: D102
     def save(self, runs: Runs[Any], path: Path) -> None: ...  # noqa: D102
 
 
 class _RunsFile:
     """A `runs.json`."""
+
+    kind = "runs"
 
     def load(self, path: Path) -> Runs[Any]:
         return Runs.load(path)
@@ -67,6 +73,7 @@ def run(
     placing: Placing | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: Progress | None = None,
 ) -> Runs[Any]:
     """Run an experiment: every point of its sweep, every repetition.
@@ -90,6 +97,8 @@ def run(
         A `runs.json` that is written as points come in.
     resume : bool
         Keep the points that stand in `out` already. Refused when they are of another experiment.
+    force : bool
+        Replace a file of another kind, or of another experiment, in `out`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
 
@@ -120,7 +129,15 @@ def run(
     if not isinstance(experiment, Experiment):
         experiment = Experiment.load(experiment)
     return run_grid(
-        experiment, on, trace=trace, workers=workers, placing=placing, out=out, resume=resume, progress=progress
+        experiment,
+        on,
+        trace=trace,
+        workers=workers,
+        placing=placing,
+        out=out,
+        resume=resume,
+        force=force,
+        progress=progress,
     )
 
 
@@ -133,23 +150,24 @@ def run_grid(
     placing: Placing | None = None,
     out: str | Path | None = None,
     resume: bool = False,
+    force: bool = False,
     progress: Progress | None = None,
     store: Store | None = None,
 ) -> Runs[Any]:
     """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
     if isinstance(workers, int) and workers < 1:
         raise DescriptionError(f"workers is {workers}; it must be at least 1", "argument")
+    far = is_deployed(on) and on != "local"
+    place = str(on) if not far else "dask" if not isinstance(on, str) else on.partition(":")[0]
     with ExitStack() as stack:
-        if is_deployed(on) and on != "local":
-            place = "dask" if not isinstance(on, str) else on.partition(":")[0]
+        ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, force, store or _RunsFile())
+        if far:
             perform, side_by_side = _on_a_cluster(grid.kind, on, trace, placing, stack), False
         else:
-            place = str(on)
             if placing:
                 raise DescriptionError(f"nodes are placed on a cluster's hosts; on is {place}", "argument", HINT)
             perform, side_by_side = _performer(grid.kind, place, trace)
         side = _side_by_side(workers, stack) if side_by_side else 1
-        ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, store or _RunsFile())
         meter = _Meter(len(grid), progress)
         missing = (point for point in grid.points() if not ledger.has(point))
         try:
@@ -271,7 +289,7 @@ def _performed(points: Iterator[Point], perform: Perform, workers: int) -> Itera
 class _Ledger:
     """The runs that are done, and their file."""
 
-    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool, store: Store) -> None:
+    def __init__(self, grid: Grid, on: str, out: Path | None, resume: bool, force: bool, store: Store) -> None:
         self._store = store
         self._grid, self._on, self._out = grid, on, out
         self._digest = grid.digest(on)
@@ -280,16 +298,29 @@ class _Ledger:
         self.taken_over = 0
         self._written_at = time.monotonic()
         self._write_s = 0.0
+        # With resume, reading what is there says whether it is of this experiment.
+        of = {} if resume else {"experiment": grid.name, "on": on, "digest": self._digest}
+        writable(out, store.kind, force=force and not resume, of=of)
+        self._least = self._held_by(out) if out is not None and not resume and out.exists() else 0
+        """Runs from which on the file may be written: until then an older one holds more."""
         if out is not None and resume and out.exists():
             self._there = {_key(run.params, run.seed): run for run in self._taken_up(out)}
         if resume and out is None:
             raise DescriptionError("resume is given without out", "argument", "name the file of runs to go on with")
 
+    def _held_by(self, out: Path) -> int:
+        """Return how many runs of this experiment a file holds, at least 1: no empty file replaces another."""
+        try:
+            there = self._store.load(out)
+        except DescriptionError:
+            return 1
+        return max(len(there), 1) if there.digest == self._digest else 1
+
     def _taken_up(self, out: Path) -> Runs[Any]:
         there = self._store.load(out)
         if there.digest != self._digest:
             message = f"{out}: holds runs of another experiment ({there.experiment!r}, on {there.on})"
-            raise DescriptionError(message, "runs-differ", "name another file, or run without --resume")
+            raise DescriptionError(message, ANOTHER, "name another file, or replace it: --force without --resume")
         return there
 
     @property
@@ -315,7 +346,7 @@ class _Ledger:
         return Runs(self._grid.name, self._on, done, self._digest, self._grid.kind)
 
     def write(self) -> None:
-        if self._out is None:
+        if self._out is None or len(self._done) < self._least:
             return
         begun = time.monotonic()
         self._store.save(self.runs(), self._out)

@@ -38,6 +38,7 @@ class Wanted(TypedDict):
     token: str | None
     """None: it stands in `token_file`."""
     token_file: str | None
+    allow_loose_token: bool
     tls: str | None
     """Its directory of certificates."""
 
@@ -46,7 +47,7 @@ class Carried:
     """An agent's process."""
 
     def __init__(self, wanted: Wanted) -> None:
-        token = wanted["token"] or read_token(Path(wanted["token_file"] or ""))
+        token = wanted["token"] or read_token(Path(wanted["token_file"] or ""), wanted["allow_loose_token"])
         self._spool = Spool()
         self._log = self._spool.path / "agent.log"
         command = [sys.executable, "-m", "crosswind.run.agent", "--parent", wanted["parent"], "--name", wanted["name"]]

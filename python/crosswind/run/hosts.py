@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +95,11 @@ class OnHosts:
             file cannot have.
         """
         if placing.token_file is None and placing.tls is None:
-            hint = "python -c 'import secrets; print(secrets.token_hex())' > token; the same file on every host"
+            make = "python -c 'import secrets; print(secrets.token_hex())' > token; chmod 600 token"
+            hint = f"{make}; the same file on every host"
             message = "--token-file or --tls is missing; hosts of a file share a token, or have certificates"
             raise DescriptionError(message, "argument", hint)
-        if placing != Placing(token_file=placing.token_file, tls=placing.tls):
+        if replace(placing, token_file=None, tls=None, allow_loose_token=False):
             raise DescriptionError(
                 "the file of hosts says who is where; --node, --per, --listen and --links do not go with it", "argument"
             )

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
+from crosswind.reading import read_bytes
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
 from crosswind.run.kept import Before, Identity, Kept, digest_of, digest_of_file, kept
@@ -153,8 +154,8 @@ class LiveFarm:
             )
             self._root.start()
             self._processes.start(self._root.address)
-        except BaseException:
-            self._abandon()
+        except BaseException as error:
+            self._abandon(error)
             raise
         return self
 
@@ -273,21 +274,22 @@ class LiveFarm:
         try:
             self._root.end_of_tasks()
             self.ended(_FOREVER_S)
-        except BaseException:
-            self._abandon()
+        except BaseException as error:
+            self._abandon(error)
             raise
         summary = self._summary(json.loads(self._root.summary()))
         columns = dict(self._root.columns()) if self._trace else None
         self.processes.end(keep_logs=bool(summary["events"]))
         return summary, columns
 
-    def _abandon(self) -> None:
+    def _abandon(self, error: BaseException | None = None) -> None:
         if self._root is not None:
             self._root.interrupt()
             with contextlib.suppress(Exception, KeyboardInterrupt):
                 self._root.wait(5.0)
         if self._processes is not None:
-            self._processes.end(keep_logs=True)
+            # Who interrupts a run has no question that its logs would answer.
+            self._processes.end(keep_logs=not isinstance(error, KeyboardInterrupt))
 
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
         policy = self._point.get("policy", {})
@@ -320,7 +322,7 @@ class LiveFarm:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._abandon()
+        self._abandon(error)
 
 
 def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
@@ -384,7 +386,7 @@ def _code(work: Work) -> bytes | None:
 
 def _tasks_csv(point: Mapping[str, Any], own_tasks: bool) -> bytes | None:
     file = point["workload"].get("tasks_file") if own_tasks else None
-    return Path(file).read_bytes() if file else None
+    return read_bytes(file) if file else None
 
 
 def run_farm(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,15 @@ def write_perfetto(trace: Trace, path: str | Path) -> None:
     stand on `link from CHILD`. Sends that overlap on one link get further threads, since events of a thread may only
     nest.
     """
-    with replaced(path) as part, part.open("w", encoding="utf-8") as file:
+    with replaced(path) as new:
+        file = TextIOWrapper(new, encoding="utf-8", write_through=True)
         file.write('{"displayTimeUnit":"ms","otherData":')
         file.write(json.dumps({"experiment": trace.header["experiment"], "on": trace.header["on"]}))
         file.write(',"traceEvents":[\n')
         for number, event in enumerate(_events(trace)):
             file.write((",\n" if number else "") + json.dumps(event, separators=(",", ":")))
         file.write("\n]}\n")
+        file.detach()  # what is below is closed by whoever opened it
 
 
 def _events(trace: Trace) -> Iterator[dict[str, Any]]:

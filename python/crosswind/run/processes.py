@@ -14,7 +14,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,7 @@ from urllib.parse import quote
 
 from crosswind.errors import AgentLost
 from crosswind.run.backoff import Backoff
-from crosswind.run.spool import Spool
+from crosswind.run.spool import Spool, no_space, temporary_directory
 
 if TYPE_CHECKING:
     from crosswind.errors import Told
@@ -96,7 +95,7 @@ class AgentProcesses:
         self._ending = threading.Event()
         self._watch: threading.Thread | None = None
         self._own_logs = launch.logs is None
-        self.logs = launch.logs or Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
+        self.logs = launch.logs or temporary_directory("crosswind-logs-")
         self.logs.mkdir(parents=True, exist_ok=True)
         self.warnings: list[Told] = []
         self._spool = Spool()
@@ -184,7 +183,7 @@ class AgentProcesses:
     def lost(self) -> str:
         """Return how agents that have ended did so."""
         ends = {name: process.poll() for name, process in self._processes.items()}
-        told = [f"{name} ended with {_status(end)}" for name, end in ends.items() if end is not None]
+        told = [f"{name} ended with {status_of(end)}" for name, end in ends.items() if end is not None]
         more = f" and {len(told) - _TOLD} more" if len(told) > _TOLD else ""
         return ", ".join(told[:_TOLD]) + more
 
@@ -249,7 +248,7 @@ class _Start:
     backoff: Backoff = field(default_factory=Backoff)
 
 
-def _status(end: int) -> str:
+def status_of(end: int) -> str:
     """Return an exit status in words."""
     return f"status {end}" if end >= 0 else f"signal {-end}"
 
@@ -270,7 +269,8 @@ def first_line_of(stdout: IO[bytes], patience_s: float) -> str:
 def last_lines(log: Path) -> str:
     """Return the last lines of a log as the end of a sentence: empty, or a colon and the lines."""
     lines = log.read_text(errors="replace").strip().splitlines()[-_SHOWN:]
-    return ": " + "\n".join(lines) if lines else ""
+    full = no_space(log.parent)  # it may have had more to say
+    return "".join(f": {said}" for said in (full, "\n".join(lines)) if said)
 
 
 def environment() -> dict[str, str]:

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 import pyarrow as pa
 
 from crosswind import _core
-from crosswind.description import read_bytes
 from crosswind.platform import as_html_table
+from crosswind.reading import read_bytes
 from crosswind.run.trace import Trace
 from crosswind.stored import write_json
 from crosswind.tabular import Tabular

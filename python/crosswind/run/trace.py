@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.platform import as_html_table
+from crosswind.reading import read_parquet
 from crosswind.stored import replaced
 from crosswind.tabular import Tabular
 
@@ -62,7 +63,7 @@ class Trace(Tabular):
         path = Path(path)
         hint = "`crosswind run EXPERIMENT --trace FILE` makes one"
         try:
-            table = pq.read_table(path)
+            table = read_parquet(path)
         except (OSError, pa.ArrowException) as error:
             if not path.exists():
                 raise DescriptionError(f"{path}: no such file", "no-file", hint) from None
@@ -85,8 +86,8 @@ class Trace(Tabular):
     def save(self, path: str | Path) -> None:
         """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""
         text = _core.read_trace_header(json.dumps(self.header).encode(), str(path))
-        with replaced(path) as part:
-            pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), part, compression="zstd")
+        with replaced(path) as file:
+            pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), file, compression="zstd")
 
     @property
     def run(self) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def run_sweep(
     values: Sequence[Value] | None = None,
     *,
     resume: bool = True,
+    force: bool = False,
     progress: Progress | None = None,
     measure: Callable[..., Measurement] | None = None,
     **measure_arguments: Any,
@@ -53,6 +54,8 @@ def run_sweep(
         What to measure; by default the kind's usual values, or those of the sweep that is taken up.
     resume : bool
         Keep complete points of the same sweep; otherwise they are measured again.
+    force : bool
+        Without `resume`: replace another sweep, or an index that cannot be read; else they are refused.
     progress : callable, optional
         Told the fraction of the whole sweep, 0..1, and what is being done, with the time left once a point is finished.
     measure : callable, optional
@@ -82,7 +85,7 @@ def run_sweep(
     asked = new_index(what, values, measure_arguments, host.describe(interfaces=()))
     with _alone_in(directory):
         if not resume:
-            _forget(directory)
+            _forget(directory, asked, force)
         index = _taken_up(asked, directory, values is None) if (directory / NAME).exists() else asked
         index.save(directory)
         with suppress(KeyboardInterrupt):  # what is complete is on disk, and `Sweep.complete` tells
@@ -96,18 +99,30 @@ def _probe() -> Callable[..., Measurement]:
     return measure
 
 
-def _forget(directory: Path) -> None:
-    """Remove a sweep's index and points, and nothing else."""
-    with suppress(DescriptionError):  # without a readable index nothing says which points are its own
+def _forget(directory: Path, asked: Index, force: bool) -> None:
+    """Remove a sweep's index and points, and nothing else; another sweep's only when forced."""
+    if not (directory / NAME).exists():
+        return
+    try:
         there = Index.load(directory)
-        for value in there.values:
-            there.file(directory, value).unlink(missing_ok=True)
-    (directory / NAME).unlink(missing_ok=True)
+        if not force and _points_of(there, directory):
+            there.taken_up_by(asked, directory)
+        for file in _points_of(there, directory):
+            file.unlink()
+    except DescriptionError:
+        if not force:
+            raise
+        # Without a readable index nothing says which points are its own.
+    (directory / NAME).unlink()
+
+
+def _points_of(index: Index, directory: Path) -> list[Path]:
+    return [file for value in index.values if (file := index.file(directory, value)).exists()]
 
 
 def _taken_up(asked: Index, directory: Path, usual: bool) -> Index:
     there = Index.load(directory)
-    if not any(there.file(directory, value).exists() for value in there.values):
+    if not _points_of(there, directory):
         return asked  # nothing was measured with other arguments: they may have been what was wrong
     taken = there.taken_up_by(asked, directory)
     return there if usual else taken

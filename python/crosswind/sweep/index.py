@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.reading import json_of
 from crosswind.stored import write_json
 from crosswind.sweep.kinds import Kind, Value, checked, kind_of
 
@@ -52,13 +53,10 @@ class Index:
             When there is none, or it is not one of this version.
         """
         path = directory / NAME
-        try:
-            content = json.loads(path.read_text())
-        except FileNotFoundError:
+        if not path.exists():
             hint = f"`crosswind measure --sweep footprint -o {directory}` makes one"
-            raise DescriptionError(f"{directory}: holds no sweep (no {NAME})", "no-sweep", hint) from None
-        except (OSError, ValueError) as error:
-            raise DescriptionError(f"{path}: cannot be read: {error}", "no-sweep") from None
+            raise DescriptionError(f"{directory}: holds no sweep (no {NAME})", "no-sweep", hint)
+        content = json_of(path, "no-sweep")
         version = content.get("schema_version") if isinstance(content, dict) else None
         if version != SCHEMA_VERSION:
             raise DescriptionError(f"{path}: schema_version is {version}; this build reads {SCHEMA_VERSION}", "version")
@@ -93,7 +91,7 @@ class Index:
             if there != here
         ]
         if differing:
-            hint = "give the same arguments, another directory, or `--no-resume` to measure it all again"
+            hint = "give the same arguments, another directory, or replace it: `--no-resume --force`"
             message = f"{directory}: holds a sweep with other arguments: {'; '.join(differing)}"
             raise DescriptionError(message, "sweep-differs", hint)
         new = [value for value in asked.values if value not in self.values]

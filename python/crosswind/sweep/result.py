@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, warning
 from crosswind.measurement import Measurement
+from crosswind.sizes import size
 from crosswind.sweep.index import Index
 from crosswind.sweep.kinds import Value, kind_of
 from crosswind.tabular import Tabular
@@ -31,6 +32,8 @@ _FIGURES = (
     "matched_mb_per_s",
     "loss_at_matched",
 )
+
+_NO_FIT = [warning("too-few-points", "too few samples for a fit", "measure longer (--max-seconds)")]
 
 
 def _fit(measurement: Measurement) -> Any:
@@ -101,6 +104,32 @@ class Sweep(Tabular):
             return self.fit(measurement)
         except DescriptionError:
             return None
+
+    @property
+    def trustworthy(self) -> bool:
+        """Whether every complete point has a fit that is; else the command line exits with 3."""
+        return all(found is not None and found.trustworthy for found in self._fits)
+
+    @property
+    def warnings(self) -> list[dict[str, str]]:
+        """What to keep in mind: each warning of the points once, with the values that it was given at."""
+        found: dict[str, tuple[dict[str, str], list[str]]] = {}
+        for (value, _), fitted in zip(self.points, self._fits, strict=True):
+            for told in _NO_FIT if fitted is None else fitted.warnings:
+                found.setdefault(told["code"], (told, []))[1].append(self._shown(value))
+        warnings = [
+            {**told, "message": f"at {', '.join(dict.fromkeys(values))}: {told['message']}"}
+            for told, values in found.values()
+        ]
+        missing = len(self.values) - len(self.points)
+        if missing:
+            message = f"{missing} of {len(self.values)} points are missing"
+            hint = "run the same command again: it measures what is missing"
+            warnings.insert(0, {"code": "sweep-incomplete", "message": message, "hint": hint})
+        return warnings
+
+    def _shown(self, value: Value) -> str:
+        return size(value) if isinstance(value, int) and self.unit == "bytes" else str(value)
 
     def matched_rate_mb_per_s(self) -> dict[tuple[int, str], float]:
         """Return the highest rate that every point reached, by (index of the peer, direction), MB/s.

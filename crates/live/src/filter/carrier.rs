@@ -44,6 +44,9 @@ pub(super) struct Carrier {
     /// Credits for the peer; none: we do not limit it.
     pub limits: Option<ReceiverCredits>,
     pub streams: HashMap<u32, Key>,
+    /// Streams that were reset here, and how many bytes may still come of each: what the peer sent before it heard of that.
+    /// It answers with [`Kind::End`].
+    pub closing: HashMap<u32, usize>,
     pub next_number: u32,
     /// Bytes that the peer takes of each new stream.
     pub window: usize,
@@ -83,6 +86,7 @@ impl Carrier {
             credits: about.limits.map(|limits| SenderCredits::new(limits.obeyed())),
             limits: settings.credits.map(ReceiverCredits::new),
             streams: HashMap::new(),
+            closing: HashMap::new(),
             next_number: 1,
             window: about.window as usize,
             parallel_left: 0,

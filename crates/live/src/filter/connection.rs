@@ -13,6 +13,9 @@ use super::slab::Key;
 use super::sockets::waiting_bytes;
 use crate::linux;
 
+/// What a peer did that sent more than it was told to.
+pub(super) const BEYOND_WINDOW: &str = "sent more than its window";
+
 /// The connection.
 #[derive(Debug)]
 pub(super) struct Connection {
@@ -86,7 +89,10 @@ impl Connection {
         Some(bytes)
     }
 
-    /// The bytes of a ticket. What an application takes back by breaking off is filled up: the peer was told of a frame.
+    /// The bytes of a ticket.
+    ///
+    /// # Errors
+    /// When the application has broken off, and so taken them back.
     pub fn redeem(&mut self, into: &mut [u8]) -> io::Result<()> {
         self.ticketed = self.ticketed.saturating_sub(into.len());
         match self.socket.as_mut() {
@@ -99,6 +105,21 @@ impl Connection {
     pub fn is_to_end(&self) -> bool {
         let waits = || self.socket.as_ref().is_some_and(|socket| waiting_bytes(socket) > 0);
         self.application_ended && !self.end_told && self.ticketed == 0 && !waits()
+    }
+
+    /// Counts a frame against the window.
+    ///
+    /// # Errors
+    /// What the peer did, where it may not send such a frame.
+    pub fn admit(&mut self, class: Class, bytes: usize) -> Result<(), &'static str> {
+        if self.class != class {
+            return Err("sent a frame of another class than its stream's");
+        }
+        if self.peer_ended {
+            return Err("sent data after it had ended the connection");
+        }
+        self.may_come = self.may_come.checked_sub(bytes).ok_or(BEYOND_WINDOW)?;
+        Ok(())
     }
 
     /// Hands the application a frame; how many bytes of it must wait.

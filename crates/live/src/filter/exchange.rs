@@ -6,7 +6,8 @@
 mod arriving;
 mod leaving;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -45,6 +46,9 @@ const LOOK_NS: u64 = 1_000_000_000;
 const STILL_NS: u64 = 5_000_000_000;
 /// A peer that began a frame and does not end it for so long is dropped, ns.
 const BROKEN_NS: u64 = 30_000_000_000;
+/// Frames on the incoming link, beyond which no peer is read until some have left: windows count bytes, and a frame of few
+/// bytes takes room too.
+const MOST_ON_LINK: usize = 1 << 18;
 /// Threads that connect to targets at a time, and those of them for one peer.
 const REACHING: (usize, usize) = (64, 16);
 
@@ -79,6 +83,10 @@ pub(super) struct Exchange {
     named: HashSet<(String, &'static str)>,
     /// Peers of which more may be read at once.
     again: Vec<Key>,
+    /// Peers that are not read while the incoming link is full.
+    held_back: Vec<Key>,
+    /// Connections that are gone, and how many frames of each are on the incoming link: they keep their places until then.
+    departed: HashMap<Key, usize>,
     /// Targets that wait to be reached, and for whom.
     to_reach: VecDeque<(Key, Key, String)>,
     /// For whom targets are being reached.
@@ -126,6 +134,8 @@ impl Exchange {
             counters: Counters::default(),
             named: HashSet::new(),
             again: Vec::new(),
+            held_back: Vec::new(),
+            departed: HashMap::new(),
             to_reach: VecDeque::new(),
             reaching: Vec::new(),
             spare: spare(),
@@ -291,6 +301,9 @@ impl Exchange {
             if let Some(carrier) = self.carriers.get_mut(connection.carrier) {
                 carrier.streams.remove(&connection.number);
             }
+            if connection.on_link > 0 {
+                self.departed.insert(key, connection.on_link);
+            }
             // Frames of it that came and were not taken have left the receiver's queue too.
             for _ in 0..connection.frames_left() {
                 self.dequeued(connection.carrier, connection.class);
@@ -302,8 +315,22 @@ impl Exchange {
     fn reset(&mut self, key: Key, why: &str) {
         let Some(connection) = self.connections.get(key) else { return };
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
+        let may_come = (!connection.peer_ended).then_some(connection.may_come);
         self.forget(key);
+        self.say_reset(carrier, class, number, may_come, why);
+    }
+
+    /// Tells a peer that a stream is no more; until it answers, so many bytes of it may still come.
+    fn say_reset(&mut self, carrier: Key, class: Class, number: u32, may_come: Option<usize>, why: &str) {
+        if let (Some(found), Some(may_come)) = (self.carriers.get_mut(carrier), may_come) {
+            found.closing.insert(number, may_come);
+        }
         self.say(carrier, Kind::Reset, class, number, clipped(why).as_bytes());
+    }
+
+    /// Whether another connection would be one too many.
+    fn is_full(&self) -> bool {
+        self.connections.len() + self.departed.len() >= self.settings.connections
     }
 
     fn say(&mut self, carrier: Key, kind: Kind, class: Class, number: u32, payload: &[u8]) {
@@ -338,7 +365,7 @@ impl Exchange {
             };
             let Forward { class, target, peer, .. } = self.settings.forwards[place].clone();
             let carrier = self.dialled[peer];
-            if self.connections.len() >= self.settings.connections {
+            if self.is_full() {
                 self.count_refusal();
                 let most = self.settings.connections;
                 self.name("applications", "many", &format!("more than {most} connections at a time; one was refused"));
@@ -353,7 +380,7 @@ impl Exchange {
             let number = carrier.next_number;
             // A number comes again after four thousand million others; who still has it then keeps it.
             carrier.next_number = carrier.next_number.checked_add(1).unwrap_or(1);
-            if carrier.streams.contains_key(&number) {
+            if carrier.streams.contains_key(&number) || carrier.closing.contains_key(&number) {
                 continue;
             }
             let may_send = carrier.window;
@@ -415,10 +442,10 @@ impl Exchange {
 
     /// A peer wants a target to be reached.
     fn open(&mut self, carrier: Key, number: u32, class: Class, target: String) {
-        if self.connections.len() >= self.settings.connections {
+        if self.is_full() {
             self.count_refusal();
-            let why = b"there is no room for another connection";
-            return self.say(carrier, Kind::Reset, class, number, why);
+            let window = Some(self.settings.window as usize);
+            return self.say_reset(carrier, class, number, window, "there is no room for another connection");
         }
         let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
         if let Some(key) = self.add(None, carrier, number, class, may_send) {
@@ -457,6 +484,8 @@ impl Exchange {
         while let Some((class, bytes, ticket, left_ns)) = self.outgoing.as_mut().and_then(|link| link.take(now)) {
             self.left_a_link(left_ns, now);
             self.send(class, bytes, ticket, now);
+            // What was not sent, for its application is gone, has left its credit to another.
+            self.pump(ticket.carrier);
         }
         while let Some((class, _, arrived, left_ns)) = self.incoming.as_mut().and_then(|link| link.take(now)) {
             self.left_a_link(left_ns, now);
@@ -471,8 +500,14 @@ impl Exchange {
                         known.into_iter().for_each(|known| self.flush_connection(known));
                     }
                 }
-                None => self.dequeued(carrier, class),
+                None => {
+                    known.into_iter().for_each(|known| self.depart(known));
+                    self.dequeued(carrier, class);
+                }
             }
+        }
+        if self.incoming.as_ref().is_some_and(|link| link.len() < MOST_ON_LINK) {
+            self.again.append(&mut self.held_back);
         }
         for key in self.carriers.keys() {
             let limits = self.carriers.get_mut(key).and_then(|carrier| carrier.limits.as_mut());
@@ -483,6 +518,16 @@ impl Exchange {
         if now >= self.looked_ns + LOOK_NS {
             self.looked_ns = now;
             self.look(now);
+        }
+    }
+
+    /// A frame of a connection that is gone has left the incoming link.
+    fn depart(&mut self, key: Key) {
+        if let Entry::Occupied(mut left) = self.departed.entry(key) {
+            *left.get_mut() -= 1;
+            if *left.get() == 0 {
+                left.remove();
+            }
         }
     }
 

@@ -58,6 +58,11 @@ impl<F> Paced<F> {
         Some((class, bytes, frame, left_ns))
     }
 
+    /// Frames that have not left.
+    pub fn len(&self) -> usize {
+        Class::BOTH.iter().map(|class| self.queue.len(*class)).sum::<usize>() + usize::from(self.under_way.is_some())
+    }
+
     /// When the frame under way has left.
     pub fn due(&self) -> Option<u64> {
         self.under_way.as_ref().map(|_| self.free_ns)

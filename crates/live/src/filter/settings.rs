@@ -12,6 +12,8 @@ use crate::error::LiveError;
 pub const WINDOW: u32 = 512 << 10;
 /// Most connections of applications at a time, where nothing else is said. With [`WINDOW`], what bounds the memory: 128 MiB.
 pub const CONNECTIONS: usize = 256;
+/// Most connections that a filter may be told to have at a time.
+pub(super) const MOST_CONNECTIONS: usize = 100_000;
 /// Most peers that may knock at one filter.
 pub const PEERS: usize = 64;
 
@@ -65,8 +67,8 @@ impl FilterSettings {
         if (self.window as usize) < frame || self.window > 64 << 20 {
             return refused("window", self.window.to_string(), format!("frame_bytes, {frame}, to {}", 64 << 20));
         }
-        if !(1..=100_000).contains(&self.connections) {
-            return refused("connections", self.connections.to_string(), "1 to 100000".into());
+        if !(1..=MOST_CONNECTIONS).contains(&self.connections) {
+            return refused("connections", self.connections.to_string(), format!("1 to {MOST_CONNECTIONS}"));
         }
         for (field, rate) in [("rate", self.rate_out), ("rate_in", self.rate_in)] {
             if let Some(rate) = rate.filter(|rate| !(1e-3..=1e6).contains(&rate.mb_per_s)) {
@@ -150,8 +152,8 @@ pub(super) struct About {
 }
 
 impl About {
-    /// Version of the frames.
-    pub const VERSION: u32 = 1;
+    /// Version of the frames, and of what may follow what.
+    pub const VERSION: u32 = 2;
 
     /// What the other end says, where it may be said.
     pub fn heard(text: &[u8]) -> Result<Self, String> {

@@ -26,9 +26,9 @@ pub enum Kind {
     Data,
     /// So many bytes more of a stream may be sent (payload: 32 bits).
     Window,
-    /// The sender's application has ended its side.
+    /// No data of the stream follows: the sender's application has ended its side, or the sender has heard of a reset.
     End,
-    /// The stream is no more; the payload says why.
+    /// The stream is no more, and no data of it follows; the payload says why.
     Reset,
     /// A grant: so many frames of the class may be under way (32 bits), so many were taken so far (64 bits).
     Credit,

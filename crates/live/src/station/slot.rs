@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use crosswind_policy::farm::{ChildSettings, Event};
 use crosswind_schema::units::Quantity;
 
+use super::allowance::Allowance;
 use super::{Processor, Station};
 use crate::frame::Frame;
 use crate::link::Link;
@@ -34,9 +35,20 @@ pub(crate) struct Slot {
     pub(super) sent: VecDeque<u64>,
     /// What it computes itself, where it has children and says so.
     pub(super) computing: Option<u64>,
+    pub allowance: Allowance,
 }
 
 impl Slot {
+    /// Whether a task was out under it, which is so no more.
+    pub(super) fn had(&mut self, task: u64) -> bool {
+        self.sent.iter().position(|sent| *sent == task).map(|at| self.sent.remove(at)).is_some()
+    }
+
+    /// Whether it was told to finish because it is to leave.
+    pub fn is_drained(&self) -> bool {
+        self.draining.is_some_and(|draining| draining.told)
+    }
+
     /// The task that it is computing, which may have ended it if it is lost; those that waited, or were below, are innocent.
     fn suspect(&self) -> Option<u64> {
         self.computing.filter(|task| self.sent.contains(task)).or_else(|| self.sent.front().copied())
@@ -71,11 +83,11 @@ impl Station {
     }
 
     /// How many tasks are out under a child.
-    fn out_under(&self, child: u32) -> u64 {
+    pub(super) fn out_under(&self, child: u32) -> u64 {
         self.policy.ledger().map_or(0, |ledger| ledger.lent_to(child) as u64)
     }
 
-    fn forget(&mut self, child: u32, now_ns: u64) {
+    pub(super) fn forget(&mut self, child: u32, now_ns: u64) {
         let slot = &mut self.slots[child as usize];
         (slot.link, slot.left, slot.sends) = (None, true, 0.0);
         if let Processor::Emulated(processor) = &mut self.processor {
@@ -86,7 +98,7 @@ impl Station {
         self.tell(Event::Left { child }, now_ns);
     }
 
-    fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
+    pub(super) fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
         let root_ns = self.clock.root_ns(now_ns);
         let (code, node) = (code.into(), Some(name));
         self.happened.push(Happening { root_ns, code, node, number: None, tasks: Some(tasks), message });
@@ -128,15 +140,6 @@ impl Station {
         self.happen_to(name, "agent-left", back, message, now_ns);
     }
 
-    /// A child that drains gave a task back.
-    pub(super) fn handed_back(&mut self, child: u32, task: u64) {
-        let slot = &mut self.slots[child as usize];
-        slot.sent.retain(|sent| *sent != task);
-        if let Some(draining) = &mut slot.draining {
-            draining.handed_back += 1;
-        }
-    }
-
     /// A child that was not there before, or comes again. Its number in the policy.
     pub fn join(&mut self, place: u32, number: u32, settings: ChildSettings, link: Link, now_ns: u64) -> u32 {
         let mut fresh = slot(&self.run, place, number);
@@ -176,5 +179,6 @@ pub(super) fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
         limit: None,
         sent: VecDeque::new(),
         computing: None,
+        allowance: Allowance::default(),
     }
 }

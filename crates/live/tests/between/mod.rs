@@ -135,7 +135,7 @@ pub fn enter(address: &str) -> TcpStream {
     let listener = Greeting::decode(&first, PROTOCOL).unwrap().unwrap().nonce;
     let proof =
         access().proof(&Meeting { protocol: PROTOCOL, caller, listener, channel: [0; 32] }, End::Caller, "filter");
-    let about = r#"{"version": 1, "window": 65536, "limits": null, "tos": null}"#;
+    let about = r#"{"version": 2, "window": 65536, "limits": null, "tos": null}"#;
     let mut out = Vec::new();
     Frame::Prove { proof, name: "filter".into(), about: about.into() }.encode(0, &mut out);
     stream.write_all(&out).unwrap();

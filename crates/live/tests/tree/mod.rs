@@ -86,6 +86,7 @@ pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(),
         patience_s: 10.0,
         watch_input: false,
         leave: None,
+        mark: None,
         diary: Diary::on_stderr(name),
     };
     let run = move || run_agent(config, &mut Bare, &mut |address| told.send(address.to_owned()).unwrap());
@@ -125,7 +126,7 @@ impl Tree {
             }
         }
         let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-        let own = maker(&self.run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+        let own = maker(&self.run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
         let summary = root.run(&mut desk, own).unwrap();
         for thread in threads {
             thread.join().unwrap().unwrap();

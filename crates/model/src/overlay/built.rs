@@ -266,5 +266,5 @@ fn platform_of(links: &Links, shape: &Shape) -> Result<Platform, ModelError> {
         order.extend((0..shape.parent.len()).filter(|&child| child != shape.root && shape.parent[child] == host));
         at += 1;
     }
-    Ok(Platform { schema_version: SCHEMA_VERSION, name: links.name.clone(), nodes })
+    Ok(Platform { schema_version: SCHEMA_VERSION, name: links.name.clone(), warnings: Vec::new(), nodes })
 }

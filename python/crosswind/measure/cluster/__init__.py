@@ -98,6 +98,7 @@ def measure_cluster(
     quick: bool = False,
     at_once: int | None = None,
     resume: bool = True,
+    force: bool = False,
     progress: Progress | None = None,
     **measure_arguments: Any,
 ) -> MeasuredCluster:
@@ -127,6 +128,9 @@ def measure_cluster(
         Most pairs at a time, at least 1; default: as many as have no host in common.
     resume : bool
         Keep what lies in `out` already, if it was measured with the same arguments.
+    force : bool
+        Replace what was measured of other hosts, and descriptions in `out` that no measurement wrote; without `resume`
+        also what was measured with other arguments.
     progress : callable, optional
         Told the fraction done, 0..1, and a message with the time left.
     **measure_arguments
@@ -157,7 +161,7 @@ def measure_cluster(
         raise DescriptionError(f"at_once is {at_once}; it must be at least 1", "at_once")
     arguments = {"max_seconds": QUICK_S if quick else USUAL_S, **measure_arguments}
     to_do = visits(wanted)
-    kept = Directory.taken_up(out, arguments, to_do, resume)
+    kept = Directory.taken_up(out, hosts, arguments, to_do, resume, force)
     about = {"cluster": cluster.name, "pairs": pairs, "hosts": dict(cluster.hosts), "links": [list(a) for a in wanted]}
     kept.write_index(**about, ended="under way")
     tour = Tour(cluster, arguments, kept.keep, progress)
@@ -184,7 +188,7 @@ def measure_cluster(
     if tree:
         measured, guesses = fitted.platform(tree, placed)
         told += guesses
-        measured.save(kept.path / "platform.toml", comment + "".join(f"\n{w['message']}" for w in guesses))
+        measured.save(kept.path / "platform.toml", comment)
     return MeasuredCluster(
         directory=kept.path,
         links=links,

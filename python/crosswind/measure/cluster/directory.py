@@ -7,7 +7,7 @@ complete; `links.toml`, and `platform.toml` where a tree was given, are what all
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,13 @@ from urllib.parse import quote
 from crosswind.errors import DescriptionError
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
+from crosswind.output import ANOTHER, writable
 from crosswind.stored import made, read_json, replaced, write_json
 
 NAME = "cluster.json"
 KIND = "measured-cluster"
+DESCRIBED = ("links", "platform")
+REPLACE = "--no-resume --force"
 SCHEMA_VERSION = 1
 
 
@@ -42,38 +45,58 @@ class Directory:
 
     @classmethod
     def taken_up(
-        cls, path: str | Path, arguments: Mapping[str, Any], visits: Iterable[Visit], resume: bool
+        cls,
+        path: str | Path,
+        hosts: Iterable[str],
+        arguments: Mapping[str, Any],
+        visits: Sequence[Visit],
+        resume: bool,
+        force: bool,
     ) -> Directory:
         """Make a directory, or take up what lies there.
 
         Raises
         ------
         DescriptionError
-            When it cannot be made, or holds measurements with other arguments.
+            When it cannot be made, holds measurements of another cluster or with other arguments, or, unless forced,
+            descriptions that no measurement wrote.
         """
         found = cls(made(path), dict(json.loads(json.dumps(arguments))))
         index = found.path / NAME
+        writable(index, KIND, force=force)
+        for kind in DESCRIBED:
+            writable(found.path / f"{kind}.toml", kind, force=force)
         if not index.exists():
+            _refuse_foreign(found.path, force)
             return found
-        if not resume:
-            for visit in visits:
-                found.file(visit).unlink(missing_ok=True)
-            return found
-        content = read_json(index, KIND, SCHEMA_VERSION, "name another directory")
-        there = content["arguments"]
-        failed = {(one["at"], one["peer"], one["direction"]) for one in content.get("failed", [])}
-        differing = [
-            name for name in sorted({*there, *found.arguments}) if there.get(name) != found.arguments.get(name)
-        ]
-        for visit in visits:
-            if found.file(visit).exists() and (visit.at, visit.peer, visit.direction) not in failed:
-                if differing:
-                    shown = "; ".join(f"{n} is {there.get(n)} there, {found.arguments.get(n)} now" for n in differing)
-                    hint = "give the same arguments, another directory, or --no-resume to measure it all again"
-                    message = f"{found.path}: holds measurements with other arguments: {shown}"
-                    raise DescriptionError(message, "cluster-differs", hint)
-                found.measurements[visit] = Measurement.load(found.file(visit))
+        there = {visit for visit in visits if found.file(visit).exists()}
+        if resume or not force:
+            content = read_json(index, KIND, SCHEMA_VERSION, f"name another directory, or {REPLACE}")
+            failed = {(one["at"], one["peer"], one["direction"]) for one in content.get("failed", [])}
+            whole = {visit for visit in there if (visit.at, visit.peer, visit.direction) not in failed}
+            found._refuse_another(content, hosts, force, bool(whole))
+            if resume:
+                found.measurements.update(
+                    (visit, Measurement.load(found.file(visit))) for visit in visits if visit in whole
+                )
+                return found
+        for visit in there:
+            found.file(visit).unlink()
         return found
+
+    def _refuse_another(self, index: Mapping[str, Any], hosts: Iterable[str], force: bool, measured: bool) -> None:
+        """Refuse what was measured of other hosts, and, where some of it would count, with other arguments."""
+        others = list(index.get("hosts", {}))
+        if others and not force and not set(others) & set(hosts):
+            message = f"{self.path}: holds measurements of another cluster, with the hosts {', '.join(others[:5])}"
+            raise DescriptionError(message, ANOTHER, "name another directory, or replace it with --force")
+        then, now = index["arguments"], self.arguments
+        differing = [name for name in sorted({*then, *now}) if then.get(name) != now.get(name)]
+        if differing and measured:
+            shown = "; ".join(f"{name} is {then.get(name)} there, {now.get(name)} now" for name in differing)
+            hint = f"give the same arguments, another directory, or {REPLACE} to measure it all again"
+            message = f"{self.path}: holds measurements with other arguments: {shown}"
+            raise DescriptionError(message, "cluster-differs", hint)
 
     def file(self, visit: Visit) -> Path:
         """Return where the measurement of a visit lies; names of hosts may have any characters."""
@@ -82,8 +105,8 @@ class Directory:
     def keep(self, visit: Visit, content: bytes) -> None:
         """Keep what a visit found."""
         file = self.file(visit)
-        with replaced(file) as part:
-            part.write_bytes(content)
+        with replaced(file) as new:
+            new.write(content)
         self.measurements[visit] = Measurement.load(file)
 
     def write_index(self, **content: Any) -> None:
@@ -91,3 +114,11 @@ class Directory:
         write_json(
             {"schema_version": SCHEMA_VERSION, "kind": KIND, "arguments": self.arguments, **content}, self.path / NAME
         )
+
+
+def _refuse_foreign(path: Path, force: bool) -> None:
+    """Refuse to replace descriptions in a directory that no measurement made."""
+    there = next((file for kind in DESCRIBED if (file := path / f"{kind}.toml").exists()), None)
+    if there is not None and not force:
+        message = f"{path}: holds a {there.name} that no measurement wrote, and it would be replaced"
+        raise DescriptionError(message, "other-kind", "name another directory, or replace it with --force")

@@ -142,7 +142,7 @@ class Fitted:
                 kept.append(node["name"])
         hint = "measure again: what is done is not done again"
         told = [warning("not-calibrated", f"{_some(kept)}: kept as described", hint)] if kept else []
-        return Platform.from_dict(description), told
+        return Platform.from_dict(description).with_warnings([*self.warnings(), *told]), told
 
     def warnings(self) -> list[Told]:
         """Return what to keep in mind, each code once: how many measurements it is about, and what it says of one."""

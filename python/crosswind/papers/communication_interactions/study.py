@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.output import writable
 from crosswind.papers.communication_interactions import calibration as calibrations
 from crosswind.papers.communication_interactions.calibration import Calibration, Form
 from crosswind.papers.communication_interactions.claims import claims
@@ -29,6 +30,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
     calibration: Calibration | None = None,
 ) -> TabledStudy:
@@ -42,6 +44,8 @@ def reproduce(
         Fewer points, shorter FT and EP, one seed; or the paper's whole grid with five seeds.
     workers : int, optional
         Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
+    force : bool
+        Replace another study in `directory`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
     calibration : Calibration, optional
@@ -60,9 +64,10 @@ def reproduce(
     """
     chosen = calibration or calibrations.of(form)
     directory = made(directory)
+    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
     figures = all_figures(chosen)
     meter = Meter({figure.id: len(FigureGrid(figure, chosen)) for figure in figures}, progress)
-    runs = {figure.id: _perform(figure, chosen, directory, workers, meter) for figure in figures}
+    runs = {figure.id: _perform(figure, chosen, directory, workers, force, meter) for figure in figures}
     found = study(runs, chosen)
     found.save(directory / "study.json")
     return found
@@ -74,13 +79,15 @@ def study(runs: Mapping[str, Runs[Any]], chosen: Calibration) -> TabledStudy:
     return TabledStudy(PAPER, TITLE, chosen.form, chosen.table(), claims(rows, chosen), parts(rows, chosen))
 
 
-def _perform(figure: Figure, chosen: Calibration, directory: Path, workers: int | None, meter: Meter) -> Runs[Any]:
+def _perform(
+    figure: Figure, chosen: Calibration, directory: Path, workers: int | None, force: bool, meter: Meter
+) -> Runs[Any]:
     grid = FigureGrid(figure, chosen)
     out = directory / f"{figure.id}.json"
     there = _kept(out, grid)
     kept = len(there) if there is not None else 0
     tell = meter.within(figure.id, len(grid), kept)
-    return run_grid(grid, workers=workers, out=out, resume=there is not None, progress=tell)
+    return run_grid(grid, workers=workers, out=out, resume=there is not None, force=force, progress=tell)
 
 
 def _kept(out: Path, grid: FigureGrid) -> Runs[Any] | None:

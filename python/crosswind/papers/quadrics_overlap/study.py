@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from crosswind.output import writable
 from crosswind.overlap.asked import WAITS
 from crosswind.papers.quadrics_overlap import calibration as calibrations
 from crosswind.papers.quadrics_overlap.calibration import Calibration, Form
@@ -31,6 +32,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
     calibration: Calibration | None = None,
 ) -> TabledStudy:
@@ -44,6 +46,8 @@ def reproduce(
         25 runs of each cell; or 100.
     workers : int, optional
         Matrices at a time, at least 1; default: one per CPU. They change nothing in the result.
+    force : bool
+        Replace another study in `directory`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`.
     calibration : Calibration, optional
@@ -60,6 +64,7 @@ def reproduce(
     """
     chosen = calibration or calibrations.of(form)
     directory = made(directory)
+    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
     waits = {wait: (wait, 0) for wait in WAITS}
     fewer = {"calibration": replace(chosen, repetitions=chosen.variant_repetitions)}
     wanted: dict[str, dict[str, Any]] = {

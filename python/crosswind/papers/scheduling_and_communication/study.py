@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.description import read_bytes
 from crosswind.errors import DescriptionError
+from crosswind.output import writable
 from crosswind.papers.grading import Claim
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
@@ -17,6 +17,7 @@ from crosswind.papers.scheduling_and_communication import daemons, figures, vari
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
+from crosswind.reading import json_of
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
@@ -64,10 +65,7 @@ class Study:
         DescriptionError
             When it is none, or one of another version.
         """
-        try:
-            document = json.loads(read_bytes(path))
-        except ValueError as error:
-            raise DescriptionError(f"{path}: is no JSON: {error}", "no-study") from None
+        document = json_of(path, "no-study")
         if not is_study(document):
             raise DescriptionError(f"{path}: is no study.json", "no-study", "`crosswind reproduce` writes one")
         if document.get("schema_version") != SCHEMA_VERSION:
@@ -114,6 +112,7 @@ def reproduce(
     form: Form = "quick",
     *,
     workers: int | None = None,
+    force: bool = False,
     progress: Progress | None = None,
     calibration: Calibration | None = None,
 ) -> Study:
@@ -127,6 +126,8 @@ def reproduce(
         Fewer points, shorter programs, one seed; or the paper's whole grid with five seeds.
     workers : int, optional
         Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
+    force : bool
+        Replace another study in `directory`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
     calibration : Calibration, optional
@@ -145,7 +146,8 @@ def reproduce(
     """
     chosen = calibration or calibrations.of(form)
     directory = made(directory)
-    work = _Work(chosen, directory, workers, progress)
+    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
+    work = _Work(chosen, directory, workers, force, progress)
     work.perform(figures.windows(chosen))
     work.remember_undisturbed()
     best = {program: Rows(work.runs).best_window(program) for program in PROGRAMS}
@@ -163,9 +165,11 @@ def reproduce(
 class _Work:
     """Performs one figure after the other, each with its file, and tells how far it is."""
 
-    def __init__(self, chosen: Calibration, directory: Path, workers: int | None, progress: Progress | None) -> None:
+    def __init__(
+        self, chosen: Calibration, directory: Path, workers: int | None, force: bool, progress: Progress | None
+    ) -> None:
         self.runs: dict[str, Runs[ProgramRun]] = {}
-        self._chosen, self._directory, self._workers = chosen, directory, workers
+        self._chosen, self._directory, self._workers, self._force = chosen, directory, workers, force
         self._meter = Meter(expected(chosen), progress)
 
     def perform(
@@ -178,10 +182,14 @@ class _Work:
         there = _kept(out, grid)
         if there is None and given is not None:
             there = _shared(grid, given)
+            of = {"experiment": there.experiment, "on": there.on, "digest": there.digest}
+            writable(out, "runs", force=self._force, of=of)
             there.save(out)
         kept = len(there) if there is not None else 0
         tell = self._meter.within(figure.id, len(grid), kept)
-        found = run_grid(grid, workers=self._workers, out=out, resume=there is not None, progress=tell)
+        found = run_grid(
+            grid, workers=self._workers, out=out, resume=there is not None, force=self._force, progress=tell
+        )
         self.runs[figure.id] = found
         return found
 

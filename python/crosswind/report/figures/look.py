@@ -12,6 +12,8 @@ from typing import Any
 
 import altair as alt
 
+from crosswind.printable import printable, printable_values
+
 BLUE = "#347ff5"
 ORANGE = "#c7741f"
 GREEN = "#018c67"
@@ -65,11 +67,18 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
     >>> dressed(chart)["width"]
     720
     """
-    spec: dict[str, Any] = chart.to_dict(validate=False)
+    spec: dict[str, Any] = printable_values(chart.to_dict(validate=False))
     spec["width"] = width
     spec["padding"] = 14
     if title:
-        spec["title"] = {"text": title, "anchor": "start", "frame": "group", "fontSize": 15, "color": INK, "offset": 14}
+        spec["title"] = {
+            "text": printable(title),
+            "anchor": "start",
+            "frame": "group",
+            "fontSize": 15,
+            "color": INK,
+            "offset": 14,
+        }
     spec["config"] = {**configuration(font), "background": "#ffffff"}
     return spec
 

@@ -8,7 +8,7 @@ import altair as alt
 
 from crosswind.report.figures.categories import beside, coloured, dotted, line, with_interval
 from crosswind.report.figures.look import layered, records
-from crosswind.report.words import size
+from crosswind.sizes import size
 from crosswind.sweep import Sweep
 
 HEIGHT = 260

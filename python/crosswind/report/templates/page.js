@@ -17,12 +17,17 @@
 
   const draw = async (box) => {
     const dark = window.matchMedia("(prefers-color-scheme: dark)").matches;
-    const spec = { ...read(box.dataset.spec), config: look(box.clientWidth) };
+    const label = box.getAttribute("aria-label");
+    const spec = { ...read(box.dataset.spec), config: look(box.clientWidth), description: label };
     // `ast`: expressions are interpreted, not compiled, so that the page's policy can forbid eval.
     const options = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, tooltip: { theme: dark ? "dark" : "light" } };
     try {
       const drawn = await vegaEmbed(box, spec, options);
-      // The box's own label says what the figure shows; a reader need not walk through every dot.
+      // The box's own label says what the figure shows; a reader need not walk through every dot. Vega puts its own
+      // role and words there.
+      box.setAttribute("role", "img");
+      box.setAttribute("aria-label", label);
+      box.removeAttribute("aria-roledescription");
       box.querySelector("svg").setAttribute("aria-hidden", "true");
       box.style.minHeight = "";
       return drawn;

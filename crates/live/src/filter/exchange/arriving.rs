@@ -5,8 +5,9 @@ use std::io;
 use crosswind_policy::queue::Grant;
 use crosswind_schema::Class;
 
-use super::{Arrived, Exchange, Offence, TURN};
-use crate::filter::settings::is_target;
+use super::{Arrived, Exchange, MOST_ON_LINK, Offence, TURN};
+use crate::filter::connection::BEYOND_WINDOW;
+use crate::filter::settings::{MOST_CONNECTIONS, is_target};
 use crate::filter::slab::Key;
 use crate::filter::wire::{self, Head, Kind};
 use crate::linux::now_ns;
@@ -16,6 +17,9 @@ impl Exchange {
     pub(super) fn read(&mut self, key: Key) {
         let mut left = TURN;
         loop {
+            if self.incoming.as_ref().is_some_and(|link| link.len() >= MOST_ON_LINK) {
+                return self.held_back.push(key);
+            }
             let now = now_ns();
             let Some(carrier) = self.carriers.get_mut(key) else { return };
             match carrier.next() {
@@ -43,20 +47,25 @@ impl Exchange {
     /// What a peer says.
     fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Offence> {
         let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
-        let Head { kind, class, last, stream, bytes } = head;
+        let Head { kind, class, stream, bytes, .. } = head;
         let known = carrier.streams.get(&stream).copied();
         let payload = carrier.payload(place.clone());
         // What is said of a connection that is gone here was on its way then.
         match kind {
             Kind::Open => {
                 let target = std::str::from_utf8(payload).unwrap_or_default().to_owned();
-                if known.is_some() || carrier.dialled.is_some() || !is_target(&target) {
+                let taken = known.is_some() || carrier.closing.contains_key(&stream);
+                if taken || carrier.dialled.is_some() || !is_target(&target) {
                     return Err(("lied", "opened what cannot be opened".into()));
                 }
                 self.open(key, stream, class, target);
+                // An honest peer has no more than these that it does not know to be reset.
+                if self.carriers.get(key).is_some_and(|carrier| carrier.closing.len() > MOST_CONNECTIONS) {
+                    return Err(("lied", format!("has more than {MOST_CONNECTIONS} connections that it did not end")));
+                }
             }
             Kind::Opened => {}
-            Kind::Data => return self.hear_data(key, known, class, last, place, now),
+            Kind::Data => return self.hear_data(key, head, known, place, now),
             Kind::Window => {
                 let more = wire::number(payload) as usize;
                 if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
@@ -64,24 +73,30 @@ impl Exchange {
                 }
                 known.into_iter().for_each(|known| self.take_tickets(known));
             }
-            Kind::End => {
-                if let Some(known) = known {
+            Kind::End => match known {
+                Some(known) => {
                     if let Some(connection) = self.connections.get_mut(known) {
                         connection.peer_ended = true;
                     }
                     self.flush_connection(known);
                 }
-            }
-            Kind::Reset => known.into_iter().for_each(|known| {
-                if bytes > 0 {
-                    let why =
-                        String::from_utf8_lossy(self.carriers.get(key).map_or(&[], |from| from.payload(place.clone())))
-                            .into_owned();
-                    let peer = self.carriers.get(key).map(|from| from.peer.clone()).unwrap_or_default();
-                    self.name(&peer, "reset", &format!("a connection through it was ended: {}", printable(&why)));
+                None => drop(carrier.closing.remove(&stream)),
+            },
+            Kind::Reset => match known {
+                Some(known) => {
+                    if bytes > 0 {
+                        let why = String::from_utf8_lossy(
+                            self.carriers.get(key).map_or(&[], |from| from.payload(place.clone())),
+                        )
+                        .into_owned();
+                        let peer = self.carriers.get(key).map(|from| from.peer.clone()).unwrap_or_default();
+                        self.name(&peer, "reset", &format!("a connection through it was ended: {why}"));
+                    }
+                    self.forget(known);
+                    self.say(key, Kind::End, class, stream, &[]);
                 }
-                self.forget(known);
-            }),
+                None => drop(carrier.closing.remove(&stream)),
+            },
             Kind::Credit => {
                 let (frames, taken) = wire::grant(payload);
                 if let Some(credits) = &mut carrier.credits {
@@ -96,47 +111,42 @@ impl Exchange {
     fn hear_data(
         &mut self,
         key: Key,
+        head: Head,
         known: Option<Key>,
-        class: Class,
-        last: bool,
         place: std::ops::Range<usize>,
         now: u64,
     ) -> Result<(), Offence> {
-        let bytes = place.len();
-        self.admit(known, class, bytes)?;
-        self.count_arrival(key, class, last, now);
-        let Some(carrier) = self.carriers.get(key) else { return Ok(()) };
-        match &mut self.incoming {
-            Some(link) => {
-                let arrived = Arrived { carrier: key, connection: known, bytes: carrier.payload(place).to_vec() };
-                link.push(class, bytes as u32, arrived, now);
-            }
-            None => match known.and_then(|known| self.connections.get_mut(known)) {
-                Some(connection) => {
-                    let result = connection.deliver(carrier.payload(place));
-                    self.delivered(key, known, class, result);
-                }
-                None => self.dequeued(key, class),
-            },
-        }
-        Ok(())
-    }
-
-    /// Whether a frame may come as it says; it is counted.
-    fn admit(&mut self, known: Option<Key>, class: Class, bytes: usize) -> Result<(), Offence> {
-        if let Some(connection) = known.and_then(|known| self.connections.get_mut(known)) {
-            if connection.class != class {
-                return Err(("lied", "sent a frame of another class than its stream's".into()));
-            }
-            if connection.may_come < bytes {
-                return Err(("lied", "sent more than it was told to".into()));
-            }
-            connection.may_come -= bytes;
-            connection.on_link += usize::from(self.incoming.is_some());
+        let (bytes, Head { class, last, .. }) = (place.len(), head);
+        match known.and_then(|known| self.connections.get_mut(known)) {
+            Some(connection) => connection.admit(class, bytes).map_err(|why| ("lied", why.to_owned()))?,
+            None => self.admit_late(key, head.stream, bytes)?,
         }
         let of = self.counters.of(class);
         of.received_frames += 1;
         of.received_bytes += bytes as u64;
+        self.count_arrival(key, class, last, now);
+        let Some(carrier) = self.carriers.get(key) else { return Ok(()) };
+        match (known.and_then(|known| self.connections.get_mut(known)), &mut self.incoming) {
+            (Some(connection), Some(link)) => {
+                connection.on_link += 1;
+                let arrived = Arrived { carrier: key, connection: known, bytes: carrier.payload(place).to_vec() };
+                link.push(class, bytes as u32, arrived, now);
+            }
+            (Some(connection), None) => {
+                let result = connection.deliver(carrier.payload(place));
+                self.delivered(key, known, class, result);
+            }
+            // Nothing keeps what is for no application, not even the link: no window would limit it there.
+            (None, _) => self.dequeued(key, class),
+        }
+        Ok(())
+    }
+
+    /// Whether a frame may come of a stream that is not open here: it was sent before the peer heard of the stream's end.
+    fn admit_late(&mut self, key: Key, stream: u32, bytes: usize) -> Result<(), Offence> {
+        let left = self.carriers.get_mut(key).and_then(|carrier| carrier.closing.get_mut(&stream));
+        let Some(left) = left else { return Err(("lied", "sent data of a connection that is not open".into())) };
+        *left = left.checked_sub(bytes).ok_or(("lied", BEYOND_WINDOW.to_owned()))?;
         Ok(())
     }
 
@@ -225,9 +235,4 @@ impl Exchange {
         let (carrier, number, class) = (connection.carrier, connection.number, connection.class);
         self.say(carrier, Kind::Window, class, number, &(owed as u32).to_be_bytes());
     }
-}
-
-/// What somebody else said, without what a terminal might obey.
-fn printable(text: &str) -> String {
-    text.chars().map(|sign| if sign.is_control() { '?' } else { sign }).collect()
 }

@@ -76,6 +76,16 @@ impl Exchange {
         of.waiting_frames = of.waiting_frames.saturating_sub(1);
         let Some(carrier) = self.carriers.get_mut(ticket.carrier) else { return };
         carrier.parallel_left -= usize::from(class == Class::Parallel);
+        let frame = &mut self.frame[..HEAD + bytes as usize];
+        // After the end of a stream nothing of it may follow, so a frame whose application is gone is not sent.
+        let connection = self.connections.get_mut(ticket.connection);
+        if connection.is_none_or(|connection| connection.redeem(&mut frame[HEAD..]).is_err()) {
+            if let Some(credits) = &mut carrier.credits {
+                credits.on_lost(class);
+            }
+            return self.reset(ticket.connection, "the application broke off");
+        }
+        let of = self.counters.of(class);
         let waited_s = now.saturating_sub(ticket.made_ns) as f64 * 1e-9;
         of.sent_frames += 1;
         of.sent_bytes += u64::from(bytes);
@@ -83,20 +93,9 @@ impl Exchange {
         of.longest_wait_s = of.longest_wait_s.max(waited_s);
         let last = class == Class::Parallel && carrier.parallel_left == 0;
         let head = Head { kind: Kind::Data, class, last, stream: ticket.number, bytes }.encode();
-        let mut connection = self.connections.get_mut(ticket.connection);
-        let frame = &mut self.frame[..HEAD + bytes as usize];
         frame[..HEAD].copy_from_slice(&head);
-        // The peer's credits count on this frame: one whose connection is gone meanwhile goes empty.
-        let mut broken = false;
-        match &mut connection {
-            Some(connection) => broken = connection.redeem(&mut frame[HEAD..]).is_err(),
-            None => frame[HEAD..].fill(0),
-        }
         if let Err(error) = carrier.send(frame, now) {
             return self.lost(ticket.carrier, &error);
-        }
-        if broken {
-            return self.reset(ticket.connection, "the application broke off");
         }
         if self.connections.get(ticket.connection).is_some_and(Connection::is_to_end) {
             self.tell_end(ticket.connection);

@@ -1,0 +1,89 @@
+//! What an agent's tasks leave behind when the agent ends: the processes of its session, and those that carry its mark.
+//!
+//! A Python function starts processes as it likes, and they are the agent's own children: while it runs, nothing tells them
+//! from processes that a later task still needs. So they end with the agent, by a watchdog, even after SIGKILL. A process
+//! that both made a session of its own and cleared its environment is not found.
+
+use std::collections::HashSet;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::Pid;
+use crate::inject::processes::{all, parent_and_state};
+use crate::watchdog::{Undo, Watchdog};
+
+/// The variable that an agent sets for all that it starts.
+pub const MARK: &str = "CROSSWIND_AGENT";
+const LOOK: Duration = Duration::from_millis(20);
+/// After SIGKILL only what sleeps in the kernel, or another user's, is left.
+const LAST_PATIENCE: Duration = Duration::from_secs(10);
+
+/// The processes that end with an agent.
+#[derive(Debug)]
+pub struct Marked {
+    agent: Pid,
+    /// `NAME=value` as it stands in their environment.
+    mark: Vec<u8>,
+    /// The agent's session, where it made that: all in it descend from the agent.
+    session: Option<Pid>,
+    grace: Duration,
+}
+
+impl Marked {
+    /// Those of this process, which has set its variable to `mark`.
+    #[must_use]
+    pub fn new(mark: &str, grace: Duration) -> Self {
+        let agent = std::process::id() as Pid;
+        // SAFETY: takes an integer only.
+        let leads = unsafe { libc::getsid(0) } == agent;
+        Self { agent, mark: format!("{MARK}={mark}").into_bytes(), session: leads.then_some(agent), grace }
+    }
+
+    /// Starts the watchdog that ends them.
+    ///
+    /// # Errors
+    /// When no process or descriptor is left.
+    pub fn watched(&self) -> std::io::Result<Watchdog> {
+        Watchdog::start(self)
+    }
+
+    fn is_one(&self, pid: Pid) -> bool {
+        // SAFETY: takes an integer only.
+        let in_session = self.session.is_some_and(|session| unsafe { libc::getsid(pid) } == session);
+        let is_marked = || {
+            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|entry| entry == self.mark)
+        };
+        (in_session || is_marked()) && parent_and_state(pid).is_some_and(|(_, state)| state != 'Z')
+    }
+
+    fn left(&self) -> Vec<Pid> {
+        let own = std::process::id() as Pid;
+        all().filter(|pid| *pid != own && *pid != self.agent && self.is_one(*pid)).collect()
+    }
+}
+
+impl Undo for Marked {
+    fn perform(&self) {
+        let begun = Instant::now();
+        let mut asked: HashSet<Pid> = HashSet::new();
+        loop {
+            let (left, since) = (self.left(), begun.elapsed());
+            if left.is_empty() || since > self.grace + LAST_PATIENCE {
+                return;
+            }
+            for pid in left {
+                // SAFETY: takes integers only; the process was there a moment ago.
+                unsafe {
+                    if since >= self.grace {
+                        libc::kill(pid, libc::SIGKILL);
+                    } else if asked.insert(pid) {
+                        libc::kill(pid, libc::SIGTERM);
+                        libc::kill(pid, libc::SIGCONT);
+                    }
+                }
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}

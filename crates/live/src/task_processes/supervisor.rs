@@ -1,0 +1,246 @@
+//! The process between an agent and a command's shell. It is forked, not executed: it takes no lock of the agent, knows no
+//! Python, and leaves by `_exit`. glibc readies its allocator for a forked child, so it may allocate.
+
+use std::collections::HashSet;
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::RawFd;
+use std::time::{Duration, Instant};
+
+use super::memory::Group;
+use super::{EXITED, OVER_MEMORY, OVER_TIME, Pid};
+use crate::inject::processes::with_descendants;
+
+/// Where descriptors lie in the supervisor and, until its program begins, in the shell.
+const REPORT: RawFd = 3;
+const STDOUT: RawFd = 4;
+const STDERR: RawFd = 5;
+const GROUP: RawFd = 6;
+const FIRST_FREE: RawFd = 7;
+/// Above all of these, so that no copy overwrites another.
+const ASIDE: RawFd = 64;
+/// How often new descendants are looked for while a tree ends.
+const LOOK: Duration = Duration::from_millis(20);
+/// After SIGKILL only what sleeps in the kernel, or another user's, is left: it is not waited for longer.
+const LAST_PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Start<'a> {
+    pub line: &'a CStr,
+    pub report: RawFd,
+    pub stdout: Option<RawFd>,
+    pub stderr: RawFd,
+    pub group: Option<&'a Group>,
+    pub timeout: Option<Duration>,
+    pub grace: Duration,
+}
+
+/// Forks a supervisor, which starts the command.
+pub(super) fn start(start: &Start<'_>) -> io::Result<Pid> {
+    // SAFETY: see the head of this file.
+    match unsafe { libc::fork() } {
+        0 => supervise(start),
+        pid if pid > 0 => Ok(pid),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn supervise(start: &Start<'_>) -> ! {
+    // SAFETY: async-signal-safe calls on integers and live values; the agent is our parent unless it is gone already.
+    let agent = unsafe {
+        let agent = libc::getppid();
+        libc::setsid();
+        libc::prctl(libc::PR_SET_NAME, c"crosswind-task".as_ptr());
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1u64, 0u64, 0u64, 0u64);
+        libc::syscall(libc::SYS_pidfd_open, agent, 0) as RawFd
+    };
+    let agent = arrange(start, agent);
+    let children = hear_of_children();
+    // SAFETY: as above.
+    let shell = unsafe { libc::fork() };
+    if shell == 0 {
+        become_the_shell(start);
+    }
+    // SAFETY: descriptors that only the shell needs.
+    unsafe {
+        for fd in [STDOUT, STDERR, GROUP] {
+            libc::close(fd);
+        }
+    }
+    let until = start.timeout.map(|timeout| Instant::now() + timeout);
+    let end = if shell < 0 { Watched::Gone } else { watch(shell, until, agent, children) };
+    let is_over_memory = || start.group.is_some_and(Group::was_exceeded);
+    match end {
+        Watched::Exited(_) if is_over_memory() => report(OVER_MEMORY, 0),
+        Watched::Exited(status) => report(EXITED, status),
+        Watched::OverTime | Watched::Gone => {}
+    }
+    end_the_rest(start.grace, children);
+    if matches!(end, Watched::OverTime) {
+        // Only now: what is tried again must not meet what is left of the first try.
+        report(OVER_TIME, 0);
+    }
+    if let Some(group) = start.group {
+        group.remove();
+    }
+    // SAFETY: ends the process without running what the agent registered for its own end.
+    unsafe { libc::_exit(0) }
+}
+
+/// Puts the descriptors where they belong, and closes all others; where the agent's is then.
+fn arrange(start: &Start<'_>, agent: RawFd) -> RawFd {
+    let group = start.group.and_then(Group::procs);
+    // SAFETY: integers and a live string; what fails leaves a closed descriptor, on which the calls below fail.
+    unsafe {
+        let aside = |fd: RawFd| libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, ASIDE);
+        let nowhere = aside(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC));
+        let kept = [
+            (aside(start.report), REPORT),
+            (start.stdout.map_or(nowhere, aside), STDOUT),
+            (aside(start.stderr), STDERR),
+            (group.map_or(-1, aside), GROUP),
+            (aside(agent), FIRST_FREE),
+        ];
+        for fd in 0..3 {
+            libc::dup2(nowhere, fd);
+        }
+        for (from, to) in kept {
+            if from < 0 || libc::dup2(from, to) < 0 {
+                libc::close(to);
+            }
+        }
+        libc::syscall(libc::SYS_close_range, FIRST_FREE as libc::c_uint + 1, libc::c_uint::MAX, 0);
+    }
+    // A kernel before 5.3 tells of no other process; then the end of REPORT has to do.
+    if agent < 0 { -1 } else { FIRST_FREE }
+}
+
+/// Becomes deaf to every signal that can be blocked; a descriptor at which SIGCHLD is heard.
+fn hear_of_children() -> RawFd {
+    // SAFETY: a live set of signals.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const all, std::ptr::null_mut());
+        // Python may have it ignored, and then no child waits to be reaped.
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        let mut children: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut children);
+        libc::sigaddset(&raw mut children, libc::SIGCHLD);
+        libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+    }
+}
+
+/// A session and a process group of its own, no descriptor but the three, every signal as a program expects it.
+fn become_the_shell(start: &Start<'_>) -> ! {
+    // SAFETY: async-signal-safe calls on integers, live strings, and a list that ends with null.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64, 0u64, 0u64, 0u64);
+        libc::setsid();
+        for signal in 1..65 {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
+        if start.group.is_some() && libc::write(GROUP, c"0".as_ptr().cast(), 1) != 1 {
+            libc::_exit(126);
+        }
+        libc::dup2(STDOUT, 1);
+        libc::dup2(STDERR, 2);
+        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0);
+        let words = [c"sh".as_ptr(), c"-c".as_ptr(), start.line.as_ptr(), std::ptr::null()];
+        libc::execv(c"/bin/sh".as_ptr(), words.as_ptr());
+        libc::_exit(127)
+    }
+}
+
+enum Watched {
+    Exited(i32),
+    OverTime,
+    /// Nobody wants the command any more, or it could not be started.
+    Gone,
+}
+
+fn watch(shell: Pid, until: Option<Instant>, agent: RawFd, children: RawFd) -> Watched {
+    loop {
+        let mut ended = None;
+        reap(|pid, status| {
+            if pid == shell {
+                ended = Some(status);
+            }
+        });
+        if let Some(status) = ended {
+            return Watched::Exited(status);
+        }
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
+            return Watched::OverTime;
+        }
+        let [gone, dropped, _] = wait([agent, REPORT, children], left);
+        if gone || dropped {
+            return Watched::Gone;
+        }
+    }
+}
+
+/// Which of these can be read from, or are at their end, once one can or the time is over.
+fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> [bool; N] {
+    let mut watched = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+    // Rounded up, so that the time is over when it wakes.
+    let ms = time.map_or(-1, |time| i32::try_from(time.as_millis() + 1).unwrap_or(i32::MAX));
+    let mut signals = [0u8; 1024];
+    // SAFETY: live entries and a live buffer; SIGCHLDs that were heard are read away, how many does not matter.
+    unsafe {
+        libc::poll(watched.as_mut_ptr(), N as libc::nfds_t, ms);
+        if let Some(children) = fds.last() {
+            libc::read(*children, signals.as_mut_ptr().cast(), signals.len());
+        }
+    }
+    watched.map(|watched| watched.revents != 0)
+}
+
+/// Waits for all children that have ended; whether any is left.
+fn reap(mut told: impl FnMut(Pid, i32)) -> bool {
+    loop {
+        let mut status = 0;
+        // SAFETY: a live integer.
+        match unsafe { libc::waitpid(-1, &raw mut status, libc::WNOHANG) } {
+            0 => return true,
+            pid if pid > 0 => told(pid, status),
+            _ => return false,
+        }
+    }
+}
+
+fn report(kind: u8, status: i32) {
+    let [a, b, c, d] = status.to_ne_bytes();
+    let said = [kind, a, b, c, d];
+    // SAFETY: a live buffer. An agent that is gone does not hear it (SIGPIPE is blocked).
+    unsafe { libc::write(REPORT, said.as_ptr().cast(), said.len()) };
+}
+
+/// Ends all that descends from here: asks it to, and after the grace does not ask.
+fn end_the_rest(grace: Duration, children: RawFd) {
+    let begun = Instant::now();
+    let mut asked: HashSet<Pid> = HashSet::new();
+    while reap(|_, _| {}) {
+        let since = begun.elapsed();
+        if since > grace + LAST_PATIENCE {
+            return;
+        }
+        // SAFETY: takes integers only. None of these numbers can be another process's: each is of a process that has not
+        // been reaped, or whose parent, which would reap it, was there a moment ago.
+        unsafe {
+            let own = libc::getpid();
+            for pid in with_descendants(&[own]).into_iter().filter(|pid| *pid != own) {
+                if since >= grace {
+                    libc::kill(pid, libc::SIGKILL);
+                } else if asked.insert(pid) {
+                    libc::kill(pid, libc::SIGTERM);
+                    libc::kill(pid, libc::SIGCONT);
+                }
+            }
+        }
+        wait([children], Some(LOOK.min(grace.saturating_sub(since)).max(Duration::from_millis(1))));
+    }
+}

@@ -1,0 +1,133 @@
+//! Trees of processes, found by a word that only they have in their command lines.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use super::*;
+use crate::inject::processes::{all, parent_and_state};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A number of seconds to sleep that no other process of this host sleeps.
+fn mark() -> String {
+    static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("6{:07}{number:02}", std::process::id())
+}
+
+fn alive(mark: &str) -> Vec<Pid> {
+    let lives = |pid: &Pid| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let has_it = words.split(|byte| *byte == 0).any(|word| word == mark.as_bytes());
+        has_it && parent_and_state(*pid).is_some_and(|(_, state)| state != 'Z')
+    };
+    all().filter(lives).collect()
+}
+
+fn wait_until(condition: impl Fn() -> bool, what: &str) {
+    let until = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < until, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
+    let stderr = File::create("/dev/null").expect("there");
+    canceller.run(Wanted { line, stdout: None, stderr, limits, group: None }).expect("starts")
+}
+
+fn brief() -> TaskLimits {
+    TaskLimits { grace_s: 0.2, ..TaskLimits::default() }
+}
+
+#[test]
+fn what_a_command_leaves_in_the_background_ends_with_it_and_delays_nothing() {
+    let mark = mark();
+    // One in its group, one in a session of its own whose parent is gone, one that ignores SIGTERM.
+    let line = format!(
+        "sleep {mark} & (setsid sleep {mark} &) ; (trap '' TERM; sleep {mark} & wait) & \
+         until [ $(grep -lz '^{mark}$' /proc/[0-9]*/cmdline 2> /dev/null | wc -l) -ge 3 ]; do :; done; exit 7"
+    );
+    let limits = TaskLimits { grace_s: 1.0, ..TaskLimits::default() };
+    let End::Exited(status) = run(&line, &limits, &Canceller::default()) else { panic!("not exited") };
+    assert_eq!(status.code(), Some(7));
+    // Its end was reported before that of what ignores SIGTERM.
+    assert!(!alive(&mark).is_empty());
+    wait_until(|| alive(&mark).is_empty(), "the end of the last");
+}
+
+#[test]
+fn a_command_over_its_time_has_ended_with_its_tree_when_that_is_reported() {
+    let mark = mark();
+    let limits = TaskLimits { timeout_s: Some(0.3), ..brief() };
+    let line = format!("setsid sleep {mark} & sleep {mark}; true");
+    assert_eq!(run(&line, &limits, &Canceller::default()), End::OverTime);
+    assert_eq!(alive(&mark), Vec::<Pid>::new());
+}
+
+#[test]
+fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
+    let mark = mark();
+    let canceller = Canceller::default();
+    let (other, line) = (canceller.clone(), format!("cat /dev/zero | sleep {mark}"));
+    let thread = std::thread::spawn(move || run(&line, &brief(), &other));
+    wait_until(|| !alive(&mark).is_empty(), "the command");
+    canceller.cancel();
+    assert_eq!(thread.join().expect("no panic"), End::Dropped);
+    wait_until(|| alive(&mark).is_empty(), "the end of the command");
+    assert_eq!(run("exit 0", &brief(), &canceller), End::Dropped);
+}
+
+#[test]
+fn the_end_of_the_agent_ends_the_command_even_after_sigkill() {
+    let mark = mark();
+    let line = format!("sleep {mark}; true");
+    // SAFETY: the child does what an agent does, on the only thread that it has, and is killed.
+    let agent = unsafe { libc::fork() };
+    if agent == 0 {
+        run(&line, &brief(), &Canceller::default());
+        // SAFETY: not reached.
+        unsafe { libc::_exit(0) };
+    }
+    wait_until(|| !alive(&mark).is_empty(), "the command");
+    // SAFETY: our own child.
+    unsafe {
+        libc::kill(agent, libc::SIGKILL);
+        libc::waitpid(agent, std::ptr::null_mut(), 0);
+    }
+    wait_until(|| alive(&mark).is_empty(), "the end of the command");
+}
+
+#[test]
+fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
+    let path = std::env::temp_dir().join(format!("crosswind-tree-{}", mark()));
+    let line = format!("ls /proc/self/fd > {0}; grep SigIgn /proc/self/status >> {0}", path.display());
+    let End::Exited(status) = run(&line, &brief(), &Canceller::default()) else { panic!("not exited") };
+    assert!(status.success());
+    let said = fs::read_to_string(&path).expect("written");
+    // The fourth is the directory that is listed.
+    let ignored = said.strip_prefix("0\n1\n2\n3\nSigIgn:\t").expect("no other descriptor").trim();
+    // The C library keeps signals 32 and 33 for itself.
+    assert_eq!(u64::from_str_radix(ignored, 16).expect("a set") & !(3 << 31), 0, "{ignored}");
+    fs::remove_file(path).expect("removed");
+}
+
+#[test]
+fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
+    use crate::watchdog::Undo as _;
+    let (ours, theirs) = (mark(), mark());
+    let start = |seconds: &str, value: &str| {
+        Command::new("sleep").arg(seconds).env(marked::MARK, value).process_group(0).spawn().expect("sleep is there")
+    };
+    let (mut one, mut other) = (start(&ours, "one"), start(&theirs, "other"));
+    // Until its program begins, its environment is this process's.
+    wait_until(|| !alive(&ours).is_empty() && !alive(&theirs).is_empty(), "both");
+    let reaper = std::thread::spawn(move || one.wait());
+    marked::Marked::new("one", Duration::from_secs(20)).perform();
+    reaper.join().expect("no panic").expect("waited for");
+    assert_eq!(alive(&theirs).len(), 1);
+    other.kill().expect("ended");
+    other.wait().expect("waited for");
+}

@@ -1,0 +1,182 @@
+//! Every byte of a filter's peer is under a window: what comes beyond ends the link to that peer, and nothing of it is kept.
+#![allow(clippy::unwrap_used)]
+
+mod between;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use between::{Between, between, credits, enter, settings, until};
+use crosswind_live::filter::wire::{Head, Kind, append};
+use crosswind_live::filter::{FilterSettings, Rate};
+use crosswind_policy::queue::Discipline;
+use crosswind_schema::Class::{self, Local};
+
+/// Bytes of a stream's window in these tests.
+const WINDOW: usize = 64 << 10;
+
+fn frame(kind: Kind, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    append(kind, Local, stream, payload, &mut out);
+    out
+}
+
+fn data(stream: u32, count: usize) -> Vec<u8> {
+    frame(Kind::Data, stream, &vec![0; count])
+}
+
+/// A far filter behind a link that a byte takes a microsecond to cross, and an authenticated peer of it.
+fn behind(mb_per_s: Option<f64>) -> (Between, TcpStream) {
+    let rate_in = mb_per_s.map(|mb_per_s| Rate { mb_per_s, at_least_bytes: 1 });
+    let pair = between(settings(Discipline::Drr), FilterSettings { rate_in, ..settings(Discipline::Drr) });
+    let peer = enter(pair.far.address().unwrap());
+    (pair, peer)
+}
+
+/// The frames that come until the first of a kind.
+fn heard_until(peer: &mut TcpStream, kind: Kind) -> Head {
+    loop {
+        let mut head = [0; 12];
+        peer.read_exact(&mut head).unwrap();
+        let head = Head::decode(&head).unwrap().unwrap();
+        peer.read_exact(&mut vec![0; head.bytes as usize]).unwrap();
+        if head.kind == kind {
+            return head;
+        }
+    }
+}
+
+fn is_dropped(pair: &Between, what: &str, why: &str) {
+    until(what, || pair.far.counters().peers_dropped == 1);
+    let lines = pair.far_log.lines();
+    assert!(lines.len() == 1 && lines[0].contains(why), "{what}: {lines:?}");
+}
+
+/// What a peer can write before the filter stops to take it, or ends the link.
+fn written(peer: &mut TcpStream, block: &[u8], most: usize) -> usize {
+    peer.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let mut sent = 0;
+    while sent < most {
+        match peer.write(block) {
+            Ok(count) => sent += count,
+            Err(_) => break,
+        }
+    }
+    sent
+}
+
+#[test]
+fn data_of_a_stream_that_was_never_opened_ends_the_link() {
+    for rate in [None, Some(0.001)] {
+        let (pair, mut peer) = behind(rate);
+        let block = data(77, 256 << 10).repeat(4);
+        let sent = written(&mut peer, &block, 200 << 20);
+        assert!(sent < 100 << 20, "{sent} bytes were taken");
+        is_dropped(&pair, "it is dropped", "sent data of a connection that is not open");
+        assert!(pair.far.counters().local.received_bytes <= 256 << 10);
+    }
+}
+
+#[test]
+fn data_after_the_end_of_a_stream_ends_the_link() {
+    for (last, why) in [
+        (Kind::End, "sent data after it had ended the connection"),
+        (Kind::Reset, "sent data of a connection that is not open"),
+    ] {
+        let (pair, mut peer) = behind(Some(1.0));
+        let target = pair.targets[1].local_addr().unwrap().to_string();
+        peer.write_all(&frame(Kind::Open, 1, target.as_bytes())).unwrap();
+        peer.write_all(&[data(1, 10), frame(last, 1, &[]), data(1, 10)].concat()).unwrap();
+        is_dropped(&pair, "it is dropped", why);
+    }
+}
+
+#[test]
+fn a_stream_that_was_reset_here_keeps_its_window_until_the_peer_has_heard_of_it() {
+    let closed = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let refused = |peer: &mut TcpStream| {
+        peer.write_all(&frame(Kind::Open, 1, closed().as_bytes())).unwrap();
+        assert_eq!(heard_until(peer, Kind::Reset).stream, 1);
+    };
+    // What was on its way is thrown away.
+    let (pair, mut peer) = behind(Some(0.001));
+    refused(&mut peer);
+    peer.write_all(&data(1, WINDOW)).unwrap();
+    peer.write_all(&frame(Kind::Open, 2, closed().as_bytes())).unwrap();
+    assert_eq!(heard_until(&mut peer, Kind::Reset).stream, 2);
+    assert_eq!(pair.far.counters().peers_dropped, 0);
+    peer.write_all(&data(1, 1)).unwrap();
+    is_dropped(&pair, "beyond its window", "sent more than its window");
+    // A peer that has heard of it says so, and sends no more.
+    let (pair, mut peer) = behind(Some(0.001));
+    refused(&mut peer);
+    peer.write_all(&[frame(Kind::End, 1, &[]), data(1, 1)].concat()).unwrap();
+    is_dropped(&pair, "after it has heard", "sent data of a connection that is not open");
+}
+
+#[test]
+fn what_waits_on_the_incoming_link_keeps_its_connection_s_place() {
+    let few = FilterSettings {
+        rate_in: Some(Rate { mb_per_s: 0.001, at_least_bytes: 1 }),
+        connections: 10,
+        ..settings(Discipline::Drr)
+    };
+    let pair = between(settings(Discipline::Drr), few);
+    let mut peer = enter(pair.far.address().unwrap());
+    let target = pair.targets[1].local_addr().unwrap().to_string();
+    // It opens, sends a window, and gives up, again and again.
+    for stream in 1..=100 {
+        let open = frame(Kind::Open, stream, target.as_bytes());
+        peer.write_all(&[open, data(stream, 1000)].concat()).unwrap();
+        peer.write_all(&frame(Kind::Reset, stream, &[])).unwrap();
+    }
+    until("the rest is refused", || pair.far.counters().refused == 90);
+    assert_eq!(pair.far.counters().peers_dropped, 0);
+}
+
+#[test]
+fn frames_of_one_byte_fill_no_memory() {
+    let (pair, mut peer) = behind(Some(0.001));
+    let target = pair.targets[1].local_addr().unwrap().to_string();
+    let mut sent = 0;
+    for stream in 1..=250 {
+        peer.write_all(&frame(Kind::Open, stream, target.as_bytes())).unwrap();
+        let block = data(stream, 1).repeat(WINDOW);
+        let more = written(&mut peer, &block, block.len());
+        sent += more;
+        if more < block.len() {
+            break;
+        }
+    }
+    // 250 windows of such frames are 213 MB on the wire, and more in memory.
+    assert!(sent < 60 << 20, "{sent} bytes were taken");
+    assert_eq!(pair.far.counters().peers_dropped, 0, "{:?}", pair.far_log.lines());
+}
+
+#[test]
+fn applications_that_break_off_cost_no_link() {
+    let rate = Some(Rate { mb_per_s: 2.0, at_least_bytes: 1 });
+    let slow =
+        || FilterSettings { rate_out: rate, rate_in: rate, credits: Some(credits()), ..settings(Discipline::Drr) };
+    let pair = between(slow(), slow());
+    for round in 0..30 {
+        let class = Class::BOTH[round % 2];
+        let (mut here, mut there) = pair.connect(class);
+        here.write_all(&[1; 40_000]).unwrap();
+        there.write_all(&[2; 40_000]).unwrap();
+        // With bytes unread in both, closing resets.
+        match round % 3 {
+            0 => drop(here),
+            1 => drop(there),
+            _ => drop((here, there)),
+        }
+    }
+    let (mut here, mut there) = pair.connect(Local);
+    here.write_all(b"still here").unwrap();
+    let mut got = [0; 10];
+    there.read_exact(&mut got).unwrap();
+    assert_eq!(&got, b"still here");
+    until("all have gone", || pair.far.counters().connections == 1 && pair.near.counters().connections == 1);
+    assert_eq!((pair.near.counters().peers_dropped, pair.far.counters().peers_dropped), (0, 0));
+}

@@ -1,0 +1,41 @@
+"""`--out` and `--force`, the same for every verb that writes a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crosswind import output
+from crosswind.cli.console import take_stdout
+from crosswind.stored import is_standard_output
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files of any kind and experiment.")]
+
+
+def writable(
+    path: Path | None,
+    kind: str,
+    option: str = "--out",
+    *,
+    inputs: Iterable[str | Path | None] = (),
+    force: bool = False,
+    of: Mapping[str, Any] | None = None,
+) -> None:
+    """Refuse an output path before the work begins; "-" takes standard output, so that nothing else goes there.
+
+    Raises
+    ------
+    DescriptionError, CrosswindError
+        As `crosswind.output.writable`.
+    """
+    output.writable(path, kind, option=option, inputs=inputs, force=force, of=of)
+    if is_standard_output(path):
+        take_stdout()
+
+
+def file_of(path: Path | None) -> Path | None:
+    """Return where results may be written as they come in; standard output gets the whole at the end instead."""
+    return None if is_standard_output(path) else path

@@ -1,0 +1,158 @@
+"""Which kind of file lies at a path, told from its first bytes: what a result may take the place of.
+
+Nothing is checked here; reading a file as its kind does that. No more than `HEAD_BYTES` of a text are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+HEAD_BYTES = 1 << 18
+
+WORDS = {
+    "blame": "a blame",
+    "contention": "a fit of flows",
+    "disturbance": "a disturbance",
+    "experiment": "an experiment",
+    "hosts": "a list of hosts",
+    "links": "links of a cluster",
+    "measured-cluster": "the index of a measured cluster",
+    "measurement": "a measurement",
+    "overlap": "an overlap matrix",
+    "perfetto": "a time line for Perfetto",
+    "plan": "a plan",
+    "platform": "a platform",
+    "recording": "a recorded disturbance",
+    "report": "a report",
+    "runs": "runs of an experiment",
+    "schema": "a JSON Schema",
+    "streams-plan": "a plan for streams",
+    "study": "a study",
+    "sweep": "the index of a sweep",
+    "trace": "a trace",
+}
+"""Each kind as messages call it."""
+BINARY = frozenset({"measurement", "trace"})
+UNKNOWN, EMPTY = "", "empty"
+
+_SPEAKING = frozenset({"blame", "contention", "overlap", "study", "streams-plan", "measured-cluster"})
+_BY_FIELD = (
+    ("workload", "experiment"),
+    ("node", "platform"),
+    ("source", "disturbance"),
+    ("values", "sweep"),
+    ("link", "links"),
+    ("host", "hosts"),
+    ("runs", "runs"),
+    ("throughput_tasks_per_s", "plan"),
+    ("traceEvents", "perfetto"),
+    ("$schema", "schema"),
+)
+"""A field at the top of a description or a result -> its kind; the first that is there decides."""
+_TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
+_FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
+_RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What lies at a path.
+
+    Attributes
+    ----------
+    kind : str
+        One of `WORDS`; "empty", or "" where it is none of Crosswind's.
+    fields : dict
+        Fields at its top that say of what it is, such as `experiment`, as far as the head of the file holds them.
+    """
+
+    kind: str
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def words(self) -> str:
+        """The kind as messages call it."""
+        return WORDS.get(self.kind, "a file of another kind")
+
+
+def found_at(path: str | Path) -> Found:
+    r"""Return which kind of file lies at a path.
+
+    Raises
+    ------
+    OSError
+        When it cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp()) / "a.toml"
+    >>> _ = file.write_text('name = "two"\n[[node]]\nname = "root"\n')
+    >>> found_at(file).kind
+    'platform'
+    """
+    with Path(path).open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if head.startswith(b"PAR1"):
+        return _of_parquet(path)
+    text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+    if not text:
+        return Found(EMPTY)
+    if text.startswith("<"):
+        return Found("report" if '<meta name="generator" content="Crosswind ' in text else UNKNOWN)
+    return _of_json(text) if text.startswith("{") else _of_toml(text)
+
+
+def _of_parquet(path: str | Path) -> Found:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):
+        return Found(UNKNOWN)
+    for key, kind in ((b"crosswind.trace", "trace"), (b"crosswind", "measurement")):
+        if key in metadata:
+            return Found(kind, _members(metadata[key].decode("utf-8", "replace")))
+    return Found(UNKNOWN)
+
+
+def _of_json(text: str) -> Found:
+    fields = _members(text)
+    kind = fields.get("kind")
+    if isinstance(kind, str) and kind in _SPEAKING:
+        return Found(kind, fields)
+    return Found(_by_field(fields), fields)
+
+
+def _of_toml(text: str) -> Found:
+    first = _TABLE.search(text)
+    names = {*_TABLE.findall(text), *_FIELD.findall(text[: first.start()] if first else text)}
+    kind = _by_field(names)
+    return Found("recording" if kind == "disturbance" and _RECORDED.search(text) else kind)
+
+
+def _by_field(names: Any) -> str:
+    return next((kind for name, kind in _BY_FIELD if name in names), UNKNOWN)
+
+
+def _members(text: str) -> dict[str, Any]:
+    """Return the members of a JSON object whose text may be cut short; None for the last one, if that is cut."""
+    decoder, found, at = json.JSONDecoder(), dict[str, Any](), 1
+    space = re.compile(r"[\s,:]*")
+
+    def value(start: int) -> tuple[Any, int]:
+        told: tuple[Any, int] = decoder.raw_decode(text, space.match(text, start).end())  # type: ignore[union-attr]
+        return told
+
+    try:
+        while True:
+            name, at = value(at)
+            found[str(name)] = None
+            found[str(name)], at = value(at)
+    except (ValueError, RecursionError):
+        return found

@@ -1,0 +1,153 @@
+"""What a result may be written over, asked before the work begins; writing itself is `crosswind.stored`.
+
+Refused is what can be no file, an input of the same work, and, unless forced, a file of another kind or of another
+experiment: whoever named it may have meant another.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from crosswind.errors import DescriptionError
+from crosswind.kinds import BINARY, EMPTY, WORDS, Found, found_at
+from crosswind.stored import NotAPlaceError, is_standard_output, may, place_of, refuse_when_full
+
+ANOTHER = "runs-differ"
+"""Code of the error about a file of another experiment."""
+_SHOWN = {"experiment": "{!r}", "paper": "{!r}", "on": "on {}", "form": "{} form", "cluster": "at {}"}
+
+
+def writable(
+    path: str | Path | None,
+    kind: str,
+    *,
+    option: str | None = None,
+    inputs: Iterable[str | Path | None] = (),
+    force: bool = False,
+    of: Mapping[str, Any] | None = None,
+) -> None:
+    """Refuse an output path now rather than after hours of work.
+
+    Parameters
+    ----------
+    path : path, optional
+        Where the result is to go; None: nowhere, which is always permitted; "-": standard output.
+    kind : str
+        Of the result: one of `crosswind.kinds.WORDS`.
+    option : str, optional
+        What names the path on the command line.
+    inputs : iterable of paths
+        What the work reads; a directory stands for the files in it.
+    force : bool
+        Whether a file of another kind or another experiment may be replaced.
+    of : mapping, optional
+        Fields of the result that say of what it is: a file that has one of them otherwise is another experiment's.
+
+    Raises
+    ------
+    DescriptionError
+        When nothing can, or nothing should, be written there.
+    CrosswindError
+        With code `no-space`, when the disk is full.
+    """
+    if path is None:
+        return
+    if is_standard_output(path):
+        if kind in BINARY and sys.stdout.isatty():
+            message = f"{WORDS[kind]} is binary, and standard output is a terminal"
+            raise DescriptionError(message, "out", "name a file, or a pipe: `... -o - | other`")
+        return
+    subject = f"{option} is {str(path)!r}, " if option else f"{str(path)!r} is "
+    try:
+        place = place_of(path)
+    except NotAPlaceError as error:
+        raise DescriptionError(f"{subject}{error.what}", "out", error.hint) from None
+    if place.exists():
+        if any(_is_same(place, each) for one in inputs if one is not None for each in _files(Path(one))):
+            raise DescriptionError(f"{subject}an input of the same command", "out", "name another file")
+        if not force:
+            hint = f"name another file, or replace it with {'--force' if option else 'force=True (--force)'}"
+            _refuse_another(place, kind, of or {}, subject, hint)
+    refuse_when_full(place)
+
+
+def writable_directory(path: str | Path | None, option: str | None = None) -> None:
+    """Refuse a directory for results that cannot be made or written to, before the work begins.
+
+    Raises
+    ------
+    DescriptionError
+        When it is none.
+    """
+    if path is None:
+        return
+    subject = f"{option} is {str(path)!r}, " if option else f"{str(path)!r} is "
+    if is_standard_output(path):
+        raise DescriptionError(f"{subject}standard output; several files are written", "out", "name a directory")
+    there = Path(path).absolute()
+    while not os.path.lexists(there) and there != there.parent:
+        there = there.parent
+    within = "" if there == Path(path).absolute() else f"in {str(there)!r}, which is "
+    if not there.is_dir():
+        raise DescriptionError(f"{subject}{within}no directory", "out", "name a directory")
+    if not may(there, os.W_OK | os.X_OK):
+        message = f"{subject}{within}a directory that cannot be written to"
+        raise DescriptionError(message, "out", "name another directory")
+
+
+def distinct(outputs: Mapping[str, str | Path | None]) -> None:
+    """Refuse two options that name one file.
+
+    Raises
+    ------
+    DescriptionError
+        Naming both.
+    """
+    known: dict[str, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        place = os.path.realpath(path) if not is_standard_output(path) else str(path)
+        if place in known:
+            message = f"{known[place]} and {option} are both {str(path)!r}"
+            raise DescriptionError(message, "out", "name two files")
+        known[place] = option
+
+
+def _files(path: Path) -> Iterable[Path]:
+    return path.iterdir() if path.is_dir() else (path,)
+
+
+def _is_same(place: Path, other: Path) -> bool:
+    """Whether two paths are one file, by whatever links."""
+    try:
+        return place.samefile(other)
+    except OSError:
+        return False  # an input that is not there: reading it says so
+
+
+def _refuse_another(place: Path, kind: str, of: Mapping[str, Any], subject: str, hint: str) -> None:
+    try:
+        found = found_at(place)
+    except OSError:
+        message = f"{subject}a file that cannot be read, so what would be replaced is not known"
+        raise DescriptionError(message, "out", hint) from None
+    if found.kind == EMPTY:
+        return
+    if found.kind != kind:
+        message = f"{subject}{found.words}; {WORDS[kind]} would take its place"
+        raise DescriptionError(message, "other-kind", hint)
+    differing = [name for name in of if name in found.fields and found.fields[name] != of[name]]
+    if differing:
+        raise DescriptionError(f"{subject}{_of_another(found, differing)}", ANOTHER, hint)
+
+
+def _of_another(found: Found, differing: list[str]) -> str:
+    shown = ", ".join(form.format(found.fields[name]) for name, form in _SHOWN.items() if name in found.fields)
+    if set(differing) & set(_SHOWN):
+        return f"{found.words}, but of another: {shown}"
+    return f"{found.words} ({shown}), but made with other settings or files"

@@ -1,0 +1,138 @@
+"""An agent that stays: a process of its own below `crosswind serve`, started again when a task ends it.
+
+What tasks do to their process (an exit, a crash, too much memory, a call over its time) then costs the task its tries,
+and the node stays in the farm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from crosswind import errors
+from crosswind.errors import AgentLost, CrosswindError
+from crosswind.run.backoff import Backoff
+from crosswind.run.processes import LISTEN_PATIENCE_S, environment, first_line_of, status_of
+from crosswind.run.spool import Spool
+
+_LOOK_S = 1.0
+
+
+def supervise(
+    parent: str,
+    name: str,
+    token: str | None,
+    *,
+    tls: str | None = None,
+    listen: str | None = None,
+    about: str = "",
+    leave: int | None = None,
+    on_listening: Callable[[str], None] = lambda address: None,
+    on_restart: Callable[[str], None] = lambda why: None,
+) -> None:
+    """Have a process be a node of a farm until its run ends; parameters as of `crosswind.run.agent.be_agent`.
+
+    `on_restart` is told how the process ended before it is started again.
+
+    Raises
+    ------
+    AgentLost, DescriptionError
+        What the agent could not go on for: the parent cannot be reached, or refuses.
+    """
+    spool, backoff = Spool(), Backoff()
+    mark = spool.path / "ended"
+    command = [sys.executable, "-m", "crosswind.run.agent", "--parent", parent, "--name", name]
+    command += ["--spool", str(spool.path), "--ended", str(mark), "--about", about, "--silent"]
+    command += ["--tls", tls] if tls is not None else []
+    told = False
+    try:
+        while True:
+            backoff.began(time.monotonic())
+            process = _started([*command, *(["--listen", listen] if listen is not None else [])], token, listen)
+            try:
+                if process.stdout is not None and (address := first_line_of(process.stdout, LISTEN_PATIENCE_S)):
+                    listen = address  # where its children look for it again
+                    if not told:
+                        on_listening(address)
+                    told = True
+                leaving = _end_of(process, leave)
+            finally:
+                _end(process)
+            if mark.exists():
+                _raise_what_it_said(mark)
+                return
+            if leaving:
+                return
+            on_restart(f"the agent ended with {status_of(process.returncode)}")
+            backoff.ended(time.monotonic())
+            if _asked_while_waiting(backoff, leave):
+                return
+    finally:
+        spool.close()
+
+
+def _started(command: list[str], token: str | None, listen: str | None) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,  # it ends when this closes, so never outlives us
+        stdout=subprocess.PIPE if listen is not None else sys.stderr,
+        env=environment(),
+        start_new_session=True,  # ctrl-C is ours to hand on
+    )
+    assert process.stdin is not None  # it was asked for
+    with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for
+        process.stdin.write((token or "").encode() + b"\n")
+        process.stdin.flush()
+    return process
+
+
+def _end_of(process: subprocess.Popen[bytes], leave: int | None) -> bool:
+    """Wait for the end; hand on that it is to leave, and end it when that is asked again. Whether it was asked."""
+    ended, asked = os.pidfd_open(process.pid), 0
+    try:
+        while process.poll() is None:
+            watched = [ended] if leave is None else [ended, leave]
+            ready, _, _ = select.select(watched, [], [], _LOOK_S)
+            if leave in ready:
+                asked += len(os.read(leave, 16)) if leave is not None else 0
+                with contextlib.suppress(ProcessLookupError):
+                    process.send_signal(signal.SIGTERM) if asked == 1 else os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        os.close(ended)
+    return asked > 0
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _raise_what_it_said(mark: Path) -> None:
+    """Raise the error that the agent ended with, if it was one."""
+    said = mark.read_text(encoding="utf-8")
+    if said:
+        error = json.loads(said)
+        kind: type[CrosswindError] = getattr(errors, error["kind"], AgentLost)
+        raise kind(error["message"], error["code"], error["hint"])
+
+
+def _asked_while_waiting(backoff: Backoff, leave: int | None) -> bool:
+    while not backoff.is_due(time.monotonic()):
+        ready, _, _ = select.select([] if leave is None else [leave], [], [], 0.05)
+        if ready:
+            return True
+    return False

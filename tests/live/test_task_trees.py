@@ -1,0 +1,302 @@
+"""What a task started ends with it, however the run ends; and what a task may take."""
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from farms import wait_until
+
+import crosswind
+from crosswind.errors import DescriptionError
+from crosswind.host.cgroup import groups
+from crosswind.run.calls import CallError
+from crosswind.run.command import run_command
+from crosswind.run.here import here
+from crosswind.run.local import Limits
+
+pytestmark = pytest.mark.live
+ROOT = Path(__file__).parents[2]
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def seconds():
+    """A time to sleep that no other process of this host sleeps; none is left when the test ends."""
+    mark = f"7{os.getpid():07}{next(_NUMBERS):02}"
+    yield mark
+    for pid in sleeping(mark):
+        os.kill(pid, signal.SIGKILL)
+
+
+def sleeping(mark):
+    """Processes that have this word in their command line, or in a longer word of it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                words = (entry / "cmdline").read_bytes()
+                state = (entry / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            except OSError:
+                continue
+            # The command itself stands in the command line of the test's own children, too.
+            if mark.encode() in words and b"crosswind.cli" not in words and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def agents_of(parent):
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+                about = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if b"crosswind.run.agent" in words and int(about[1]) == parent and about[0] != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    directory = tmp_path / "in"
+    directory.mkdir()
+    for number in range(4):
+        (directory / f"{number}.txt").write_text(f"text {number}")
+    return directory
+
+
+def started(inputs, command, *options, **popen):
+    """The command line over these inputs, as a process."""
+    words = [sys.executable, "-m", "crosswind.cli", "run", "--command", command, "--inputs", str(inputs / "*.txt")]
+    words += ["--out", str(inputs.parent / "out"), *options]
+    return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
+
+
+COMMANDS = {
+    "a child": "sleep {s}; cat {{input}}",
+    "a pipe": "cat {{input}} | sleep {s}",
+    "in the background": "sleep {s} & cat {{input}}; wait",
+    "in a session of its own": "setsid sleep {s} & (setsid sleep {s} &); sleep {s}; cat {{input}}",
+    "deaf to SIGTERM": "trap '' TERM; sleep {s}; sleep {s}; cat {{input}}",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_interrupted_run_leaves_no_process_no_log_and_no_spool(inputs, seconds, tmp_path, command, number):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    process = started(inputs, command.format(s=seconds), "--grace", "0.5", env={**os.environ, "TMPDIR": str(temporary)})
+    wait_until(lambda: sleeping(seconds), "a task")
+    assert list(temporary.iterdir())
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    wait_until(lambda: not sleeping(seconds), "the end of all tasks")
+    assert not list(temporary.iterdir())
+
+
+@pytest.mark.parametrize("killed", ["root", "agents"])
+@pytest.mark.parametrize("command", [COMMANDS["a pipe"], COMMANDS["in a session of its own"]], ids=["pipe", "session"])
+def test_a_root_or_an_agent_that_is_killed_leaves_no_task(inputs, seconds, killed, command):
+    process = started(inputs, command.format(s=seconds), "--grace", "0.5")
+    try:
+        wait_until(lambda: len(agents_of(process.pid)) > 0 and sleeping(seconds), "a task")
+        first = sleeping(seconds)
+        for pid in [process.pid] if killed == "root" else agents_of(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        # An agent that was killed is started again, and so are its tasks.
+        wait_until(lambda: not set(first) & set(sleeping(seconds)), "the end of what the killed one ran")
+    finally:
+        process.kill()
+        process.communicate()
+    wait_until(lambda: not sleeping(seconds), "the end of all tasks")
+
+
+def test_what_a_command_left_in_the_background_ends_though_it_succeeded(inputs, seconds):
+    command = f"(trap '' TERM; sleep {seconds}; sleep {seconds}) > /dev/null & setsid sleep {seconds} & cat {{input}}"
+    done = run_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), grace_s=0.5)
+    assert [(inputs.parent / "out" / f"{k}.txt").read_text() for k in range(4)] == [f"text {k}" for k in range(4)]
+    assert done[0].events == []
+    wait_until(lambda: not sleeping(seconds), "the end of what was left")
+
+
+def test_a_command_over_its_time_has_failed_with_its_tree_and_the_others_are_done(inputs, seconds):
+    command = f"grep -q 2 {{input}} && {{ echo slow >&2; setsid sleep {seconds} & sleep {seconds}; }}; cat {{input}}"
+    out = inputs.parent / "out"
+    done = run_command(
+        command, [inputs / "*.txt"], out, platform=here(2), task_timeout_s=0.5, retries=1, grace_s=0.2, name="{stem}"
+    )
+    (failure,) = [event for event in done[0].events if event["code"] == "task-failed"]
+    assert "2.txt: failed on cpu" in failure["message"]
+    assert "over its time of 0.5 s (--task-timeout)" in failure["message"]
+    assert failure["message"].endswith("the end of its stderr:\nslow")
+    assert "tried 2 times" in next(e["message"] for e in done[0].events if e["code"] == "task-tried-again")
+    assert {path.name for path in out.iterdir()} >= {"0", "1", "3"}
+    assert not (out / "2").exists()
+    wait_until(lambda: not sleeping(seconds), "the end of what was over its time")
+
+
+def test_the_last_lines_of_a_failed_commands_stderr_are_printed_and_stand_in_the_json(inputs):
+    command = "for k in 1 2 3; do echo line $k >&2; done; cat {input}; exit 4"
+    process = started(inputs, command)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "exit status: 4; the end of its stderr:\n    line 1\n    line 2\n    line 3\n" in said
+    process = started(inputs, command, "--json")
+    out, _ = process.communicate(timeout=60)
+    events = json.loads(out)["runs"][0]["events"]
+    assert all(event["message"].endswith("line 1\nline 2\nline 3") for event in events)
+
+
+def limits_memory():
+    return os.geteuid() == 0 and any(os.access(group, os.W_OK) for group in groups("memory"))
+
+
+def test_a_command_over_its_memory_has_failed_or_the_result_says_that_nothing_limits_it(inputs):
+    command = "grep -q 2 {input} && head -c 300M /dev/zero | tail | wc -c; cat {input}"
+    done = run_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), task_memory_mb=40)
+    failures = [event["message"] for event in done[0].events if event["code"] == "task-failed"]
+    unlimited = [warning for warning in done.warnings if warning["code"] == "task-memory-unlimited"]
+    if unlimited:
+        assert not failures
+        assert "is not limited (--task-memory)" in unlimited[0]["message"]
+        assert "no substitute" in unlimited[0]["hint"]
+    else:
+        (message,) = failures
+        assert "2.txt: failed on cpu" in message
+        assert "over its memory of 40 MB (--task-memory)" in message
+    if limits_memory():
+        wait_until(lambda: not [g for at in groups("memory") for g in at.glob("crosswind-task-*")], "no group left")
+
+
+@pytest.mark.parametrize("retries", [0, 1])
+def test_a_call_over_its_time_costs_itself_its_tries_and_no_other_anything(retries):
+    def too_long(number):
+        import time as clock
+
+        if number == 3:
+            clock.sleep(3600)
+        return number * number
+
+    with crosswind.Farm(here(2), task_timeout_s=1.0, retries=retries) as farm:
+        calls = [farm.submit(too_long, number) for number in range(12)]
+        with pytest.raises(CallError, match=r"over its time of 1 s \(--task-timeout\)"):
+            calls[3].result(timeout=60)
+        rest = [call.result(timeout=60) for number, call in enumerate(calls) if number != 3]
+    assert rest == [number * number for number in range(12) if number != 3]
+    codes = [event["code"] for event in farm.run.events]
+    assert codes.count("task-over-time") == 1 + retries
+    assert codes.count("task-given-up") == 1
+    assert "agent-lost" not in codes
+
+
+def test_a_call_that_raised_is_tried_again_when_asked(tmp_path):
+    def second_time(number):
+        marker = tmp_path / str(number)
+        if not marker.exists():
+            marker.touch()
+            raise ValueError("not yet")
+        return number
+
+    assert list(crosswind.map(second_time, range(5), platform=here(2), retries=1)) == [0, 1, 2, 3, 4]
+    for marker in tmp_path.iterdir():
+        marker.unlink()
+    with pytest.raises(ValueError, match="not yet"):
+        next(crosswind.map(second_time, range(5), platform=here(2)))
+
+
+def test_a_root_that_computes_cannot_keep_a_time_limit_and_says_so():
+    described = here(1).to_dict()
+    described["node"][0]["compute_per_s"] = 1.0
+    with pytest.raises(DescriptionError, match="nothing can end them"):
+        crosswind.Farm(crosswind.Platform.from_dict(described), task_timeout_s=1.0)
+
+
+@pytest.mark.parametrize("end", ["as it should", "killed"])
+def test_what_a_function_left_behind_ends_with_its_agent(seconds, end):
+    def leaves(seconds):
+        import subprocess as children
+
+        children.Popen(["sleep", seconds])
+        children.Popen(["sleep", seconds], start_new_session=True)
+        children.run(["sh", "-c", "(setsid sleep $0 > /dev/null 2>&1 &)", seconds], check=True)
+        return True
+
+    with crosswind.Farm(here(1), limits=Limits(grace_s=0.5)) as farm:
+        assert farm.submit(leaves, seconds).result(timeout=60)
+        wait_until(lambda: len(sleeping(seconds)) == 3, "three that were left")
+        if end == "killed":
+            (agent,) = agents_of(os.getpid())
+            os.kill(agent, signal.SIGKILL)
+            wait_until(lambda: not sleeping(seconds), "the end of what was left")
+            assert farm.submit(pow, 2, 3).result(timeout=60) == 8
+    wait_until(lambda: not sleeping(seconds), "the end of what was left")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_an_agent_that_is_told_to_end_leaves_and_the_others_do_its_tasks(number):
+    with crosswind.Farm(here(2)) as farm:
+        calls = [farm.submit(pow, k, 2) for k in range(200)]
+        calls[0].result(timeout=60)
+        os.kill(agents_of(os.getpid())[0], number)
+        assert [call.result(timeout=60) for call in calls] == [k * k for k in range(200)]
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """A file system of 256 KiB."""
+    place = tmp_path / "tiny"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k,nr_inodes=64", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("needs root and a file system to mount")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def filled(place, *, files):
+    """Fill a file system: its bytes, and where asked its places for files."""
+    with pytest.raises(OSError, match="No space"), (place / "ballast").open("wb", buffering=0) as ballast:
+        while True:
+            ballast.write(bytes(4096))
+    with pytest.raises(OSError, match="No space") if files else contextlib.nullcontext():
+        for number in itertools.count() if files else ():
+            (place / str(number)).touch()
+
+
+def test_a_task_that_an_agent_cannot_keep_names_the_full_spool(inputs, tiny):
+    (inputs / "0.txt").write_bytes(bytes(1_000_000))
+    process = started(inputs, "cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
+    _, said = process.communicate(timeout=120)
+    assert process.returncode in (1, 3), said
+    assert f"no space left on {tiny}" in said
+    assert "Traceback" not in said
+
+
+def test_a_command_that_failed_for_want_of_space_says_so_though_its_stderr_found_none(inputs, tiny):
+    process = started(inputs, "echo hello > /dev/stderr; cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    filled(tiny, files=False)
+    process = started(inputs, "cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3, said
+    assert said.count(f"no space left on {tiny}") == 4
+    assert "Traceback" not in said
+
+
+def test_a_temporary_directory_that_is_full_ends_the_command_with_a_line(inputs, tiny):
+    filled(tiny, files=True)
+    process = started(inputs, "cat {input}", env={**os.environ, "TMPDIR": str(tiny)})
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    assert said.startswith(f"error: no space left on {tiny}\n\nhint: ")
