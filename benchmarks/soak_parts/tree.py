@@ -1,0 +1,307 @@
+"""A farm of seven nodes in three levels to whose nodes, links and disk something happens every few seconds.
+
+Nodes are network namespaces (the testbed, which needs root); without one, processes on loopback, to which only what
+concerns processes can happen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from testbed_farms.nodes import Testbed
+
+from crosswind import Platform
+from crosswind.errors import CrosswindError
+from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from soak_parts.left import Ground
+
+NAME = "soak-tree"
+PARENT = {"a": "root", "b": "root", "a1": "a", "a2": "a", "b1": "b", "b2": "b"}
+LINK_MBPS, SLOW_MBPS = 20.0, 0.3
+CPU, SLOW_CPU = 1.0, 0.05
+SPEC = {
+    "prefix": "xwsoak",
+    "subnet": "10.79.8.0/24",
+    "nodes": {name: {"cpu": CPU} for name in ("root", *PARENT)},
+    "links": [{"from": above, "to": below, "MBps": LINK_MBPS} for below, above in PARENT.items()],
+}
+SILENCE_S = 1.0
+EVERY_S = 2.0
+"""Mean time between faults."""
+LASTS_S = (0.2, 4.0)
+"""From much less than the silence after which an agent is given up to much more."""
+TASK_S = 0.03
+LARGEST_BYTES = 200_000
+SPOOL_OVER_BYTES = 100_000
+"""Half of the inputs go by the disk."""
+RAISES, KILLS, LEAVES = 0.05, 0.0005, 0.001
+"""Parts of the tasks that raise, that end their agent, and that leave a process behind."""
+ENDS = ("status 0", "status 1", "status 9", "SIGKILL")
+PATIENCE_S = 120.0
+"""For what is left when the faults are over."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that happens to a node, and for how long."""
+
+    at_s: float
+    kind: str
+    node: str
+    lasts_s: float
+
+
+OF_PROCESSES = ("killed", "stopped", "subtree killed", "all agents killed")
+OF_HOSTS = ("cable pulled", "way to the parent lost", "slow link", "slow node", "disk full")
+OF_ALL = ("all agents killed", "disk full")
+
+
+def below(node: str) -> list[str]:
+    """Return a node and all below it.
+
+    >>> below("a")
+    ['a', 'a1', 'a2']
+    """
+    return [node, *(deeper for child, parent in PARENT.items() if parent == node for deeper in below(child))]
+
+
+def schedule(seed: int, seconds: float, kinds: tuple[str, ...]) -> list[Fault]:
+    """Return what happens when; one thing at a time to each node."""
+    draw = random.Random(seed)
+    free = dict.fromkeys(("root", *PARENT), 0.0)
+    faults, at_s = [], draw.expovariate(1 / EVERY_S)
+    while at_s < seconds:
+        kind, node, lasts_s = draw.choice(kinds), draw.choice(list(PARENT)), draw.uniform(*LASTS_S)
+        if kind == "subtree killed":
+            node = draw.choice([name for name in PARENT if len(below(name)) > 1])
+        elif kind in OF_ALL:
+            node = "root"
+        if at_s >= free[node]:
+            faults.append(Fault(at_s, kind, node, lasts_s))
+            free[node] = at_s + lasts_s
+        at_s += draw.expovariate(1 / EVERY_S)
+    return faults
+
+
+class Weather:
+    """Makes faults happen to a farm while it is entered, and undoes them all in the end."""
+
+    def __init__(self, farm: LiveFarm, bed: Testbed | None, ground: Ground, faults: list[Fault]) -> None:
+        self._farm, self._bed, self._ground = farm, bed, ground
+        self._over = threading.Event()
+        self._moments = sorted(
+            [(fault.at_s, True, fault) for fault in faults]
+            + [(fault.at_s + fault.lasts_s, False, fault) for fault in faults],
+            key=lambda moment: moment[:2],
+        )
+        self.happened: Counter[str] = Counter()
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="weather")
+
+    def _run(self) -> None:
+        begun = time.monotonic()
+        under_way: set[Fault] = set()
+        try:
+            for at_s, begins, fault in self._moments:
+                if self._over.wait(max(begun + at_s - time.monotonic(), 0.0)):
+                    break
+                self._do(fault, begins)
+                (under_way.add if begins else under_way.discard)(fault)
+                self.happened[fault.kind] += begins
+            for fault in under_way:
+                self._do(fault, begins=False)
+        except BaseException as error:  # it fails the run, in the thread that waits
+            self.error = error
+
+    def _do(self, fault: Fault, begins: bool) -> None:
+        node = fault.node
+        if fault.kind in {"killed", "subtree killed", "all agents killed"}:
+            for lost in [node] if fault.kind == "killed" else below(node):
+                if begins and lost != "root":
+                    self._farm.processes.signal(lost, signal.SIGKILL)
+        elif fault.kind == "disk full":
+            if begins:
+                self._ground.fill()
+            else:
+                self._ground.free()
+        elif fault.kind == "stopped":
+            self._farm.processes.signal(node, signal.SIGSTOP if begins else signal.SIGCONT)
+        elif self._bed is not None:
+            change: dict[str, Callable[[Testbed], None]] = {
+                "cable pulled": lambda bed: bed.cable(node, plugged=not begins),
+                "way to the parent lost": lambda bed: bed.way(node, PARENT[node], there=not begins),
+                "slow link": lambda bed: bed.change(f"{PARENT[node]}:{node}", MBps=SLOW_MBPS if begins else LINK_MBPS),
+                "slow node": lambda bed: bed.change(node, cpu=SLOW_CPU if begins else CPU),
+            }
+            change[fault.kind](self._bed)
+
+    def __enter__(self) -> Weather:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def fate(seed: int, number: int) -> str:
+    """Say what becomes of a task: it is done, it raises, or it ends its agent."""
+    drawn = random.Random(f"{seed} {number}").random()
+    return "ends its agent" if drawn < KILLS else "raises" if drawn < KILLS + RAISES else "is done"
+
+
+def leaves_a_process(seed: int, number: int) -> bool:
+    """Say whether a task leaves a process behind; it is done."""
+    drawn = random.Random(f"{seed} {number}").random()
+    return KILLS + RAISES <= drawn < KILLS + RAISES + LEAVES
+
+
+def worker(seed: int) -> Callable[[tuple[int, bytes]], int]:
+    """Return what agents do."""
+    kills, raises, leaves, task_s, ends = KILLS, RAISES, LEAVES, TASK_S, ENDS
+
+    def work(task: tuple[int, bytes]) -> int:
+        import os
+        import random
+        import signal
+        import subprocess
+        import time
+
+        number, data = task
+        drawn = random.Random(f"{seed} {number}").random()
+        if drawn < kills:
+            end = ends[number % len(ends)]
+            if end == "SIGKILL":
+                os.kill(os.getpid(), signal.SIGKILL)
+            os._exit(int(end.split()[1]))
+        time.sleep(task_s)
+        if drawn < kills + raises:
+            raise ValueError(number)
+        if drawn < kills + raises + leaves:
+            subprocess.Popen(["sleep", "601"])
+        return len(data)
+
+    return work
+
+
+class Accounts:
+    """What was handed over, and what came back."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.handed: dict[int, int] = {}
+        self.answers: Counter[int] = Counter()
+        self.outcomes: Counter[str] = Counter()
+        self.wrong: list[str] = []
+
+    def tasks(self, until: float) -> Iterator[Task]:
+        """Yield tasks until the time is over."""
+        draw = random.Random(self._seed)
+        noise = draw.randbytes(LARGEST_BYTES)
+        while time.monotonic() < until:
+            number, size = len(self.handed), draw.randrange(LARGEST_BYTES)
+            self.handed[number] = size
+            yield Task(pickle.dumps((number, noise[:size])))
+
+    def take(self, result: Result) -> None:
+        """Note what came back of a task."""
+        assert isinstance(result.data, bytes)
+        self.answers[result.task] += 1
+        expected = fate(self._seed, result.task)
+        if result.ok:
+            right = expected == "is done" and pickle.loads(result.data) == self.handed[result.task]
+            self.outcomes["done"] += 1
+        else:
+            said = result.data.decode()
+            given_up = "and is given up" in said
+            right = expected == ("ends its agent" if given_up else "raises")
+            self.outcomes["given up" if given_up else "raised"] += 1
+        if not right:
+            self.wrong.append(f"task {result.task} {expected}; its answer is {result.data[:200]!r}")
+
+
+def kinds_of(on_testbed: bool) -> tuple[str, ...]:
+    """Return what can happen: on the testbed to hosts, too."""
+    return OF_PROCESSES + OF_HOSTS if on_testbed else OF_PROCESSES
+
+
+def soak(seconds: float, seed: int, ground: Ground, *, on_testbed: bool) -> dict[str, Any]:
+    """Run once; what happened, and what became of the tasks."""
+    nodes: list[dict[str, Any]] = [{"name": "root", "compute_per_s": 0.0}]
+    link = {"compute_per_s": 1.0, "receive_limit_mb_per_s": LINK_MBPS}
+    nodes += [{"name": below, "parent": above, **link} for below, above in PARENT.items()]
+    platform = Platform.from_dict({"schema_version": 1, "name": NAME, "node": nodes})
+    workload = {"kind": "farm", "tasks": 1000, "task_size_mb": LARGEST_BYTES / 2e6, "task_work": 1.0}
+    point = {"schema_version": 1, "name": NAME, "platform": "", "workload": workload, "policy": {"order": "arrival"}}
+    faults = schedule(seed, seconds, kinds_of(on_testbed))
+    accounts = Accounts(seed)
+    with contextlib.ExitStack() as stack:
+        bed = stack.enter_context(Testbed(SPEC)) if on_testbed else None
+        launch = Launch(logs=ground.path / "logs")
+        if bed is not None:
+            within = bed
+            launch = Launch(
+                prefix=lambda node: within.on(node, shared=True),
+                address=lambda node: within.addresses[node],
+                logs=ground.path / "logs",
+            )
+        limits = Limits(silence_s=SILENCE_S)
+        farm = LiveFarm(platform, point, Work("callable", function=worker(seed)), launch=launch, limits=limits)
+        farm._settings["spool_over_bytes"] = SPOOL_OVER_BYTES
+        stack.callback(farm.__exit__, None, None, None)
+        with bed.entered("root") if bed is not None else contextlib.nullcontext():
+            farm.start()
+        begun = time.monotonic()
+
+        def feed() -> None:
+            with contextlib.suppress(CrosswindError):  # the run is over: the other thread says why
+                for task in accounts.tasks(begun + seconds):
+                    farm.submit(task)
+                farm.end_of_tasks()
+
+        feeder = threading.Thread(target=feed, name="feeder", daemon=True)
+        over: str | None = None
+        with Weather(farm, bed, ground, faults) as weather:
+            feeder.start()
+            longest_s, last = 0.0, begun
+            while feeder.is_alive() or len(accounts.answers) < len(accounts.handed):
+                try:
+                    results = farm.results(0.2)
+                except CrosswindError as error:
+                    over = f"{time.monotonic() - begun:.1f} s: {error}"
+                    break
+                now = time.monotonic()
+                longest_s, last = (max(longest_s, now - last), now) if results else (longest_s, last)
+                for result in results:
+                    accounts.take(result)
+                if now > begun + seconds + PATIENCE_S or weather.error is not None:
+                    break
+        if weather.error is not None:
+            raise weather.error
+        lost = sorted(accounts.handed.keys() - accounts.answers.keys())
+        events: Counter[str] = Counter()
+        if not lost:
+            summary, _ = farm.close()
+            events.update(event["code"] for event in summary["events"])
+    return {
+        "on": "testbed" if on_testbed else "loopback",
+        "tasks": len(accounts.handed),
+        "outcomes": dict(sorted(accounts.outcomes.items())),
+        "missing": lost,
+        "came_twice": sorted(task for task, answers in accounts.answers.items() if answers > 1),
+        "wrong": accounts.wrong,
+        "ended_early": over,
+        "left_a_process": sum(leaves_a_process(seed, number) for number in accounts.handed),
+        "faults": dict(sorted(weather.happened.items())),
+        "events": dict(sorted(events.items())),
+        "longest_without_a_result_s": round(longest_s, 3),
+    }
