@@ -28,6 +28,7 @@ from crosswind.reading import json_of
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""
 PART_SUFFIX = ".part"
+_PART_PREFIX = ".crosswind-"  # of the results of a farm too: crates/live/src/keeper.rs
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -119,11 +120,12 @@ def made(directory: str | Path, code: str = "out") -> Path:
 
 
 @contextmanager
-def replaced(path: str | Path) -> Iterator[IO[bytes]]:
+def replaced(path: str | Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of the one at `path` at the end, and only when nothing went wrong.
 
     The mode of a file that is there stays. Links are followed: the file that they lead to is replaced. After an error,
-    ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is standard output.
+    ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is standard output. Without
+    `sync` the disk is not waited for: of many small files, where a torn one does no harm.
 
     Raises
     ------
@@ -152,13 +154,14 @@ def replaced(path: str | Path) -> Iterator[IO[bytes]]:
         place = place_of(path)
     except NotAPlaceError as error:
         raise DescriptionError(f"{str(path)!r} is {error.what}", "out", error.hint) from None
-    part = place.with_name(f".crosswind-{secrets.token_hex(8)}{PART_SUFFIX}")
+    part = place.with_name(f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}")
     with _ended_by_signals():
         try:
             with _opened(part, place) as file:
                 yield file
                 file.flush()
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
             part.replace(place)
         except BaseException as error:
             if not isinstance(error, FileExistsError):  # what has this very name is not ours
@@ -167,7 +170,15 @@ def replaced(path: str | Path) -> Iterator[IO[bytes]]:
             if isinstance(error, OSError):
                 _refuse(error, place)
             raise
-        _sync(place.parent)
+        if sync:
+            _sync(place.parent)
+
+
+def take_away_parts(directory: Path) -> None:
+    """Remove what a process that was killed had begun to write into a directory; nothing else may write there now."""
+    for part in directory.glob(f"{_PART_PREFIX}*{PART_SUFFIX}"):
+        with suppress(OSError):
+            part.unlink()
 
 
 def write_text(text: str, path: str | Path) -> None:

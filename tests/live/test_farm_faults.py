@@ -401,7 +401,7 @@ def test_a_full_disk_at_the_root_ends_the_run_with_exit_1_and_an_intact_journal(
     assert full.returncode == 1, full.stderr
     assert full.stdout.startswith("disk-full")
     assert not (tmp_path / "60.out").exists()
-    assert not list(tmp_path.glob("*.part"))
+    assert not list(tmp_path.glob(".*.part"))
     rest = run(False)
     assert rest.returncode == 0, rest.stderr
     assert (tmp_path / "60.out").stat().st_size == 5000

@@ -193,10 +193,10 @@ impl Keep {
     }
 }
 
-/// A name in a directory that nobody can foresee.
+/// A name in a directory that cannot be foreseen; `crosswind.stored` takes such files away that a killed process left.
 fn part_below(directory: &Path) -> io::Result<PathBuf> {
     let name = u64::from_ne_bytes(crosswind_access::token::random()?);
-    Ok(directory.join(format!(".{name:016x}.part")))
+    Ok(directory.join(format!(".crosswind-{name:016x}.part")))
 }
 
 fn write_whole(payload: &Payload, path: &Path) -> io::Result<()> {

@@ -6,7 +6,6 @@ result: what Make and Snakemake users expect. The journal (`crates/live/src/jour
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 from collections import Counter
@@ -18,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from crosswind import _core
 from crosswind.run.lock import locked
+from crosswind.stored import take_away_parts
 
 Why = Literal["input changed", "command or --name changed", "failed before", "result is missing", "result changed"]
 
@@ -129,15 +129,8 @@ def kept(journal: Path, digest: str, resume: bool, out: Path | None) -> Iterator
     with locked(journal.parent):
         opened = Kept(_core.Journal(str(journal), digest, resume), out)
         if out is not None:
-            _take_away_parts(out)
+            take_away_parts(out)  # nothing else writes here, since we hold the lock
         yield opened
-
-
-def _take_away_parts(out: Path) -> None:
-    """Remove what a run that was killed had begun to write: nothing else writes here, since we hold the lock."""
-    for part in out.glob("." + "[0-9a-f]" * 16 + ".part"):
-        with contextlib.suppress(OSError):
-            part.unlink()
 
 
 def digest_of(*parts: bytes | str | int) -> int:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
 import pickle
-import secrets
 import time
 import types
 from collections.abc import Callable
@@ -20,6 +17,7 @@ import cloudpickle
 
 from crosswind.errors import DescriptionError
 from crosswind.run.lock import locked
+from crosswind.stored import replaced, take_away_parts
 
 R = TypeVar("R")
 
@@ -64,9 +62,7 @@ class Store:
 
     def __enter__(self) -> Store:
         self._held.enter_context(locked(self._directory))
-        for part in self._directory.glob(".*.part"):  # of a run that was killed: nothing else writes here
-            with contextlib.suppress(OSError):
-                part.unlink()
+        take_away_parts(self._directory)
         return self
 
     def __exit__(
@@ -109,18 +105,11 @@ class Store:
         return written
 
     def _write(self, name: str, data: bytes) -> None:
-        part = self._directory / f".{secrets.token_hex(8)}.part"
-        try:
-            with part.open("xb") as file:
-                file.write(data)
-                file.flush()
-                if time.monotonic() - self._synced > _SYNC_EVERY_S:
-                    os.fdatasync(file.fileno())
-                    self._synced = time.monotonic()
-            part.replace(self._directory / name)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        sync = time.monotonic() - self._synced > _SYNC_EVERY_S
+        with replaced(self._directory / name, sync=sync) as file:
+            file.write(data)
+        if sync:
+            self._synced = time.monotonic()
 
 
 def fingerprint(function: Callable[..., Any]) -> bytes:
