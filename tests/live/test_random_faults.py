@@ -65,12 +65,17 @@ def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_p
     assert summary["tasks"] == COUNT
 
 
-def test_a_short_soak_accounts_for_every_task_once():
-    found = soak.soak(seconds=10, seed=3)
-    assert found["tasks"] > 100
-    assert sum(found["faults"].values()) >= 3
-    assert {name: found[name] for name in ("missing", "came_twice", "wrong")} == {
-        "missing": [],
-        "came_twice": [],
-        "wrong": [],
-    }, soak.schedule(3, 10, soak.OF_PROCESSES if found["on"] == "loopback" else soak.OF_PROCESSES + soak.OF_HOSTS)
+@pytest.mark.parametrize(("part", "seconds"), [("tree", 25), ("roots", 40), ("cluster", 5)])
+def test_a_short_soak_accounts_for_every_task_once_and_leaves_nothing(part, seconds):
+    if part == "cluster":
+        pytest.importorskip("distributed")
+    found = soak.soak(seconds, 3, (part,))
+    assert soak.faults_of(found) == []
+    assert found[part]["tasks"] > 100
+
+
+def test_the_schedule_is_the_seeds_and_has_each_kind():
+    kinds = soak.tree.kinds_of(on_testbed=True)
+    faults = soak.tree.schedule(3, 600.0, kinds)
+    assert faults == soak.tree.schedule(3, 600.0, kinds)
+    assert {fault.kind for fault in faults} == set(kinds)
