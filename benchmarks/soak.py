@@ -5,7 +5,7 @@ Three parts, one after the other, whose faults and moments the seed draws, so th
 - a farm of seven nodes in three levels, in network namespaces (the testbed, which needs root; else on loopback): an
   agent, a subtree or all agents are killed, one is stopped, a cable is pulled, the way to the parent is lost, a link or
   a node becomes slow, the disk of the spools is full. An agent whose disk is full ends for good (troubleshoot.md): then
-  the soak makes room and a new farm does what is not answered. Some tasks raise, end their agent, or leave a process behind;
+  the soak makes room and a new farm does what is not answered. Some tasks raise, end their agent, or leave a process;
 - `crosswind run --command ... --resume` over some hundreds of files, whose root is killed with -9 again and again;
 - a farm on a Dask cluster whose scheduler, worker or agents are closed or killed, each time a fresh cluster.
 

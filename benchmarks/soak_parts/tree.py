@@ -47,6 +47,8 @@ SPOOL_OVER_BYTES = 100_000
 RAISES, KILLS, LEAVES = 0.05, 0.0005, 0.001
 """Parts of the tasks that raise, that end their agent, and that leave a process behind."""
 ENDS = ("status 0", "status 1", "status 9", "SIGKILL")
+STARTS = 5
+"""Of a farm to which faults happen while it starts."""
 PATIENCE_S = 120.0
 """For what is left when the faults are over."""
 
@@ -245,7 +247,8 @@ def _use(
     over = threading.Event()
 
     def feed() -> None:
-        with contextlib.suppress(CrosswindError):  # the run is over: the other thread says why
+        # The run is over, or was ended below: the other thread says why.
+        with contextlib.suppress(CrosswindError, KeyboardInterrupt):
             for task, number in accounts.tasks(until):
                 if over.is_set():
                     return
@@ -319,8 +322,14 @@ def soak(seconds: float, seed: int, ground: Ground, *, on_testbed: bool) -> dict
                     over = why
                     break
                 ended.append(f"{time.monotonic() - begun:.1f} s: {why}")
-                ground.free()  # what an operator does before going on
-                weather.farm = farm = begin()
+                for left in reversed(range(STARTS)):
+                    ground.free()  # what an operator does before going on
+                    try:
+                        weather.farm = farm = begin()
+                        break
+                    except (CrosswindError, OSError):  # it was filled again meanwhile
+                        if not left:
+                            raise
         if weather.error is not None:
             raise weather.error
         _, processes = ground.gone()  # before the testbed goes, which ends all that is on it
