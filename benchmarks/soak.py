@@ -23,8 +23,7 @@ import sys
 from typing import Any
 
 import record
-from soak_parts import cluster, roots, tree
-from soak_parts.left import Ground
+from soak_parts import cluster, left, roots, tree
 from testbed_farms.nodes import missing
 
 NAME = "soak"
@@ -38,7 +37,7 @@ def soak(seconds: float, seed: int, parts: tuple[str, ...] = tuple(SHARES)) -> d
     found: dict[str, Any] = {"seed": seed, "seconds": seconds}
     for part in parts:
         part_s = seconds * SHARES[part]
-        with Ground(disk=on_testbed and part == "tree") as ground:
+        with left.Ground(disk=on_testbed and part == "tree") as ground:
             if part == "tree":
                 found[part] = tree.soak(part_s, seed, ground, on_testbed=on_testbed)
             else:

@@ -23,6 +23,7 @@ from testbed_farms.nodes import Testbed
 from crosswind import Platform
 from crosswind.errors import CrosswindError
 from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from crosswind.run.processes import AgentProcesses
 from soak_parts.left import Ground
 
 NAME = "soak-tree"
@@ -95,6 +96,12 @@ def schedule(seed: int, seconds: float, kinds: tuple[str, ...]) -> list[Fault]:
     return faults
 
 
+def processes_of(farm: LiveFarm) -> AgentProcesses:
+    """Return a farm's agents, which are processes of this machine."""
+    assert isinstance(farm.processes, AgentProcesses)
+    return farm.processes
+
+
 class Weather:
     """Makes faults happen to a farm while it is entered, and undoes them all in the end."""
 
@@ -127,7 +134,7 @@ class Weather:
 
     def _signal(self, node: str, number: signal.Signals) -> None:
         with contextlib.suppress(KeyError):  # a farm has just ended, and the next one has not begun
-            self.farm.processes.signal(node, number)
+            processes_of(self.farm).signal(node, number)
 
     def _do(self, fault: Fault, begins: bool) -> None:
         node = fault.node
@@ -268,7 +275,7 @@ def _use(
             if now > until + PATIENCE_S or weather.error is not None:
                 why = f"{len(accounts.handed) - len(accounts.answers)} tasks hang"
                 break
-            if any(farm.processes._ended_itself(name) for name in PARENT):
+            if any(processes_of(farm)._ended_itself(name) for name in PARENT):
                 why = "no space left for an agent, which is not started again"
                 break
         if why is None:

@@ -4,6 +4,7 @@ import os
 import pickle
 import random
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,3 +80,14 @@ def test_the_schedule_is_the_seeds_and_has_each_kind():
     faults = soak.tree.schedule(3, 600.0, kinds)
     assert faults == soak.tree.schedule(3, 600.0, kinds)
     assert {fault.kind for fault in faults} == set(kinds)
+
+
+def test_what_is_left_behind_is_counted_and_then_taken_away(monkeypatch):
+    monkeypatch.setattr(soak.left, "PATIENCE_S", 0.0)
+    with soak.left.Ground(disk=False) as ground:
+        stray = subprocess.Popen(["sleep", "601"])
+        (ground.path / "crosswind-1-00").mkdir()
+        left = ground.left()
+        assert (len(left["processes"]), len(left["spools"])) == (1, 1)
+    assert stray.wait(10) == -signal.SIGKILL
+    assert not ground.path.exists()
