@@ -4,7 +4,8 @@ Three parts, one after the other, whose faults and moments the seed draws, so th
 
 - a farm of seven nodes in three levels, in network namespaces (the testbed, which needs root; else on loopback): an
   agent, a subtree or all agents are killed, one is stopped, a cable is pulled, the way to the parent is lost, a link or
-  a node becomes slow, the disk of the spools is full. Some tasks raise, end their agent, or leave a process behind;
+  a node becomes slow, the disk of the spools is full. An agent whose disk is full ends for good (troubleshoot.md): then
+  the soak makes room and a new farm does what is not answered. Some tasks raise, end their agent, or leave a process;
 - `crosswind run --command ... --resume` over some hundreds of files, whose root is killed with -9 again and again;
 - a farm on a Dask cluster whose scheduler, worker or agents are closed or killed, each time a fresh cluster.
 
@@ -22,8 +23,7 @@ import sys
 from typing import Any
 
 import record
-from soak_parts import cluster, roots, tree
-from soak_parts.left import Ground
+from soak_parts import cluster, left, roots, tree
 from testbed_farms.nodes import missing
 
 NAME = "soak"
@@ -37,7 +37,7 @@ def soak(seconds: float, seed: int, parts: tuple[str, ...] = tuple(SHARES)) -> d
     found: dict[str, Any] = {"seed": seed, "seconds": seconds}
     for part in parts:
         part_s = seconds * SHARES[part]
-        with Ground(disk=on_testbed and part == "tree") as ground:
+        with left.Ground(disk=on_testbed and part == "tree") as ground:
             if part == "tree":
                 found[part] = tree.soak(part_s, seed, ground, on_testbed=on_testbed)
             else:
@@ -51,8 +51,10 @@ def faults_of(found: dict[str, Any]) -> list[str]:
     wrong = []
     for part in SHARES:
         said = found.get(part, {})
-        lists = {name: said.get(name, []) for name in ("missing", "came_twice", "wrong")} | said.get("left_behind", {})
-        wrong += [f"{part}: {name}: {items}" for name, items in lists.items() if items]
+        lists = {
+            name: said.get(name, []) for name in ("missing", "came_twice", "wrong", "left_on_the_nodes")
+        } | said.get("left_behind", {})
+        wrong += [f"{part}: {name}: {len(items)}: {items[:20]}" for name, items in lists.items() if items]
         wrong += [f"{part}: {name}: {said[name]}" for name in ("hanging", "ended_early") if said.get(name)]
     return wrong
 

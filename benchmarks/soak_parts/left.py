@@ -96,11 +96,11 @@ class Ground:
     def left(self) -> dict[str, list[str]]:
         """Return what is left behind, by kind.
 
-        A root that is killed with -9 cannot remove its spool: the next run on the machine does, once a minute old.
-        That is done here, without the minute, and what stays after it is counted.
+        A root that is killed with -9 cannot remove its spool: the next run on the machine does. That is done
+        here, and what stays after it is counted.
         """
         _, processes = self.gone()
-        take_away_abandoned(0.0)
+        take_away_abandoned()
         spools = [*self.path.glob("crosswind-spool-*"), *self.path.glob("crosswind-[0-9]*-*")]
         now = self._of_the_machine()
         changed = {kind: sorted(set(now[kind]) - set(found)) for kind, found in self._before.items()}

@@ -14,7 +14,8 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from testbed_farms.nodes import Testbed
@@ -22,6 +23,7 @@ from testbed_farms.nodes import Testbed
 from crosswind import Platform
 from crosswind.errors import CrosswindError
 from crosswind.run.local import Launch, Limits, LiveFarm, Result, Task, Work
+from crosswind.run.processes import AgentProcesses
 from soak_parts.left import Ground
 
 NAME = "soak-tree"
@@ -46,6 +48,8 @@ SPOOL_OVER_BYTES = 100_000
 RAISES, KILLS, LEAVES = 0.05, 0.0005, 0.001
 """Parts of the tasks that raise, that end their agent, and that leave a process behind."""
 ENDS = ("status 0", "status 1", "status 9", "SIGKILL")
+STARTS = 5
+"""Of a farm to which faults happen while it starts."""
 PATIENCE_S = 120.0
 """For what is left when the faults are over."""
 
@@ -92,11 +96,17 @@ def schedule(seed: int, seconds: float, kinds: tuple[str, ...]) -> list[Fault]:
     return faults
 
 
+def processes_of(farm: LiveFarm) -> AgentProcesses:
+    """Return a farm's agents, which are processes of this machine."""
+    assert isinstance(farm.processes, AgentProcesses)
+    return farm.processes
+
+
 class Weather:
     """Makes faults happen to a farm while it is entered, and undoes them all in the end."""
 
     def __init__(self, farm: LiveFarm, bed: Testbed | None, ground: Ground, faults: list[Fault]) -> None:
-        self._farm, self._bed, self._ground = farm, bed, ground
+        self.farm, self._bed, self._ground = farm, bed, ground
         self._over = threading.Event()
         self._moments = sorted(
             [(fault.at_s, True, fault) for fault in faults]
@@ -122,19 +132,23 @@ class Weather:
         except BaseException as error:  # it fails the run, in the thread that waits
             self.error = error
 
+    def _signal(self, node: str, number: signal.Signals) -> None:
+        with contextlib.suppress(KeyError):  # a farm has just ended, and the next one has not begun
+            processes_of(self.farm).signal(node, number)
+
     def _do(self, fault: Fault, begins: bool) -> None:
         node = fault.node
         if fault.kind in {"killed", "subtree killed", "all agents killed"}:
             for lost in [node] if fault.kind == "killed" else below(node):
                 if begins and lost != "root":
-                    self._farm.processes.signal(lost, signal.SIGKILL)
+                    self._signal(lost, signal.SIGKILL)
         elif fault.kind == "disk full":
             if begins:
                 self._ground.fill()
             else:
                 self._ground.free()
         elif fault.kind == "stopped":
-            self._farm.processes.signal(node, signal.SIGSTOP if begins else signal.SIGCONT)
+            self._signal(node, signal.SIGSTOP if begins else signal.SIGCONT)
         elif self._bed is not None:
             change: dict[str, Callable[[Testbed], None]] = {
                 "cable pulled": lambda bed: bed.cable(node, plugged=not begins),
@@ -203,14 +217,15 @@ class Accounts:
         self.outcomes: Counter[str] = Counter()
         self.wrong: list[str] = []
 
-    def tasks(self, until: float) -> Iterator[Task]:
-        """Yield tasks until the time is over."""
-        draw = random.Random(self._seed)
-        noise = draw.randbytes(LARGEST_BYTES)
+    def tasks(self, until: float) -> Iterator[tuple[Task, int]]:
+        """Yield what was handed to an earlier farm and is not answered, then new tasks until the time is over."""
+        noise = random.Random(self._seed).randbytes(LARGEST_BYTES)
+        for number in sorted(self.handed.keys() - self.answers.keys()):
+            yield Task(pickle.dumps((number, noise[: self.handed[number]]))), number
         while time.monotonic() < until:
-            number, size = len(self.handed), draw.randrange(LARGEST_BYTES)
-            self.handed[number] = size
-            yield Task(pickle.dumps((number, noise[:size])))
+            number = len(self.handed)
+            self.handed[number] = size = random.Random(f"size {self._seed} {number}").randrange(LARGEST_BYTES)
+            yield Task(pickle.dumps((number, noise[:size]))), number
 
     def take(self, result: Result) -> None:
         """Note what came back of a task."""
@@ -229,6 +244,50 @@ class Accounts:
             self.wrong.append(f"task {result.task} {expected}; its answer is {result.data[:200]!r}")
 
 
+def _use(
+    farm: LiveFarm, accounts: Accounts, until: float, weather: Weather
+) -> tuple[str | None, float, dict[str, Any]]:
+    """Hand tasks to a farm until the time is over, or an agent is gone for good since its disk was full.
+
+    Returns what ended it early, the longest time without a result, s, and the farm's summary.
+    """
+    over = threading.Event()
+
+    def feed() -> None:
+        # The run is over, or was ended below: the other thread says why.
+        with contextlib.suppress(CrosswindError, KeyboardInterrupt):
+            for task, number in accounts.tasks(until):
+                if over.is_set():
+                    return
+                farm.submit(task, number)
+            farm.end_of_tasks()
+
+    feeder = threading.Thread(target=feed, name="feeder", daemon=True)
+    feeder.start()
+    longest_s, last, why = 0.0, time.monotonic(), None
+    try:
+        while feeder.is_alive() or len(accounts.answers) < len(accounts.handed):
+            results = farm.results(0.2)
+            now = time.monotonic()
+            longest_s, last = (max(longest_s, now - last), now) if results else (longest_s, last)
+            for result in results:
+                accounts.take(result)
+            if now > until + PATIENCE_S or weather.error is not None:
+                why = f"{len(accounts.handed) - len(accounts.answers)} tasks hang"
+                break
+            if any(processes_of(farm)._ended_itself(name) for name in PARENT):
+                why = "no space left for an agent, which is not started again"
+                break
+        if why is None:
+            return None, longest_s, farm.close()[0]
+    except CrosswindError as error:
+        why = str(error)
+    over.set()
+    farm.__exit__(RuntimeError, None, None)
+    feeder.join()
+    return why, longest_s, {}
+
+
 def kinds_of(on_testbed: bool) -> tuple[str, ...]:
     """Return what can happen: on the testbed to hosts, too."""
     return OF_PROCESSES + OF_HOSTS if on_testbed else OF_PROCESSES
@@ -243,63 +302,55 @@ def soak(seconds: float, seed: int, ground: Ground, *, on_testbed: bool) -> dict
     workload = {"kind": "farm", "tasks": 1000, "task_size_mb": LARGEST_BYTES / 2e6, "task_work": 1.0}
     point = {"schema_version": 1, "name": NAME, "platform": "", "workload": workload, "policy": {"order": "arrival"}}
     faults = schedule(seed, seconds, kinds_of(on_testbed))
-    accounts = Accounts(seed)
+    accounts, ended = Accounts(seed), []
+    events: Counter[str] = Counter()
+    over: str | None = None
+    longest_s = 0.0
     with contextlib.ExitStack() as stack:
         bed = stack.enter_context(Testbed(SPEC)) if on_testbed else None
         launch = Launch(logs=ground.path / "logs")
         if bed is not None:
-            within = bed
-            launch = Launch(
-                prefix=lambda node: within.on(node, shared=True),
-                address=lambda node: within.addresses[node],
-                logs=ground.path / "logs",
-            )
-        limits = Limits(silence_s=SILENCE_S)
-        farm = LiveFarm(platform, point, Work("callable", function=worker(seed)), launch=launch, limits=limits)
-        farm._settings["spool_over_bytes"] = SPOOL_OVER_BYTES
-        stack.callback(farm.__exit__, None, None, None)
-        with bed.entered("root") if bed is not None else contextlib.nullcontext():
-            farm.start()
-        begun = time.monotonic()
+            launch = replace(launch, prefix=partial(bed.on, shared=True), address=bed.addresses.__getitem__)
 
-        def feed() -> None:
-            with contextlib.suppress(CrosswindError):  # the run is over: the other thread says why
-                for task in accounts.tasks(begun + seconds):
-                    farm.submit(task)
-                farm.end_of_tasks()
+        def begin() -> LiveFarm:
+            work, limits = Work("callable", function=worker(seed)), Limits(silence_s=SILENCE_S)
+            farm = LiveFarm(platform, point, work, launch=launch, limits=limits)
+            farm._settings["spool_over_bytes"] = SPOOL_OVER_BYTES
+            with bed.entered("root") if bed is not None else contextlib.nullcontext():
+                return farm.start()
 
-        feeder = threading.Thread(target=feed, name="feeder", daemon=True)
-        over: str | None = None
+        farm, begun = begin(), time.monotonic()
         with Weather(farm, bed, ground, faults) as weather:
-            feeder.start()
-            longest_s, last = 0.0, begun
-            while feeder.is_alive() or len(accounts.answers) < len(accounts.handed):
-                try:
-                    results = farm.results(0.2)
-                except CrosswindError as error:
-                    over = f"{time.monotonic() - begun:.1f} s: {error}"
+            while True:
+                why, waited_s, summary = _use(farm, accounts, begun + seconds, weather)
+                longest_s = max(longest_s, waited_s)
+                events.update(event["code"] for event in summary.get("events", []))
+                if why is None or "no space left" not in why or weather.error is not None:
+                    over = why
                     break
-                now = time.monotonic()
-                longest_s, last = (max(longest_s, now - last), now) if results else (longest_s, last)
-                for result in results:
-                    accounts.take(result)
-                if now > begun + seconds + PATIENCE_S or weather.error is not None:
-                    break
+                ended.append(f"{time.monotonic() - begun:.1f} s: {why}")
+                for left in reversed(range(STARTS)):
+                    ground.free()  # what an operator does before going on
+                    try:
+                        weather.farm = farm = begin()
+                        break
+                    except (CrosswindError, OSError):  # it was filled again meanwhile
+                        if not left:
+                            raise
         if weather.error is not None:
             raise weather.error
-        lost = sorted(accounts.handed.keys() - accounts.answers.keys())
-        events: Counter[str] = Counter()
-        if not lost:
-            summary, _ = farm.close()
-            events.update(event["code"] for event in summary["events"])
+        _, processes = ground.gone()  # before the testbed goes, which ends all that is on it
+    lost = sorted(accounts.handed.keys() - accounts.answers.keys())
     return {
         "on": "testbed" if on_testbed else "loopback",
         "tasks": len(accounts.handed),
         "outcomes": dict(sorted(accounts.outcomes.items())),
         "missing": lost,
+        "left_on_the_nodes": processes,
         "came_twice": sorted(task for task, answers in accounts.answers.items() if answers > 1),
         "wrong": accounts.wrong,
         "ended_early": over,
+        "farms_ended_by_a_full_disk": ended,
         "left_a_process": sum(leaves_a_process(seed, number) for number in accounts.handed),
         "faults": dict(sorted(weather.happened.items())),
         "events": dict(sorted(events.items())),

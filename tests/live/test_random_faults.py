@@ -4,6 +4,7 @@ import os
 import pickle
 import random
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -65,12 +66,28 @@ def test_where_one_task_in_twenty_fails_all_others_are_answered_once(seed, tmp_p
     assert summary["tasks"] == COUNT
 
 
-def test_a_short_soak_accounts_for_every_task_once():
-    found = soak.soak(seconds=10, seed=3)
-    assert found["tasks"] > 100
-    assert sum(found["faults"].values()) >= 3
-    assert {name: found[name] for name in ("missing", "came_twice", "wrong")} == {
-        "missing": [],
-        "came_twice": [],
-        "wrong": [],
-    }, soak.schedule(3, 10, soak.OF_PROCESSES if found["on"] == "loopback" else soak.OF_PROCESSES + soak.OF_HOSTS)
+@pytest.mark.parametrize(("part", "seconds"), [("tree", 25), ("roots", 40), ("cluster", 5)])
+def test_a_short_soak_accounts_for_every_task_once_and_leaves_nothing(part, seconds):
+    if part == "cluster":
+        pytest.importorskip("distributed")
+    found = soak.soak(seconds, 3, (part,))
+    assert soak.faults_of(found) == []
+    assert found[part]["tasks"] > 100
+
+
+def test_the_schedule_is_the_seeds_and_has_each_kind():
+    kinds = soak.tree.kinds_of(on_testbed=True)
+    faults = soak.tree.schedule(3, 600.0, kinds)
+    assert faults == soak.tree.schedule(3, 600.0, kinds)
+    assert {fault.kind for fault in faults} == set(kinds)
+
+
+def test_what_is_left_behind_is_counted_and_then_taken_away(monkeypatch):
+    monkeypatch.setattr(soak.left, "PATIENCE_S", 0.0)
+    with soak.left.Ground(disk=False) as ground:
+        stray = subprocess.Popen(["sleep", "601"])
+        (ground.path / "crosswind-1-00").mkdir()
+        left = ground.left()
+        assert (len(left["processes"]), len(left["spools"])) == (1, 1)
+    assert stray.wait(10) == -signal.SIGKILL
+    assert not ground.path.exists()
