@@ -87,7 +87,7 @@ fn a_handshake_that_was_heard_lets_nobody_in_a_second_time() {
         answers.map(|heard| replayed(&address, &heard))
     });
     let mut desk = List { tasks: Vec::new().into_iter(), next: 0, results: Vec::new() };
-    let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     let ended = farm.run(&mut desk, own);
     for answer in replaying.join().unwrap() {
         // Refused, or hung up on before that could be read.
@@ -178,7 +178,7 @@ fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<
     let knock = std::thread::spawn(move || evil(enter(&address, "b")));
     let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
     let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
-    let own = maker(&run.work, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
+    let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
     let summary = farm.run(&mut desk, own).unwrap();
     knock.join().unwrap();
     honest.join().unwrap().unwrap();

@@ -17,8 +17,8 @@ from collections.abc import Callable, Sequence
 from crosswind import _core
 from crosswind.signals import told_at
 
-OVER_TIME = 75
-"""Exit status of an agent that a task over its time ended: it is to be started again."""
+OVER_TIME, DISK_FULL = 75, 76
+"""Exit statuses of an agent that is to be started again: a task over its time ended it, or a disk without room."""
 
 Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 
@@ -130,7 +130,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Be an agent as told on the command line; the token is the first line of stdin, and the end of stdin ends it.
 
     SIGTERM and SIGHUP ask it to leave: it hands back what waits and finishes what it computes, however often it is
-    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot go on; 75 a task was over its time.
+    asked. Exit codes: 0 its run is over, or it has left; 1 it cannot go on; 75 a task was over its time; 76 its
+    disk was full.
     """
     parser = argparse.ArgumentParser(prog="python -m crosswind.run.agent", description=__doc__)
     parser.add_argument("--parent", required=True, metavar="HOST:PORT")
@@ -166,12 +167,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 on_listening=tell_address,
             )
     except Exception as error:
-        if not options.silent:
+        status, said = {"over-time": OVER_TIME, "disk-full": DISK_FULL}.get(code_of(error), 1), told(error)
+        if not options.silent or status != 1:
             print(f"{options.name}: {error}", file=sys.stderr, flush=True)
-        status, said = OVER_TIME if is_over_time(error) else 1, told(error)
     else:
         status, said = 0, ""
-    if options.ended and status != OVER_TIME:
+    if options.ended and status not in {OVER_TIME, DISK_FULL}:
         with contextlib.suppress(OSError):  # it lies in a directory of the run, which may be over and gone
             leave_mark(options.ended, said)
     os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
@@ -188,21 +189,21 @@ def told(error: Exception) -> str:
     import json
 
     kind = type(error).__name__
-    known = {"code": getattr(error, "code", "failed"), "hint": getattr(error, "hint", None)}
+    known = {"code": code_of(error), "hint": getattr(error, "hint", None)}
     return json.dumps({"kind": kind, "message": str(error), **known})
 
 
 def leave_mark(file: str, said: str) -> None:
     """Make the file that says that this agent ended by itself, whole or not at all."""
     part = f"{file}.part"
-    with open(part, "x", encoding="utf-8") as mark:  # noqa: PTH123 (no import that a task does not need)
+    with open(part, "w", encoding="utf-8") as mark:  # noqa: PTH123 (no import that a task does not need)
         mark.write(said)
     os.rename(part, file)  # noqa: PTH104
 
 
-def is_over_time(error: Exception) -> bool:
-    """Whether an agent ended only because a task was over its time, so that it is to start again."""
-    return getattr(error, "code", None) == "over-time"
+def code_of(error: Exception) -> str:
+    """Return the stable word of an error."""
+    return str(getattr(error, "code", "failed"))
 
 
 def first_line() -> str:

@@ -118,7 +118,7 @@ class LiveFarm:
         # With certificates none is drawn: agents that are started by hand could not know it.
         self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
         self._own_tasks, self._journal = own_tasks, journal
-        self._submitted = 0
+        self._submitted, self._abandoned = 0, False
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None
         self._root: Any = None
@@ -219,6 +219,10 @@ class LiveFarm:
             self._root.submit(number, data, float(task.work), task.name, task.identity)
         except AgentLost as error:
             raise self._explained(error) from None
+        except KeyboardInterrupt:
+            if not self._abandoned:
+                raise
+            raise AgentLost("the farm was closed before its run was over", "farm-over") from None
         return number
 
     def end_of_tasks(self) -> None:
@@ -283,6 +287,7 @@ class LiveFarm:
         return summary, columns
 
     def _abandon(self, error: BaseException | None = None) -> None:
+        self._abandoned = True
         if self._root is not None:
             self._root.interrupt()
             with contextlib.suppress(Exception, KeyboardInterrupt):

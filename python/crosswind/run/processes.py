@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from crosswind.errors import AgentLost
+from crosswind.run.agent import DISK_FULL
 from crosswind.run.backoff import Backoff
 from crosswind.run.spool import Spool, no_space, temporary_directory
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 LISTEN_PATIENCE_S = 20.0
 END_PATIENCE_S = 3.0
 _TOLD = 5  # agents of which an error says how they ended
+_MOST_FULL, _FULL_WITHIN_S = 10, 60.0  # starts of an agent whose disk was full, and within which time
 _SHOWN = 20  # last lines of a log that an error shows
 _LOOK_S = 0.1
 
@@ -136,7 +138,7 @@ class AgentProcesses:
         while not self._ending.wait(_LOOK_S):
             now = time.monotonic()
             for name, start in self._starts.items():
-                if self._processes[name].poll() is None or self._ended_itself(name):
+                if self._processes[name].poll() is None or self._ended_itself(name, now):
                     continue
                 start.backoff.ended(now)
                 if start.backoff.is_due(now):
@@ -156,6 +158,7 @@ class AgentProcesses:
             command += ["--listen", start.listen]
         self._starts[name] = start
         start.backoff.began(time.monotonic())
+        start.is_noted = False
         if name in self._processes:
             _close(self._processes[name])
         with self._log_of(name).open("ab") as log:
@@ -176,9 +179,22 @@ class AgentProcesses:
     def _mark_of(self, name: str) -> Path:
         return self.spool / f"ended-{quote(name, safe='')}"
 
-    def _ended_itself(self, name: str) -> bool:
-        """Whether the run is over for an agent, or it has said why it cannot go on."""
-        return self._mark_of(name).exists()
+    def _ended_itself(self, name: str, now: float) -> bool:
+        """Whether the run is over for an agent, or it has said why it cannot go on.
+
+        One whose disk was full is started again: the disk may have room by now. Not for ever, since an input that is
+        larger than the disk would end it each time.
+        """
+        if self._processes[name].returncode != DISK_FULL:
+            return self._mark_of(name).exists()
+        full = self._starts[name].full
+        recent = [at for at in full if now - at < _FULL_WITHIN_S]
+        if len(recent) >= _MOST_FULL:
+            return True
+        if not self._starts[name].is_noted:
+            full[:] = [*recent, now]
+            self._starts[name].is_noted = True
+        return False
 
     def lost(self) -> str:
         """Return how agents that have ended did so."""
@@ -246,6 +262,10 @@ class _Start:
     parent: str
     listen: str | None
     backoff: Backoff = field(default_factory=Backoff)
+    full: list[float] = field(default_factory=list)
+    """When its disk was full."""
+    is_noted: bool = False
+    """Whether that is among them already, of the process that ended last."""
 
 
 def status_of(end: int) -> str:
