@@ -275,7 +275,7 @@ def _use(
             if now > until + PATIENCE_S or weather.error is not None:
                 why = f"{len(accounts.handed) - len(accounts.answers)} tasks hang"
                 break
-            if any(processes_of(farm)._ended_itself(name) for name in PARENT):
+            if any(processes_of(farm).is_down(name) for name in PARENT):
                 why = "no space left for an agent, which is not started again"
                 break
         if why is None:

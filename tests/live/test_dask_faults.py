@@ -99,15 +99,16 @@ def test_when_the_scheduler_is_gone_and_its_agents_with_it_every_future_ends(clu
 
 
 def agents_under(directory):
-    """Agents that a cluster's workers have started: like those, they work in that directory."""
-    found = []
+    """Agents that a cluster's workers have started: like those, they work in that directory. Not their watchdogs."""
+    found = {}
     for entry in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if entry.name.isdigit() and (entry / "cwd").readlink() == directory:
                 words = (entry / "cmdline").read_bytes()
+                about = (entry / "stat").read_text().rsplit(")", 1)[1].split()
                 if b"crosswind.run.agent" in words:
-                    found.append(int(entry.name))
-    return found
+                    found[int(entry.name)] = int(about[1])
+    return [pid for pid, parent in found.items() if parent not in found]
 
 
 def test_a_task_that_ends_its_agents_on_one_worker_is_given_up_and_the_others_are_done(cluster):

@@ -11,7 +11,7 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
-from farms import point, take, tree, value
+from farms import point, take, tree, value, wait_until
 
 from crosswind.run.local import Limits, LiveFarm, Task, Work
 
@@ -86,6 +86,7 @@ def test_what_is_left_behind_is_counted_and_then_taken_away(monkeypatch):
     monkeypatch.setattr(soak.left, "PATIENCE_S", 0.0)
     with soak.left.Ground(disk=False) as ground:
         stray = subprocess.Popen(["sleep", "601"])
+        wait_until((Path("/proc") / str(stray.pid) / "environ").read_bytes, "its environment")
         (ground.path / "crosswind-1-00").mkdir()
         left = ground.left()
         assert (len(left["processes"]), len(left["spools"])) == (1, 1)

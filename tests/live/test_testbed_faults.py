@@ -15,7 +15,7 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
-from farms import Flow, point, slowly, take, tree, value
+from farms import Flow, point, slowly, take, tree, value, wait_until
 
 from crosswind.errors import MeasurementError
 from crosswind.run.columns import activities
@@ -247,6 +247,7 @@ def memory_group(limit_bytes):
         (group / "memory.limit_in_bytes").write_text(str(limit_bytes))
         yield group
     finally:
+        wait_until(lambda: not (group / "cgroup.procs").read_text(), "the end of the agents' watchdogs")
         group.rmdir()
 
 

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from pathlib import Path
 from crosswind.errors import DescriptionError
 
 LOCK = ".crosswind-lock"
+_PATIENCE_S = 1.0
 
 
 @contextmanager
@@ -70,11 +72,14 @@ def _open(file: Path) -> int:
 
 
 def _holder(descriptor: int) -> str:
-    try:
-        known = json.loads(os.pread(descriptor, 4096, 0))
-        return f": process {int(known['pid'])} on {known['host']}"
-    except (ValueError, KeyError, TypeError):  # it has not written it yet
-        return ""
+    until = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            known = json.loads(os.pread(descriptor, 4096, 0))
+            return f": process {int(known['pid'])} on {known['host']}"
+        except (ValueError, KeyError, TypeError):  # it has the lock and has not written it yet
+            time.sleep(0.01)
+    return ""
 
 
 def _is_that(file: Path, descriptor: int) -> bool:

@@ -138,7 +138,10 @@ class AgentProcesses:
         while not self._ending.wait(_LOOK_S):
             now = time.monotonic()
             for name, start in self._starts.items():
-                if self._processes[name].poll() is None or self._ended_itself(name, now):
+                end = self._processes[name].poll()
+                if end == DISK_FULL and not start.is_noted:
+                    start.full, start.is_noted = [*start.full[-_MOST_FULL:], now], True
+                if end is None or self.is_down(name):
                     continue
                 start.backoff.ended(now)
                 if start.backoff.is_due(now):
@@ -179,22 +182,17 @@ class AgentProcesses:
     def _mark_of(self, name: str) -> Path:
         return self.spool / f"ended-{quote(name, safe='')}"
 
-    def _ended_itself(self, name: str, now: float) -> bool:
-        """Whether the run is over for an agent, or it has said why it cannot go on.
+    def is_down(self, name: str) -> bool:
+        """Whether an agent has ended and is not started again: the run is over for it, or it said why it cannot go on.
 
         One whose disk was full is started again: the disk may have room by now. Not for ever, since an input that is
         larger than the disk would end it each time.
         """
-        if self._processes[name].returncode != DISK_FULL:
-            return self._mark_of(name).exists()
-        full = self._starts[name].full
-        recent = [at for at in full if now - at < _FULL_WITHIN_S]
-        if len(recent) >= _MOST_FULL:
-            return True
-        if not self._starts[name].is_noted:
-            full[:] = [*recent, now]
-            self._starts[name].is_noted = True
-        return False
+        end = self._processes[name].poll()
+        if end != DISK_FULL:
+            return end is not None and self._mark_of(name).exists()
+        recent = [at for at in self._starts[name].full if time.monotonic() - at < _FULL_WITHIN_S]
+        return len(recent) > _MOST_FULL
 
     def lost(self) -> str:
         """Return how agents that have ended did so."""
