@@ -86,7 +86,7 @@ def json_of(path: str | Path, code: str, hint: str | None = None) -> Any:
     try:
         return parse_json(content)
     except ValueError as error:
-        raise DescriptionError(f"{path}: is no JSON: {error}", code, hint) from None
+        raise DescriptionError(f"{path}: is not JSON: {error}", code, hint) from None
 
 
 def read_parquet(path: str | Path) -> pa.Table:

@@ -305,7 +305,7 @@ def read_json(path: str | Path, kind: str, schema_version: int, hint: str) -> di
     Raises
     ------
     DescriptionError
-        When it is no JSON, of another kind (code `no-KIND`), or of another version.
+        When it is not JSON, of another kind (code `no-KIND`), or of another version.
     """
     document = json_of(path, f"no-{kind}", hint)
     if not is_of_kind(document, kind):

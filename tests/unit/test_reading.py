@@ -116,7 +116,7 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
             assert (done.returncode, done.stdout) == (2, ""), (words, done.stderr)
             assert done.stderr.startswith("error: "), (words, done.stderr)
             assert "Traceback" not in done.stderr
-    with pytest.raises(DescriptionError, match=r"deep.json: is no JSON: its lists and objects are nested too deeply"):
+    with pytest.raises(DescriptionError, match=r"deep.json: is not JSON: its lists and objects are nested too deeply"):
         json_of(tmp_path / "deep.json", "no-study")
     (tmp_path / "sweep.json").write_bytes(deep)
     done = subprocess.run([*COMMAND, "report", "."], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -202,7 +202,7 @@ def test_another_sweep_is_not_measured_over_unless_forced(tmp_path):
 def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
     run_sweep("footprint", tmp_path, VALUES, measure=Probe())
     (tmp_path / "sweep.json").write_text("{")
-    with pytest.raises(DescriptionError, match="is no JSON"):
+    with pytest.raises(DescriptionError, match="is not JSON"):
         run_sweep("footprint", tmp_path, VALUES, measure=Probe())
     assert run_sweep("footprint", tmp_path, VALUES, resume=False, force=True, measure=Probe()).complete
 

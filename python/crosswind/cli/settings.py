@@ -11,7 +11,7 @@ from crosswind.reading import parse_json
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:
-    """Return dotted path -> value; a value that is no JSON is a string.
+    """Return dotted path -> value; a value that is not JSON is a string.
 
     Raises
     ------

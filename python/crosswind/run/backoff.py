@@ -1,4 +1,4 @@
-"""When an agent that ended is started again: at once, and later and later where it ends soon after each start."""
+"""When an agent that ended is started again: immediately, and later and later where it ends soon after each start."""
 
 from __future__ import annotations
 

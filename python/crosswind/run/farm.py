@@ -115,12 +115,14 @@ class Farm(Executor):
         self._closed = False
         self._broken: BaseException | None = None
         point = point_of("farm", 1, 0.001, order, buffer_tasks)
+        limits = limits or Limits()
+        timeout_s = limits.task_timeout_s if task_timeout_s is None else task_timeout_s
         self._live = LiveFarm(
             platform,
             point,
             Work("callable", function=perform),
             launch=launch,
-            limits=replace(limits or Limits(), retries=retries, task_timeout_s=task_timeout_s),
+            limits=replace(limits, retries=retries or limits.retries, task_timeout_s=timeout_s),
             trace=trace,
         )
         self._live.__enter__()

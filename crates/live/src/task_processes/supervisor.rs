@@ -157,7 +157,7 @@ fn become_the_shell(start: &Start<'_>) -> ! {
 enum Watched {
     Exited(i32),
     OverTime,
-    /// Nobody wants the command any more, or it could not be started.
+    /// The command is not wanted any more, or could not be started.
     Gone,
 }
 
