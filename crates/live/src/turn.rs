@@ -18,6 +18,7 @@ use crate::frame::Frame;
 use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
 use crate::payload::no_space;
+use crate::record::Happening;
 use crate::root::Desk;
 use crate::settings::{RunSettings, Work};
 use crate::station::{ASKED_TOO_MUCH, Processor, Station, Up};
@@ -434,7 +435,12 @@ impl<'a> Turn<'a> {
                 self.lose(child, "it told too many events", now);
             }
             Heard::Said(Frame::Happened { event }) => match serde_json::from_str(&event) {
-                Ok(event) => self.station.happened.push(event),
+                Ok(event) => {
+                    let event: Happening = event;
+                    let slot = &mut self.station.slots[at];
+                    slot.failed |= event.code == AGENT_FAILED && event.node.as_ref() == Some(&slot.name);
+                    self.station.happened.push(event);
+                }
                 Err(error) => self.diary.note_once(&format!("an event that can't be read: {error}")),
             },
             Heard::Said(Frame::Bye) => self.lose(child, "it said goodbye", now),

@@ -35,6 +35,8 @@ pub(crate) struct Slot {
     pub(super) sent: VecDeque<u64>,
     /// What it computes itself, where it has children and says so.
     pub(super) computing: Option<u64>,
+    /// It said that it ends because of an error of its own, such as a full disk: no task of its is to blame.
+    pub failed: bool,
     pub allowance: Allowance,
 }
 
@@ -51,6 +53,9 @@ impl Slot {
 
     /// The task that it is computing, which may have ended it if it is lost; those that waited, or were below, are innocent.
     fn suspect(&self) -> Option<u64> {
+        if self.failed {
+            return None;
+        }
         self.computing.filter(|task| self.sent.contains(task)).or_else(|| self.sent.front().copied())
     }
 }
@@ -179,6 +184,7 @@ pub(super) fn slot(run: &RunSettings, place: u32, number: u32) -> Slot {
         limit: None,
         sent: VecDeque::new(),
         computing: None,
+        failed: false,
         allowance: Allowance::default(),
     }
 }
