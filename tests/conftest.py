@@ -16,8 +16,8 @@ sys.path[:0] = [str(HERE), *(str(room) for room in HERE.iterdir() if room.is_dir
 settings.register_profile("crosswind", deadline=None)
 settings.load_profile("crosswind")
 
-# A shell without job control starts what runs in its background with ctrl-C ignored, `nohup` ignores SIGHUP, and children
-# inherit that.
+# A shell without job control starts what runs in its background with ctrl-C ignored, `nohup` ignores SIGHUP, and
+# children inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
