@@ -1,5 +1,6 @@
 """Map, Farm and commands: what a user's calls come to, whatever the agents do. (tests/live has real agents.)"""
 
+import contextlib
 import os
 import pickle
 import queue
@@ -157,7 +158,11 @@ def test_a_farm_is_an_executor():
 def test_calls_that_nobody_is_left_to_compute_fail():
     InProcess.lost_after = 0
     farm = crosswind.Farm()
-    calls = [farm.submit(abs, k) for k in range(50)]
+    calls = []
+    with contextlib.suppress(AgentLost):  # the run may be over before all are handed over
+        calls += [farm.submit(abs, 0)]
+        calls += [farm.submit(abs, k) for k in range(50)]
+    assert calls
     for call in calls:
         with pytest.raises(AgentLost, match="nobody is left"):
             call.result(timeout=30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
@@ -253,32 +254,38 @@ def _check_names(files: Sequence[str], name: str) -> None:
 
 def _check_results(files: Sequence[str], name: str, out: Path, *, may_replace: bool) -> None:
     """Refuse results that would replace an input, or files that no run has made."""
-    there, odd = {}, set()
-    for entry in os.scandir(out):
-        there[entry.name] = entry.inode()
-        if not entry.is_file(follow_symlinks=False):
-            odd.add(entry.name)
-    if not there:
+    if not any(True for _ in os.scandir(out)):
         return
-    # As columns: a million pairs of numbers take more than all else here.
-    inputs = np.fromiter((os.stat(file).st_ino for file in files), np.uint64, len(files))  # noqa: PTH116
-    replaced = np.fromiter((there.get(_name(name, file, n), 0) for n, file in enumerate(files)), np.uint64, len(files))
+    # As columns: there may be a million, and a million names and pairs of numbers take more than all else here.
+    replaced = np.fromiter((_inode(out, _name(name, file, n)) for n, file in enumerate(files)), np.int64, len(files))
+    there: list[int] = np.flatnonzero(replaced).tolist() if not may_replace else []
+    odd: list[int] = np.flatnonzero(replaced < 0).tolist()
+    if odd:
+        result = out / _name(name, files[odd[0]], odd[0])
+        message = f"{result} is not a regular file; the result of {files[odd[0]]} would replace it"
+        raise DescriptionError(message, "out", "name another --out, or another --name")
+    if not replaced.any():
+        return
+    inputs = np.fromiter((os.stat(file).st_ino for file in files), np.int64, len(files))  # noqa: PTH116
     for number in np.flatnonzero(np.isin(replaced, inputs) & (replaced > 0)).tolist():
         result = out / _name(name, files[number], number)
         if any(os.path.samefile(result, file) for file in files):  # noqa: PTH121 (inodes of two disks may be equal)
             message = f"the result of {files[number]} would replace an input, {result}"
             raise DescriptionError(message, "out", "name another --out, or another --name such as '{name}.out'")
-    strange: list[int] = np.flatnonzero(replaced).tolist()
-    for number in strange if odd else ():
-        called = _name(name, files[number], number)
-        if called in odd:
-            message = f"{out / called} is not a regular file; the result of {files[number]} would replace it"
-            raise DescriptionError(message, "out", "name another --out, or another --name")
-    if strange and not may_replace and JOURNAL not in there:
-        first = out / _name(name, files[strange[0]], strange[0])
-        more = f" and {len(strange) - 1} more files" if len(strange) > 1 else ""
+    if there and not (out / JOURNAL).exists():
+        first = out / _name(name, files[there[0]], there[0])
+        more = f" and {len(there) - 1} more files" if len(there) > 1 else ""
         message = f"{first}{more} would be replaced, and no run has made them"
         raise DescriptionError(message, "out", "name another --out, or give --force")
+
+
+def _inode(out: Path, name: str) -> int:
+    """Return the inode of a file; 0: there is none, -1: it is something else."""
+    try:
+        found = os.stat(f"{out}/{name}", follow_symlinks=False)  # noqa: PTH116
+    except OSError:
+        return 0
+    return found.st_ino if stat.S_ISREG(found.st_mode) else -1
 
 
 def _checked(name: str, file: str, number: int) -> str:
