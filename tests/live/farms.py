@@ -2,6 +2,7 @@
 
 import pickle
 import time
+from pathlib import Path
 
 from crosswind.platform import Platform
 from crosswind.run.here import point_of
@@ -96,3 +97,18 @@ def slowly(number):
     """A task that takes a while, so that a fault finds it under way."""
     time.sleep(0.01)
     return number * number
+
+
+def agents_of(parent):
+    """Process ids of the agents that a process started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+                about = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if b"crosswind.run.agent" in words and int(about[1]) == parent and about[0] != "Z":
+                found.append(int(entry.name))
+    return found

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from farms import agents_of
 
 import crosswind
 from crosswind.run.calls import RemoteTraceback
@@ -26,21 +27,6 @@ def waits_until(true, seconds=30.0):
     while not true():
         assert time.monotonic() < end, "waited in vain"
         time.sleep(0.02)
-
-
-def agents_of(parent):
-    """Process ids of the agents that a process started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes()
-                about = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if b"crosswind.run.agent" in words and int(about[1]) == parent and about[0] != "Z":
-                found.append(int(entry.name))
-    return found
 
 
 @pytest.fixture(scope="module")

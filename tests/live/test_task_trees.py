@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from farms import wait_until
+from farms import agents_of, wait_until
 
 import crosswind
 from crosswind.errors import DescriptionError, MeasurementError
@@ -48,20 +48,6 @@ def sleeping(mark):
                 continue
             # The command itself stands in the command line of the test's own children, too.
             if mark.encode() in words and b"crosswind.cli" not in words and state != "Z":
-                found.append(int(entry.name))
-    return found
-
-
-def agents_of(parent):
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes()
-                about = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            except OSError:
-                continue
-            if b"crosswind.run.agent" in words and int(about[1]) == parent and about[0] != "Z":
                 found.append(int(entry.name))
     return found
 

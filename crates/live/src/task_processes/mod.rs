@@ -2,7 +2,7 @@
 //!
 //! Each command has a supervisor, a process between the agent and the shell ([`supervisor`]). It is the reaper of all that
 //! descends from the shell, so a process that forks twice or makes a session of its own is found too. It reports the
-//! shell's end at once, then ends what is left: SIGTERM, the grace, SIGKILL. It does the same when the command is over its
+//! shell's end immediately, then ends what is left: SIGTERM, the grace, SIGKILL. It does the same when the command is over its
 //! time, when the agent drops the command, and when the agent is no more, however the agent ended.
 //!
 //! What Python code on an agent leaves behind has no such parent: see [`marked`]. A task's memory: [`memory`].
