@@ -176,9 +176,11 @@ def replaced(path: str | Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
 
 def take_away_parts(directory: Path) -> None:
     """Remove what a process that was killed had begun to write into a directory; nothing else may write there now."""
-    for part in directory.glob(f"{_PART_PREFIX}*{PART_SUFFIX}"):
+    with os.scandir(directory) as entries:  # one by one: there may be a million results beside them
+        parts = [e.path for e in entries if e.name.startswith(_PART_PREFIX) and e.name.endswith(PART_SUFFIX)]
+    for part in parts:
         with suppress(OSError):
-            part.unlink()
+            Path(part).unlink()
 
 
 def write_text(text: str, path: str | Path) -> None:

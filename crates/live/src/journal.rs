@@ -6,7 +6,6 @@
 //! `kill -9` or a power cut a torn record at the end is cut off; so a result is made again rather than lost.
 //! A full disk leaves the journal as it was before the record that did not fit.
 
-use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write as _};
@@ -60,33 +59,45 @@ pub struct Known {
     pub bytes: u64,
 }
 
-/// What earlier runs noted: some 60 bytes a task in memory, since there may be a million. Labels stay in the file.
+/// What earlier runs noted: 17 bytes a task in memory, since there may be millions. All else stays in the file.
 #[derive(Debug, Default)]
 pub struct Past {
-    entries: HashMap<u64, Entry>,
+    /// Hash of a record's label, and where the record begins; sorted.
+    places: Vec<(u64, u64)>,
+    /// Whether a task was asked for; for each place.
+    asked_for: Vec<bool>,
     journal: Option<File>,
 }
 
-#[derive(Debug)]
-struct Entry {
-    known: Known,
-    /// Where its record begins.
-    at: u64,
-    asked_for: bool,
-}
-
 impl Past {
-    fn note(&mut self, at: u64, delivered: &Delivered) {
-        let Delivered { identity: Identity { label, input, recipe }, ok, bytes } = delivered;
-        let known = Known { input: *input, recipe: *recipe, ok: *ok, bytes: *bytes };
-        self.entries.insert(hashed(label), Entry { known, at, asked_for: false });
+    fn new(mut places: Vec<(u64, u64)>, journal: File) -> Self {
+        places.shrink_to_fit();
+        places.sort_unstable();
+        Self { asked_for: vec![false; places.len()], places, journal: Some(journal) }
     }
 
     /// What is known of a task; it counts as asked for from now on.
-    pub fn known(&mut self, label: &[u8]) -> Option<Known> {
-        let entry = self.entries.get_mut(&hashed(label))?;
-        entry.asked_for = true;
-        Some(entry.known)
+    ///
+    /// # Errors
+    /// When the journal can't be read.
+    pub fn known(&mut self, label: &[u8]) -> io::Result<Option<Known>> {
+        let Some(journal) = &self.journal else { return Ok(None) };
+        let hash = hashed(label);
+        let first = self.places.partition_point(|(of, _)| *of < hash);
+        let (mut found, mut record) = (None, vec![0; label.len() + BESIDE_LABEL]);
+        for (n, (_, at)) in self.places.iter().enumerate().skip(first).take_while(|(_, (of, _))| *of == hash) {
+            // Equal hashes need not be equal labels: the record tells.
+            let whole = read_at_most(journal, &mut record, *at)? == record.len();
+            let so_long = record.starts_with(&(label.len() as u32).to_be_bytes());
+            let delivered =
+                decode(&record, label.len()).filter(|found| whole && so_long && found.identity.label == label);
+            // The last record of a label counts.
+            if let Some(Delivered { identity: Identity { input, recipe, .. }, ok, bytes }) = delivered {
+                self.asked_for[n] = true;
+                found = Some(Known { input, recipe, ok, bytes });
+            }
+        }
+        Ok(found)
     }
 
     /// Tasks that nothing has asked for: how many, and the labels of the first of them.
@@ -94,11 +105,18 @@ impl Past {
     /// # Errors
     /// When the journal can't be read.
     pub fn gone(&self, most: usize) -> io::Result<(usize, Vec<Vec<u8>>)> {
-        let mut places: Vec<u64> = self.entries.values().filter(|entry| !entry.asked_for).map(|e| e.at).collect();
-        let count = places.len();
-        places.sort_unstable();
-        places.truncate(most);
-        let Some(journal) = &self.journal else { return Ok((count, Vec::new())) };
+        let Some(journal) = &self.journal else { return Ok((0, Vec::new())) };
+        let unasked =
+            self.places.iter().zip(&self.asked_for).filter_map(|(place, asked_for)| (!asked_for).then_some(*place));
+        let mut last: Vec<(u64, u64)> = unasked.collect();
+        // Of the records of one label the last is kept.
+        last.dedup_by(|later, kept| {
+            later.0 == kept.0 && {
+                kept.1 = later.1;
+                true
+            }
+        });
+        last.sort_unstable_by_key(|(_, at)| *at);
         let label = |at: u64| {
             let mut length = [0; 4];
             journal.read_exact_at(&mut length, at)?;
@@ -106,11 +124,11 @@ impl Past {
             journal.read_exact_at(&mut label, at + 4)?;
             Ok(label)
         };
-        Ok((count, places.into_iter().map(label).collect::<io::Result<_>>()?))
+        Ok((last.len(), last.iter().take(most).map(|(_, at)| label(*at)).collect::<io::Result<_>>()?))
     }
 }
 
-/// The same in every process; equal hashes of different labels only have a task done again.
+/// The same in every process.
 fn hashed(label: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     label.hash(&mut hasher);
@@ -166,7 +184,7 @@ impl Journal {
         };
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(doing())?;
         let mut head = [0; MAGIC.len() + 4 + LONGEST_DIGEST + 4];
-        let length = read_most(&file, &mut head).map_err(doing())?;
+        let length = read_at_most(&file, &mut head, 0).map_err(doing())?;
         if head.starts_with(MAGIC_OF_NUMBERS) {
             return Err(LiveError::Journal {
                 file: path.display().to_string(),
@@ -178,14 +196,15 @@ impl Journal {
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
             return Err(wrong("is the journal of another run: its tasks or its work differ"));
         }
-        let mut past = Past { entries: HashMap::new(), journal: Some(file.try_clone().map_err(doing())?) };
+        let mut places = Vec::new();
         (&file).seek(io::SeekFrom::Start(start as u64)).map_err(doing())?;
         let whole = each_record(&mut BufReader::with_capacity(1 << 20, &file), |at, delivered| {
-            past.note(start as u64 + at, delivered);
+            places.push((hashed(&delivered.identity.label), start as u64 + at));
         });
         let end = start as u64 + whole.map_err(doing())?;
         file.set_len(end).map_err(doing())?;
         (&file).seek(io::SeekFrom::Start(end)).map_err(doing())?;
+        let past = Past::new(places, file.try_clone().map_err(doing())?);
         Ok((Self { file, path: path.into(), end, buffer: Vec::new() }, past))
     }
 
@@ -226,10 +245,10 @@ impl Journal {
     }
 }
 
-fn read_most(mut file: &File, bytes: &mut [u8]) -> io::Result<usize> {
+fn read_at_most(file: &File, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     let mut length = 0;
     while length < bytes.len() {
-        match file.read(&mut bytes[length..])? {
+        match file.read_at(&mut bytes[length..], at + length as u64)? {
             0 => break,
             more => length += more,
         }
@@ -339,7 +358,7 @@ mod tests {
     }
 
     fn known(past: &mut Past, label: &str) -> Option<(u64, bool)> {
-        past.known(label.as_bytes()).map(|known| (known.input, known.ok))
+        past.known(label.as_bytes()).expect("read").map(|known| (known.input, known.ok))
     }
 
     #[test]

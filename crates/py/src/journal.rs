@@ -34,9 +34,11 @@ impl PyJournal {
     }
 
     /// `(input, recipe, ok, bytes)` as noted last of a task; it counts as asked for. None: not known.
-    fn known(&self, label: &[u8]) -> Option<(u64, u64, bool, u64)> {
+    fn known(&self, py: Python<'_>, label: &[u8]) -> PyResult<Option<(u64, u64, bool, u64)>> {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
-        past.known(label).map(|known| (known.input, known.recipe, known.ok, known.bytes))
+        let known = past.known(label).map_err(LiveError::system("reading the journal"));
+        let known = known.map_err(|error| exception(py, &error))?;
+        Ok(known.map(|known| (known.input, known.recipe, known.ok, known.bytes)))
     }
 
     /// Tasks that nothing has asked for: how many, and the labels of the first of them.
