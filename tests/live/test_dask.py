@@ -59,14 +59,15 @@ def left_in(client):
     """What a farm may leave in a cluster: processes, files, tasks, plugins."""
 
     def there(dask_worker):
+        import contextlib
         import tempfile
         from pathlib import Path
 
-        children = [
-            (entry.parent / "cmdline").read_bytes()
-            for entry in Path("/proc").glob("[0-9]*/stat")
-            if entry.read_text(errors="replace").rpartition(")")[2].split()[1] == str(os.getpid())
-        ]
+        children = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                if int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
+                    children.append((entry / "cmdline").read_bytes())
         agents = [line for line in children if b"crosswind.run.agent" in line]
         ours = [path.name for path in Path(tempfile.gettempdir()).glob("crosswind-*")]
         plugins = [name for name in dask_worker.plugins if "crosswind" in name]
@@ -77,8 +78,14 @@ def left_in(client):
     return client.run(there), tasks, plugins
 
 
+def clean(client):
+    """What is in a cluster once the farms of earlier tests have left it."""
+    wait_until(lambda: not any(any(found) for found in left_in(client)[0].values()), "a cluster without a farm")
+    return left_in(client)
+
+
 def test_a_farm_on_a_client_answers_calls_and_leaves_the_cluster_as_it_was(client):
-    before = left_in(client)
+    before = clean(client)
     with crosswind.Farm(client, placing=PER_WORKER) as farm:
         assert [future.result() for future in [farm.submit(pow, 2, n) for n in range(20)]] == [2**n for n in range(20)]
         assert list(farm.map(lambda x: x * x, range(20))) == [x * x for x in range(20)]
@@ -294,7 +301,7 @@ def test_a_host_without_the_tokens_file_is_named(client, tmp_path):
     file = tmp_path / "token"
     file.write_text("the token of this test, in a file\n")
     file.chmod(0o600)
-    before = left_in(client)
+    before = clean(client)
     deployment = OnDask(client, Placing(per="worker", token_file=file))
     file.rename(tmp_path / "taken away")
     with (
