@@ -17,7 +17,7 @@ from crosswind.platform import Platform
 from crosswind.run.local import Launch, LiveFarm, Task, Work, run_farm
 from crosswind.run.simulated import simulate
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 cloudpickle.register_pickle_by_value(farms)
 FORK = Platform.load(Path(__file__).parents[2] / "examples" / "fork_of_table_4.toml")
@@ -53,6 +53,7 @@ def test_a_live_trace_replayed_through_a_fresh_policy_gives_the_recorded_command
     assert sum(replayed.values()) > 40
 
 
+@pytest.mark.alone
 def test_emulated_runs_rank_policies_as_the_simulator_does():
     spans = {}
     for order in ("root-only", "interference", "planned"):
@@ -107,6 +108,7 @@ def test_an_agent_imports_nothing_heavy():
     assert not {"numpy", "pandas", "pyarrow", "scipy", "altair"} & set(json.loads(done.stdout))
 
 
+@pytest.mark.alone
 def test_the_last_tasks_go_to_those_who_are_done_with_them_in_time():
     # 31 tasks/s in all: 310 tasks take 10 s at least. The slow node has three tasks before it, 3 s of work.
     nodes = [

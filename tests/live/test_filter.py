@@ -15,7 +15,7 @@ from crosswind.errors import DescriptionError, InfeasibleError
 from crosswind.filter import Filter, Forward
 from crosswind.run.streams_local import run_streams_here
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
@@ -166,6 +166,7 @@ def streams(receiving=False, **policy):
     }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "policy", [{}, {"queue": "threshold"}, {"queue": "strict"}], ids=["drr", "threshold", "strict"]
 )
@@ -178,6 +179,7 @@ def test_two_queues_lower_the_slowdown_of_small_messages_threefold_and_leave_loc
     assert small["latency_s"]["queued"]["p50"] < small["latency_s"]["fifo"]["p50"]
 
 
+@pytest.mark.alone
 def test_at_the_receiving_side_credits_lower_the_slowdown_too():
     # Less than at the sending side: frames come no faster than one sender's link lets them, so few wait here.
     run = run_streams_here(json.dumps(streams(receiving=True, credits="receiver")))
@@ -185,6 +187,7 @@ def test_at_the_receiving_side_credits_lower_the_slowdown_too():
     assert small["slowdown_fifo"] > small["slowdown_queued"], run
 
 
+@pytest.mark.alone
 def test_credits_lower_the_slowdown_threefold_where_two_local_senders_meet_at_a_receiver():
     point = streams(credits="receiver")
     local = {**point["workload"]["stream"][1], "to": 3, "messages": 30, "arrivals": "backlogged"}
@@ -246,6 +249,7 @@ def hosts(monkeypatch):
         yield found
 
 
+@pytest.mark.alone
 def test_on_the_testbed_two_queues_do_the_same(hosts):
     found = testbed.slowdowns(hosts, {"A": 64, "local": 16384}, 60)
     assert found["A"]["slowdown_fifo"] >= 3 * found["A"]["slowdown_queued"], found

@@ -20,7 +20,7 @@ from crosswind.overlap import live, overlap
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import Overlap
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 SMALL = {"waits": ["event"], "nices": [0], "pings": [(20, 1000)], "burn_s": 0.05, "repetitions": 1}
 
@@ -255,6 +255,7 @@ def is_quiet(found):
     return all(warning["code"] != "overlap-not-quiet" for warning in found.warnings)
 
 
+@pytest.mark.alone
 def test_polling_beside_burners_costs_both_more_than_waiting_for_events():
     def look():
         cells, found = of_this_machine("wait", waits=["event", "poll"])
@@ -265,6 +266,7 @@ def test_polling_beside_burners_costs_both_more_than_waiting_for_events():
     assert is_seen_now_and_then(look)
 
 
+@pytest.mark.alone
 @pytest.mark.skipif(priority.lowest_nice() > -20, reason="a lower nice level is not permitted")
 def test_raising_the_priority_of_the_burners_costs_the_messages_and_does_not_speed_the_burners_up():
     def look():

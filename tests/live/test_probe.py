@@ -10,7 +10,7 @@ import speaking
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 CHUNK = 65_536
 BUFFER = 1 << 20
@@ -51,6 +51,7 @@ def run(probe, level, seconds=0.3, settle_s=0.0):
     return sum(columns["channel0_mb"]), sum(columns["dt_s"]), columns
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("streams", [1, 4])
 @pytest.mark.parametrize("paced_by", ["peer", "sender", "receiver"])
 @pytest.mark.parametrize("direction", ["receive", "send"])
@@ -90,6 +91,7 @@ def test_unpaced_traffic_is_marked_by_an_asked_rate_that_is_no_number(open_probe
     assert all(value != value for value in columns["channel0_asked_mb_per_s"])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("direction", ["receive", "send"])
 def test_both_ends_count_the_same_bytes(open_probe, peer, direction):
     probe = open_probe(peer.address, direction, streams=2)
@@ -142,6 +144,7 @@ def test_an_unknown_congestion_control_is_refused(open_probe, peer):
         probe.connect()
 
 
+@pytest.mark.alone
 def test_interval_amounts_add_up_to_the_block(open_probe, peer):
     probe = open_probe(peer.address, "receive")
     probe.run_block([0.0], 0.4, 0.1, 0.1, "ladder")

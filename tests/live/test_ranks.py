@@ -18,7 +18,7 @@ from crosswind.run.grid import run
 from crosswind.run.rank_processes import RankProcesses
 from crosswind.run.results import Runs
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 EM3D = {"nodes_per_rank": 40, "edges_per_node": 4, "remote": 0.3, "steps": 20}
 GANG = {"schema_version": 1, "name": "half", "source": [{"kind": "coscheduled", "quantum_s": 0.02, "jobs": 2}]}
@@ -77,6 +77,7 @@ def test_the_same_ranks_send_the_same_messages_here_and_in_virtual_time():
         assert (here.data["messages"], here.data["packets"]) == (simulated.data["messages"], simulated.data["packets"])
 
 
+@pytest.mark.alone
 def test_a_local_run_under_a_disturbance_stands_beside_the_same_undisturbed():
     (one,) = run(supersteps(40, 0.005, disturbance=GANG), "local")
     # 0.2 s of work, and every second 20 ms of the processor.
@@ -87,6 +88,7 @@ def test_a_local_run_under_a_disturbance_stands_beside_the_same_undisturbed():
     assert one.data["disturbance"] == "half"
 
 
+@pytest.mark.alone
 def test_into_burning_ranks_the_disturbance_is_injected():
     (one,) = run(supersteps(40, 0.005, disturbance=GANG, execution={"compute": "burn"}), "local")
     assert one.data["compute"] == "burn"
@@ -95,6 +97,7 @@ def test_into_burning_ranks_the_disturbance_is_injected():
     assert {"no-rank", "not-injected"}.isdisjoint(warning["code"] for warning in one.warnings)
 
 
+@pytest.mark.alone
 def test_what_is_injected_counts_from_the_programs_start_not_from_the_launchers():
     # By the time that a launcher and two ranks have started and met, this would be over.
     once = {"kind": "recorded", "length_s": 1000, "causes": ["once"], "aligned": True}

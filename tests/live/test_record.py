@@ -15,7 +15,7 @@ from crosswind.errors import DescriptionError
 from crosswind.inject import preview
 from crosswind.noise import no_trace
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 
 CPU = max(os.sched_getaffinity(0))
 WAYS = ["loop", pytest.param("trace", marks=pytest.mark.skipif(bool(no_trace()), reason="no trace here"))]
@@ -50,6 +50,7 @@ def instances_of(number):
     return [name for name in done.stdout.split() if name == f"crosswind-{number}"]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", WAYS)
 def test_a_recording_is_a_disturbance_and_its_numbers_are_those_of_its_intervals(how, tmp_path):
     noise = record(0.5, cpus=[CPU], how=how)
@@ -65,6 +66,7 @@ def test_a_recording_is_a_disturbance_and_its_numbers_are_those_of_its_intervals
     assert rank["share"] == pytest.approx(cpu["share"], rel=0.01, abs=1e-4 + cpu["longest_s"] / 0.5)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("how", WAYS)
 def test_a_daemon_on_the_recorded_cpu_is_found_and_by_the_trace_named(how, daemon):
     noise = record(1.0, cpus=[CPU], how=how)

@@ -17,7 +17,7 @@ from crosswind.run.calls import RemoteTraceback
 from crosswind.run.command import run_command
 from crosswind.run.here import here
 
-pytestmark = [pytest.mark.live, pytest.mark.alone]
+pytestmark = pytest.mark.live
 ROOT = Path(__file__).parents[2]
 EMULATED = ROOT / "examples" / "fork_graph_emulated.toml"
 
@@ -43,6 +43,7 @@ def both():
     }
 
 
+@pytest.mark.alone
 def test_a_real_run_says_the_same_things_as_a_simulated_one(both):
     sim, local = both[("sim", "interference")], both[("local", "interference")]
     assert set(sim.data) == set(local.data)
@@ -53,11 +54,13 @@ def test_a_real_run_says_the_same_things_as_a_simulated_one(both):
     assert local.of_bound < 1.02
 
 
+@pytest.mark.alone
 def test_orders_that_are_far_apart_come_in_the_predicted_order(both):
     for on in ("sim", "local"):
         assert both[(on, "root-only")].makespan_s > 1.15 * both[(on, "interference")].makespan_s
 
 
+@pytest.mark.alone
 def test_a_real_trace_holds_every_task_and_can_be_kept(both, tmp_path):
     trace = both[("local", "interference")].trace
     computed = trace.of_kind("compute")
