@@ -21,6 +21,16 @@ pub trait Rank {
     /// The next operation; called when the last one is over. After [`Op::Done`] it is not called again.
     fn next(&mut self) -> Op;
 
+    /// The last packet of the message that [`Rank::next`] gave is with the network. Called before anything else is handled;
+    /// a driver without time need not call it, since the next call of [`Rank::next`] says the same.
+    fn sent(&mut self) {}
+
+    /// Computation (ns) to do while the message that [`Rank::next`] gave waits for the interface or a credit; nothing of that
+    /// message has been sent.
+    fn meanwhile(&mut self) -> Option<u64> {
+        None
+    }
+
     /// Handles a message from another rank (or itself).
     fn handle(&mut self, from: u32, kind: Kind, body: Body) -> Reply {
         let _ = (from, kind, body);

@@ -1,9 +1,10 @@
 //! GOAL: schedules in the format of LogGOPSim (Hoefler, Schneider, Lumsdaine, "LogGOPSim", 2010), as programs.
 //!
 //! A file holds for each rank operations (`calc`, `send`, `recv`) and which must be over (`requires`) or begun (`irequires`)
-//! before others. An operation begins as soon as the processor is free; of several, in the order in which they became free,
-//! sends before receives before computing. A receive is posted, and over when a send of its source and tag has been
-//! handled; sends are eager, whatever their size. One processor and one interface per rank: others are refused.
+//! before others. An operation begins as soon as the processor is free (a send: the interface, too, and what computes need not
+//! wait behind it); of several, in the order in which they became free; of those that became free together, sends first, then in
+//! the order of the file. A receive is posted when it becomes free, without the processor, and is over when a send of its source
+//! and tag has been handled; sends are eager, whatever their size. One processor and one interface per rank: others are refused.
 //!
 //! | question | module |
 //! |---|---|
@@ -33,8 +34,7 @@ impl Act {
     const fn turn(self) -> u8 {
         match self {
             Self::Send { .. } => 0,
-            Self::Receive { .. } => 1,
-            Self::Calc { .. } => 2,
+            Self::Receive { .. } | Self::Calc { .. } => 1,
         }
     }
 }

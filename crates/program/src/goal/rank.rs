@@ -10,53 +10,123 @@ use crate::rank::{Rank, Reply};
 /// Receives that are named when nothing can happen any more.
 const NAMED: usize = 3;
 
+/// Free operations that need the processor, with their place in the order in which they became free.
+type Queue = VecDeque<(u32, u32)>;
+
 /// One rank.
 pub struct GoalRank {
     schedule: Arc<Schedule>,
     /// For each operation, how many others it still waits for.
     needs: Vec<u32>,
-    /// Free operations, in their order.
-    free: VecDeque<u32>,
-    /// Receives that have been posted, and messages that nobody has asked for, both in their order.
+    sends: Queue,
+    calcs: Queue,
+    /// Operations that have become free and need the processor.
+    freed: u32,
+    /// The send that has been given and has not begun.
+    sending: Option<u32>,
+    /// Receives that have been posted, and messages that no receive has asked for, both in their order.
     posted: VecDeque<u32>,
     unexpected: VecDeque<(u32, u32)>,
     /// Operations that are not over.
     left: u32,
+    /// Inside `happened`: what has begun or is over, and what becomes free by that.
+    news: Vec<(u32, bool)>,
+    receives: Vec<u32>,
+    batch: Vec<u32>,
 }
 
 impl GoalRank {
     pub(super) fn new(schedule: Arc<Schedule>) -> Self {
         let needs = schedule.needs.clone();
         let left = needs.len() as u32;
-        let mut rank =
-            Self { schedule, needs, free: VecDeque::new(), posted: VecDeque::new(), unexpected: VecDeque::new(), left };
-        let mut first: Vec<u32> = (0..left).filter(|&at| rank.needs[at as usize] == 0).collect();
-        first.sort_by_key(|&at| rank.schedule.acts[at as usize].turn());
-        rank.free.extend(first);
+        let free = (0..left).filter(|&at| needs[at as usize] == 0);
+        let (receives, batch) = free.partition(|&at| matches!(schedule.acts[at as usize], Act::Receive { .. }));
+        let mut rank = Self {
+            schedule,
+            needs,
+            sends: Queue::new(),
+            calcs: Queue::new(),
+            freed: 0,
+            sending: None,
+            posted: VecDeque::new(),
+            unexpected: VecDeque::new(),
+            left,
+            news: Vec::new(),
+            receives,
+            batch,
+        };
+        rank.release();
         rank
     }
 
     /// An operation has begun, or is over: what waited for that may be free.
     fn happened(&mut self, at: u32, over: bool) {
-        let range = self.schedule.starts[at as usize] as usize..self.schedule.starts[at as usize + 1] as usize;
-        let before = self.free.len();
-        for &(follower, begun) in &self.schedule.followers[range] {
-            if begun == over {
-                continue;
-            }
-            self.needs[follower as usize] -= 1;
-            if self.needs[follower as usize] == 0 {
-                self.free.push_back(follower);
+        self.news.push((at, over));
+        self.follow();
+        self.release();
+    }
+
+    /// Collects what has become free by the news.
+    fn follow(&mut self) {
+        for (at, over) in self.news.drain(..) {
+            self.left -= u32::from(over);
+            let range = self.schedule.starts[at as usize] as usize..self.schedule.starts[at as usize + 1] as usize;
+            for &(follower, begun) in &self.schedule.followers[range] {
+                if begun != over {
+                    self.needs[follower as usize] -= 1;
+                    if self.needs[follower as usize] == 0 {
+                        let receives = matches!(self.schedule.acts[follower as usize], Act::Receive { .. });
+                        (if receives { &mut self.receives } else { &mut self.batch }).push(follower);
+                    }
+                }
             }
         }
+    }
+
+    /// Posts receives, which takes no processor, and puts into the queues what has become free together with them: sends before
+    /// computing, each in the order of the file.
+    fn release(&mut self) {
+        while !self.receives.is_empty() {
+            let mut receives = std::mem::take(&mut self.receives);
+            receives.sort_unstable();
+            for at in receives {
+                self.post(at);
+            }
+            self.follow();
+        }
         let acts = &self.schedule.acts;
-        self.free.make_contiguous()[before..].sort_by_key(|&at| (acts[at as usize].turn(), at));
-        self.left -= u32::from(over);
+        self.batch.sort_unstable_by_key(|&at| (acts[at as usize].turn(), at));
+        for at in self.batch.drain(..) {
+            let queue = if matches!(acts[at as usize], Act::Send { .. }) { &mut self.sends } else { &mut self.calcs };
+            queue.push_back((self.freed, at));
+            self.freed += 1;
+        }
+    }
+
+    fn post(&mut self, at: u32) {
+        self.news.push((at, false));
+        let act = self.schedule.acts[at as usize];
+        match self.unexpected.iter().position(|&(from, tag)| asks_for(act, from, tag)) {
+            Some(place) => {
+                self.unexpected.remove(place);
+                self.news.push((at, true));
+            }
+            None => self.posted.push_back(at),
+        }
     }
 
     fn begun_and_over(&mut self, at: u32) {
         self.happened(at, false);
         self.happened(at, true);
+    }
+
+    fn compute(&mut self) -> Option<u64> {
+        let (_, at) = self.calcs.pop_front()?;
+        self.begun_and_over(at);
+        match self.schedule.acts[at as usize] {
+            Act::Calc { ns } => Some(ns),
+            Act::Send { .. } | Act::Receive { .. } => None,
+        }
     }
 }
 
@@ -69,30 +139,32 @@ fn asks_for(act: Act, source: u32, mark: u32) -> bool {
 
 impl Rank for GoalRank {
     fn next(&mut self) -> Op {
-        while let Some(at) = self.free.pop_front() {
-            match self.schedule.acts[at as usize] {
-                Act::Calc { ns } => {
-                    self.begun_and_over(at);
-                    return Op::Compute { ns };
-                }
-                Act::Send { to, tag, bytes } => {
-                    self.begun_and_over(at);
-                    let body = Body::Pair([u64::from(tag), 0]);
-                    return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };
-                }
-                act @ Act::Receive { .. } => {
-                    self.happened(at, false);
-                    match self.unexpected.iter().position(|&(from, tag)| asks_for(act, from, tag)) {
-                        Some(place) => {
-                            self.unexpected.remove(place);
-                            self.happened(at, true);
-                        }
-                        None => self.posted.push_back(at),
-                    }
-                }
-            }
+        self.sent();
+        let computes_first = match (self.calcs.front(), self.sends.front()) {
+            (Some(calc), Some(send)) => calc < send,
+            (calc, _) => calc.is_some(),
+        };
+        if computes_first && let Some(ns) = self.compute() {
+            return Op::Compute { ns };
+        }
+        if let Some((_, at)) = self.sends.pop_front()
+            && let Act::Send { to, tag, bytes } = self.schedule.acts[at as usize]
+        {
+            self.sending = Some(at);
+            let body = Body::Pair([u64::from(tag), 0]);
+            return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };
         }
         if self.left == 0 { Op::Done } else { Op::Wait }
+    }
+
+    fn sent(&mut self) {
+        if let Some(at) = self.sending.take() {
+            self.begun_and_over(at);
+        }
+    }
+
+    fn meanwhile(&mut self) -> Option<u64> {
+        self.compute()
     }
 
     fn handle(&mut self, from: u32, _kind: Kind, body: Body) -> Reply {

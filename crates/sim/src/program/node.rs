@@ -181,6 +181,7 @@ impl<R: Rank> Node<R> {
                     self.count(kind, wires);
                     let envelope = Envelope { from: me, to, what: What::Message(kind), word: bytes, credit: false };
                     self.transmit(envelope, bytes.max(1), true, body, wires);
+                    self.rank.sent();
                     self.end = self.end.max(self.now);
                 } else {
                     self.op = Op::Message { to, kind, bytes, body };
@@ -262,6 +263,7 @@ impl<R: Rank> Node<R> {
             }
             Op::Message { kind, bytes, ref mut body, .. } => {
                 let body = std::mem::take(body);
+                self.rank.sent();
                 wires.totals.messages += 1;
                 wires.totals.handled += 1;
                 let reply = self.rank.handle(me, kind, body);
@@ -309,7 +311,7 @@ impl<R: Rank> Node<R> {
     #[inline]
     fn send(&mut self, me: u32, left: u64, wires: &mut Wires) -> Until {
         if self.interface > self.now {
-            return Until::Time(self.interface);
+            return self.kept_back(left, self.interface, wires);
         }
         let (to, what, word) = match self.op {
             Op::Message { to, kind, bytes, .. } => (to, What::Message(kind), bytes),
@@ -320,7 +322,7 @@ impl<R: Rank> Node<R> {
             let runs = !wires.window.follows() || wires.runs(to);
             if !credits.take(to, runs) {
                 self.stalled_since.get_or_insert(self.now);
-                return Until::Time(wires.knows_a_change(to));
+                return self.kept_back(left, wires.knows_a_change(to), wires);
             }
             if let Some(since) = self.stalled_since.take() {
                 self.stalled += self.now - since;
@@ -335,6 +337,24 @@ impl<R: Rank> Node<R> {
         };
         let envelope = Envelope { from: me, to, what, word, credit: false };
         self.transmit(envelope, bytes as u32, left == 0, body, wires);
+        if left == 0 {
+            self.rank.sent();
+        }
+        self.end = self.end.max(self.now);
+        Until::Polled
+    }
+
+    /// The next packet cannot leave yet; before the first one, what the rank can do meanwhile is done.
+    fn kept_back(&mut self, left: u64, until: u64, wires: &mut Wires) -> Until {
+        let whole = match self.op {
+            Op::Message { bytes, .. } => u64::from(bytes.max(1)),
+            Op::Send { bytes, .. } => bytes.max(1),
+            _ => return Until::Time(until),
+        };
+        let meanwhile = if left == whole { self.rank.meanwhile() } else { None };
+        let Some(ns) = meanwhile else { return Until::Time(until) };
+        wires.totals.operations += 1;
+        self.work(ns);
         self.end = self.end.max(self.now);
         Until::Polled
     }
