@@ -73,8 +73,8 @@ def slope_interval(
     out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too; or by what batches of
     2, 4, 8... cycles show, where that is more: slow wander of the host hardly shows from one cycle to the next. With
     noise whose correlation from one 0.1 s block to the next is 0 to 0.7, 95 % intervals cover in 92 to 97 of 100
-    simulated measurements from 4 cycles up; at 0.9 in 85 to 90 (tests/unit/test_interval.py). What wanders more slowly
-    than the measurement lasts shows in no interval of one measurement.
+    simulated measurements from 4 cycles up; at 0.9 in 85 to 90 (tests/unit/model/test_interval.py). What wanders more
+    slowly than the measurement lasts shows in no interval of one measurement.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """How every figure looks: colours that can be told apart on white and on black, and one configuration.
 
 Marks have mid-tones: contrast of at least 3:1 on white and on the dark page. Those that meet in one figure were
-searched to stay apart for people who do not see red, green or blue (tests/unit/test_look.py holds both). Text, axes
-and grid are greys that the page's style sheet repaints for dark screens and for paper.
+searched to stay apart for people who do not see red, green or blue (tests/unit/report/test_look.py holds both).
+Text, axes and grid are greys that the page's style sheet repaints for dark screens and for paper.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from crosswind.files.kinds import found_at
 from crosswind.measure.cluster.directory import Directory
 from crosswind.measure.cluster.pairs import Visit
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 FORK, STREAMS, BLAMED, LINKS, DAEMONS, FARM = (
     str(EXAMPLES / f"{name}.toml")

@@ -8,7 +8,7 @@ import pytest
 import crosswind
 from crosswind import DescriptionError, Experiment, Runs
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 A = {"name": "A", "class": "parallel", "from": 0, "to": 1, "message_bytes": 64}
 LOCAL = {"name": "local", "class": "local", "from": 0, "to": 2, "message_bytes": 16384, "arrivals": "backlogged"}
 LENGTH = "workload.stream[1].message_bytes"

@@ -23,7 +23,7 @@ from crosswind import CrosswindError, DescriptionError
 from crosswind.files.output import distinct, writable, writable_directory
 from crosswind.files.stored import replaced, write_text
 
-PACKAGE = Path(__file__).parents[2] / "python" / "crosswind"
+PACKAGE = Path(__file__).parents[3] / "python" / "crosswind"
 NOBODY = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 

@@ -9,7 +9,7 @@ import crosswind
 from crosswind import DescriptionError, Disturbance, Experiment, Runs
 from crosswind.papers.scheduling_and_communication.daemons import disturbance as table_1
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 BARRIERS = {"iterations": 40, "work_s": 0.0071, "dimensions": 0, "allreduce": "none", "barrier": True}
 LOCAL = {"kind": "local", "cause": "other", "quantum_s": 0.1, "jobs": 2}
 CRON = {"kind": "daemon", "cause": "cron", "interval_s": 0.5, "duration_s": 0.01}

@@ -27,7 +27,7 @@ class InProcess:
 
     def __init__(self, platform, point, work, **options):
         self.work, self.waiting, self.done = work, [], queue.Queue()
-        self.ready, self.ended, self.count = threading.Condition(), False, 0
+        self.ready, self.count = threading.Condition(), 0
         self.places = threading.Semaphore(8)
         threading.Thread(target=self._work, daemon=True).start()
 
@@ -57,7 +57,7 @@ class InProcess:
             self.done.put(Result(number, True, pickle.dumps(value), "cpu0"))
 
     def end_of_tasks(self):
-        self.ended = True
+        pass
 
     def results(self, timeout_s=None):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:

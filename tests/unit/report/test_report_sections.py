@@ -11,7 +11,7 @@ from crosswind.files.kinds import WORDS
 from crosswind.report import report
 from crosswind.report.sections import KINDS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 REPORT = ROOT / "python" / "crosswind" / "report"
 TEMPLATES = REPORT / "templates"
 OF_THE_PAGE = {"page.html.j2", "parts.html.j2", "terms.html.j2"}
