@@ -50,7 +50,7 @@ fn star(order: Order, ports: Ports, leaves: &[(f64, f64, f64)]) -> Told {
     Told::root(&platform(leaves), &Wishes::of(&policy(order, ports), TASK))
 }
 
-/// To whom a single port sends, when all ask twice at the start and nobody asks again.
+/// The children to which a single port sends, when all ask twice at the start and never again.
 fn served(mut root: Told, children: u32) -> Vec<u32> {
     for child in 0..children {
         assert_eq!(root.tell(Asked { child, tasks: 2 }), []);
@@ -269,7 +269,7 @@ fn a_node_that_drains_hands_back_what_waits_and_finishes_what_it_and_its_childre
     assert_eq!(node.tell(Arrived { task: 1 }), [Send { child: 0, task: 1, limit_mb_per_s: None }]);
     assert_eq!(node.tell(Arrived { task: 2 }), []);
     assert_eq!(node.tell(Drain), [HandBack { task: 2 }]);
-    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [], "it asks for nothing, and serves nobody");
+    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [], "it requests nothing and serves no child");
     assert_eq!(node.tell(Arrived { task: 3 }), [HandBack { task: 3 }], "it was on its way");
     assert_eq!(node.tell(Computed { task: 0 }), [Return { task: 0 }]);
     assert_eq!(node.tell(Arrived { task: 4 }), [HandBack { task: 4 }], "its processor is idle, and stays so");

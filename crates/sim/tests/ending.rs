@@ -1,4 +1,4 @@
-//! The end of a run: slow nodes are left without one of the last tasks, and nobody waits for them.
+//! The end of a run: slow nodes get none of the last tasks, so the run does not wait for them.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 

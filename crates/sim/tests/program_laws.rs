@@ -70,7 +70,7 @@ fn script(steps: &[Vec<Step>]) -> Scripts {
     Scripts { ops: ops.collect(), handler_ns: 700, reply_bytes: 40 }
 }
 
-/// What must have been handled by whom, and answered to whom, in any order of sources.
+/// What each rank must have handled, and from which sources it must have answers, in any order of sources.
 fn expected(program: &Scripts) -> Vec<BTreeMap<Event, u32>> {
     let mut all = vec![BTreeMap::new(); program.ops.len()];
     for (rank, ops) in program.ops.iter().enumerate() {

@@ -112,8 +112,8 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Which class may send: its first frame has a credit, and room at the port it goes to. Whoever finds no room is told when
-    /// there is. With one queue, a frame without room keeps all others waiting.
+    /// Which class may send: its first frame has a credit, and room at the port it goes to. A sender without room is told when
+    /// there is room. With one queue, a frame without room keeps all others waiting.
     fn who_may_send(&mut self, host: u32) -> [bool; 2] {
         let queue = &self.outputs[host as usize].queue;
         let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
@@ -129,7 +129,7 @@ impl<O: Observer> Engine<'_, O> {
         let next = if self.settings.one_queue && may_send == [true; 2] { queue.longest_waiting() } else { None };
         for class in Class::BOTH {
             let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { continue };
-            // Whoever waits behind the first of one queue waits for that one, and not for a port of its own.
+            // A frame behind the first of one queue waits for that frame, and not for a port of its own.
             if next.is_some_and(|next| next != class) {
                 continue;
             }
