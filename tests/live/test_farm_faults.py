@@ -423,7 +423,7 @@ ABUSES = {
     "a length that lies": GREETING + b"\xff\xff\xff\xff\x01",
     "a frame before the token": GREETING + struct.pack(">IBQ", 9, 7, 5),
     "a wrong token": GREETING + struct.pack(">IB", 36, 1) + bytes(32) + b"\x00\x01a",
-    "a kind that nobody knows": GREETING + struct.pack(">IB", 1, 200),
+    "an unknown kind": GREETING + struct.pack(">IB", 1, 200),
 }
 
 

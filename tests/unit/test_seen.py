@@ -101,7 +101,7 @@ def test_without_adapting_nothing_is_estimated_in_a_simulation():
         ({"at_s": 1.0, "node": "a", "leaves": True, "compute_per_s": 1.0}, "change[0] must say one thing"),
         ({"at_s": 1.0, "node": "a", "joins": True}, "change[0].joins is true for a node that is there"),
         ({"at_s": -1.0, "node": "a", "leaves": True}, "at_s"),
-        ({"at_s": 1.0, "node": "r", "receive_limit_mb_per_s": 1.0}, "receives from nobody"),
+        ({"at_s": 1.0, "node": "r", "receive_limit_mb_per_s": 1.0}, "has no parent to receive from"),
         ({"at_s": 1.0, "node": "a", "compute_per_s": 0.0}, "greater than 0"),
         ({"at_s": 1.0, "node": "a", "compute": 1.0}, "compute"),
     ],

@@ -1,4 +1,4 @@
-//! The first bytes of a connection, each way: are you of ours, of this version, what do you want, and what is to be signed?
+//! Handshake, first part: protocol, version, purpose, and the nonce to sign, each way.
 //!
 //! [`GREETING_BYTES`]: magic, version, a word whose meaning is the protocol's, a nonce. Whether the other end knows the token
 //! is told by what follows ([`crate::token`]).
@@ -24,7 +24,7 @@ pub struct Greeting {
     pub nonce: [u8; 32],
 }
 
-/// Why bytes are no greeting of ours.
+/// Why bytes are not a greeting of this protocol and version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GreetingError {
     /// The first bytes are of something else.
@@ -55,7 +55,7 @@ impl Greeting {
     /// Reads a greeting; none while bytes are missing.
     ///
     /// # Errors
-    /// As soon as a byte is wrong: nobody is waited for who speaks something else.
+    /// As soon as a byte is wrong, so no more bytes are waited for.
     pub fn decode(bytes: &[u8], protocol: Protocol) -> Result<Option<Self>, GreetingError> {
         let known = bytes.len().min(protocol.magic.len());
         if bytes[..known] != protocol.magic[..known] {

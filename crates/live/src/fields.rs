@@ -14,7 +14,7 @@ pub enum FrameError {
         /// What is permitted.
         limit: usize,
     },
-    /// A kind that nobody knows.
+    /// An unknown kind.
     #[error("a frame of kind {0}, which this version does not know")]
     Kind(u8),
     /// Fields that do not fit the kind.

@@ -116,7 +116,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
     };
     let abuses: Vec<(&str, Vec<u8>)> = vec![
         ("a length that lies", vec![0xff; 8]),
-        ("a kind that nobody knows", vec![0, 0, 0, 1, 99]),
+        ("an unknown kind", vec![0, 0, 0, 1, 99]),
         ("a chunk of nothing", wire(&[(Frame::ResultChunk { task: 3 }, 10)])),
         ("a result longer than it says", wire(&[result(3, 5, 10)])),
         ("a result of a size beyond all", wire(&[result(3, u64::MAX, 10)])),

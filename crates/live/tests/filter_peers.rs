@@ -51,7 +51,7 @@ fn a_peer_that_lies_is_dropped_and_named_once_and_others_go_on() {
     let after_open = |more: Vec<u8>| [open_frame(1, &target), more].concat();
     let lies: Vec<(&str, Vec<u8>)> = vec![
         ("a length beyond all", too_long),
-        ("a class that nobody knows", no_class),
+        ("an unknown class", no_class),
         ("another class than its stream's", after_open(data(Class::Parallel, 1, 8))),
         (
             "more than its window",

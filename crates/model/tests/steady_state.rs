@@ -34,7 +34,7 @@ impl Owned {
         plan_columns(&columns, task, ports, method).expect("a plan")
     }
 
-    /// The largest excess over any constraint of SPEC 1.2, relative to what meets in it.
+    /// The largest excess over any constraint of interference-aware-scheduling, section 3.2, relative to what meets in it.
     fn excess(&self, rates: &Rates, (size, work): (f64, f64), ports: Ports) -> f64 {
         let count = self.parent.len();
         let flow = &rates.received_tasks_per_s;

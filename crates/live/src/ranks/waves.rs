@@ -59,7 +59,7 @@ impl Waves {
         self.missing > 0
     }
 
-    /// The conductor lets somebody go on.
+    /// The conductor lets a rank go on.
     pub fn stir(&mut self) {
         self.stirred = true;
     }
