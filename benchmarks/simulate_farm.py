@@ -2,7 +2,7 @@
 
 The same farms by Crosswind from Python, by Crosswind without Python, by the crate simcore and by SimPy, each in a fresh
 process on one CPU, in shuffled order, interference on and off. The peers know one port and arrival order only: that is
-what is compared with them. Building a platform and drawing tasks is not timed, for anybody.
+what is compared with them. Building a platform and drawing tasks is not timed, for any simulator.
 
     python benchmarks/simulate_farm.py [repetitions]
 
@@ -28,7 +28,7 @@ PACKAGE = HERE / "simcore_farm"
 BINARY = PACKAGE / "target" / "release" / "simcore-farm"
 PLACES = 2
 
-# Case -> tasks, task size and work, ports; and below, who can do it.
+# Case -> tasks, task size and work, ports; and below, which simulators can run it.
 CASES = {
     "fork": (100_000, 2.0, 5.0),
     "fork-off": (100_000, 2.0, 5.0),

@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nobody_is_faster_than_alone_and_processors_are_never_idle_while_wanted(text in any_matrix()) {
+    fn no_process_is_faster_than_alone_and_processors_are_never_idle_while_wanted(text in any_matrix()) {
         let asked = asked(&text);
         let found = simulate(&asked, &mut |_| true).unwrap();
         let cell = found.cells[0];
