@@ -1,4 +1,4 @@
-"""Faults of a live farm: nobody's task is lost, none is delivered twice, the run goes on, and the summary says so."""
+"""Faults of a live farm: no task is lost, none is delivered twice, the run goes on, and the summary says so."""
 
 import os
 import pickle
@@ -451,7 +451,7 @@ def test_an_agent_with_a_wrong_token_is_refused_and_so_is_a_parent_with_one():
         with pytest.raises(AgentLost, match='no node "z"'):
             be_agent(farm.address, "z", "the right token of this farm", patience_s=5.0)
         farm.interrupt()
-    # A listener that accepts anybody and proves nothing is no parent.
+    # A listener that accepts every caller and proves nothing is not a parent.
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
         port = server.getsockname()[1]
@@ -469,7 +469,7 @@ def test_an_agent_with_a_wrong_token_is_refused_and_so_is_a_parent_with_one():
 
 
 def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
-    token = "a secret that nobody may see"
+    token = "a secret not to be shown"
     with farm_of(tree("r", "a<r"), token=token, launch=Launch(logs=tmp_path)) as farm:
         pid = farm.processes.pid("a")
         hand_over(farm, 10)

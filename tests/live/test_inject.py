@@ -1,4 +1,4 @@
-"""Injection into real programs: who is held, what is left behind, whatever happens."""
+"""Injection into real programs: what is held, what is left behind, whatever happens."""
 
 import json
 import os

@@ -74,7 +74,7 @@ def test_a_python_callable_is_work(tmp_path):
 
     begun = time.monotonic()
     found = measure(task=add_up, direction="receive", max_seconds=6)
-    assert time.monotonic() - begun < 12.0  # whoever measures gets Python, too
+    assert time.monotonic() - begun < 12.0  # the measurement gets Python, too
     check_sound(found, tmp_path)
     assert found.header["kernel"]["name"] == "callable"
     assert "add_up" in found.header["kernel"]["task"]

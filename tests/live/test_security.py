@@ -1,4 +1,4 @@
-"""Who is let in and who is not: tokens, certificates, impostors, and those who only hold a place."""
+"""Authentication: tokens, certificates, impostors, and connections that only hold a place."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ from crosswind.serve import greet
 
 pytestmark = pytest.mark.live
 cloudpickle.register_pickle_by_value(farms)
-TOKEN = "a secret that nobody may see"
+TOKEN = "a secret not to be shown"
 CLI = [sys.executable, "-m", "crosswind.cli"]
 
 
@@ -158,7 +158,7 @@ def test_a_farm_shows_its_secrets_to_nobody(sealed, certs, tmp_path):
 
 
 class Owned:
-    """What would be done by whoever unpickles it."""
+    """A pickle that acts when it is loaded."""
 
     def __init__(self, path):
         self.path = path
@@ -191,7 +191,7 @@ def test_code_of_an_impostor_is_never_unpickled(shown, certs, token_file, tmp_pa
 
 
 def test_an_agent_takes_no_parent_whose_certificate_is_a_leafs(certs):
-    # The root shows the leaf's certificate: it belongs to the set, and may have nobody run code.
+    # The root shows the leaf's certificate: it belongs to the set, and may not send code.
     launch = Launch(by_hand=True, tls=lambda node: str(certs / "b"))
     with LiveFarm(tree("r", "b<r"), point(), Work("noop"), launch=launch) as farm:
         from crosswind.run.agent import be_agent

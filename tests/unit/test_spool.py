@@ -1,4 +1,4 @@
-"""Directories for tasks' bytes: none is left behind for long, and nobody's is taken away."""
+"""Directories for tasks' bytes: none is left behind for long, and none in use is taken away."""
 
 from __future__ import annotations
 
