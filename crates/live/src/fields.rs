@@ -1,4 +1,4 @@
-//! Frames as bytes, whoever speaks: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
+//! Frames as bytes, for every protocol: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
 //!
 //! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), [`crate::ranks::wire`] (ranks of a
 //! program).

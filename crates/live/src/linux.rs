@@ -86,7 +86,7 @@ impl Bell {
     /// # Errors
     /// When no descriptor is left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes integers only; a descriptor that was just opened belongs to nobody else.
+        // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
         unsafe {
             let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
             if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(OwnedFd::from_raw_fd(fd))) }
@@ -230,7 +230,7 @@ fn shorter() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than it was")
 }
 
-/// Whether the processes's input has ended: whoever started it is gone.
+/// Whether standard input has ended: then the process that started this one is gone.
 #[must_use]
 pub fn input_ended() -> bool {
     let mut bytes = [0u8; 256];

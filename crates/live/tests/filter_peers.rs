@@ -162,7 +162,7 @@ fn a_thousand_connections_of_one_peer_and_a_thousand_strangers_leave_the_others_
         while pair.targets[1].accept().is_ok() {}
         pair.near.counters().connections == 1
     });
-    // Strangers at the door, who say nothing, or something else.
+    // Unauthenticated connections that send nothing, or something else.
     let address = pair.far.address().unwrap();
     let silent: Vec<TcpStream> = (0..300).filter_map(|_| TcpStream::connect(address).ok()).collect();
     for stream in silent.iter().step_by(2) {

@@ -95,7 +95,7 @@ impl FilterSettings {
             }
         }
         if !has_entrance && self.peers.is_empty() {
-            return refused("peers", "empty".into(), "at least one, where nobody may knock here".into());
+            return refused("peers", "empty".into(), "at least one, or `listen` given".into());
         }
         Ok(())
     }

@@ -149,7 +149,7 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
 
 def _schedulers(decay: Matrix, fair: Matrix) -> Part:
     columns = [("setting", ""), ("messages", "")]
-    columns += [(f"{who}, {name}", "slowdown") for name in ("decay", "fair") for who in ("ping", "burners")]
+    columns += [(f"{program}, {name}", "slowdown") for name in ("decay", "fair") for program in ("ping", "burners")]
     rows: list[list[str | float]] = []
     points = []
     for setting in SETTINGS:
