@@ -19,6 +19,7 @@ WORDS = {
     "disturbance": "a disturbance",
     "experiment": "an experiment",
     "hosts": "a list of hosts",
+    "injection": "the report of an injection",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
@@ -51,6 +52,7 @@ _BY_FIELD = (
     ("throughput_tasks_per_s", "plan"),
     ("traceEvents", "perfetto"),
     ("$schema", "schema"),
+    ("elapsed_s", "injection"),
 )
 """A field at the top of a description or a result -> its kind; the first that is there decides."""
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,51 @@ from crosswind.blame.shares import Estimate
 from crosswind.report.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.measured import Card
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent
 
 MOST_BARS = 16
+
+
+TERMS = (
+    Term(
+        "blame-share",
+        "share of the cost",
+        "A cause's Shapley value: its mean addition to the makespan over all orders in which the causes could "
+        "arrive. The shares sum to what all causes cost together. With more than 6 causes: what removing it "
+        "saves.",
+    ),
+    Term(
+        "removed-cost",
+        "saved when removed",
+        "The makespan with all causes less the one with all but this. Where two causes hide each other, "
+        "removing one saves little.",
+    ),
+    Term(
+        "alone-cost",
+        "cost alone",
+        "The makespan with this cause only, less the undisturbed one.",
+    ),
+    Term(
+        "together-cost",
+        "together",
+        "What all causes cost beyond the sum of what each costs alone: below 0 they strike while ranks wait "
+        "for each other anyway.",
+    ),
+    Term(
+        "aligned-cost",
+        "aligned",
+        "What all causes would cost if each struck all its ranks at the same times. The rest is the price of "
+        "striking them at different times.",
+    ),
+    Term(
+        "interval-seeds",
+        "95 % interval over seeds",
+        "Student's interval of the mean over seeds; every seed runs with and without each cause, so that "
+        "differences are paired.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +76,11 @@ class BlamedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [self.bars]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def blamed_section(blame: Blame, place: int) -> BlamedSection:
@@ -113,3 +160,13 @@ def _table(blame: Blame) -> Table:
 
 def _of(found: Estimate, whole_s: float) -> str:
     return percent(found.mean / whole_s) if whole_s else "–"
+
+
+BLAMES = Kind(
+    "blame",
+    "blames",
+    "blame.html.j2",
+    of_type(Blame),
+    each(blamed_section),
+    {"blame": Blame.load},
+)

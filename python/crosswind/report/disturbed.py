@@ -13,6 +13,7 @@ from crosswind.report.compared import shown_param, shown_value
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import WHICH, simulated_and_bounds, slowdown_curves
 from crosswind.report.measured import Card
+from crosswind.report.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent
 from crosswind.run.results import ProgramRun, Runs
@@ -31,6 +32,40 @@ UNITS = {
     "window_packets": "packets",
     "window": "packets",
 }
+
+
+TERMS = (
+    Term(
+        "slowdown",
+        "slowdown",
+        "The makespan over what the program would take if all its ranks were always away together "
+        "(coscheduling). In a study: over what the paper's caption names.",
+    ),
+    Term(
+        "dedicated",
+        "dedicated",
+        "The same program with the same seed, and nothing that takes a processor away.",
+    ),
+    Term(
+        "coscheduled",
+        "coscheduling",
+        "All ranks of a program run and are away at the same times. Two jobs that share the machine so take "
+        "twice their dedicated time each.",
+    ),
+    Term(
+        "window",
+        "window, waiting for credits",
+        "The packets that may be under way to one destination; a sender without credit waits until the "
+        "receiver has given one back. A receiver that is away gives none.",
+    ),
+    Term(
+        "closed-form",
+        "closed form",
+        "What a formula says about the slowdown, from the disturbance and the work between barriers alone: "
+        "with its assumptions, such as perfect balance or independent ranks "
+        "(docs/papers/scheduling-and-communication.md).",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -69,6 +104,11 @@ class DisturbedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [*(figure for figure, _ in self.curves), *([self.beside] if self.beside else [])]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def disturbed_section(several: Sequence[Runs[ProgramRun]], place: int) -> DisturbedSection:
@@ -276,3 +316,12 @@ def by_experiment(programs: Sequence[Runs[ProgramRun]]) -> list[list[Runs[Progra
         if len(runs):
             gathered.setdefault(json.dumps(runs.experiment), []).append(runs)
     return list(gathered.values())
+
+
+PROGRAMS = Kind(
+    "file of program runs",
+    "files of program runs",
+    "program.html.j2",
+    lambda item: isinstance(item, Runs) and item.kind == "program",
+    grouped(by_experiment, disturbed_section),
+)

@@ -5,18 +5,37 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
 from crosswind.inject import Injected
+from crosswind.reading import parse_json, read_bytes
+from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.figure import Figure
 from crosswind.report.figures.slowdowns import simulated_and_bounds
+from crosswind.report.section import Contents, Kind, Section, Term, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import ProgramRun, Runs
 
 EXPECTED = "if it only computes"
+
+
+TERMS = (
+    Term(
+        "injected",
+        "injected",
+        "The disturbance was done to a real command on this machine. One that only computes, on one rank, "
+        "takes 1 / (1 − away) times as long; one that waits for others may take longer, one that waits anyway "
+        "less.",
+    ),
+    Term(
+        "dedicated",
+        "dedicated",
+        "The same program with nothing that takes a processor away.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +54,11 @@ class InjectedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [self.beside] if self.beside else []
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def injected_section(several: Sequence[Injected], programs: Sequence[Runs[ProgramRun]], place: int) -> InjectedSection:
@@ -143,3 +167,22 @@ def _note(undisturbed_s: float | None) -> str:
     if undisturbed_s is not None:
         return f"Undisturbed: {number(undisturbed_s, 4)} s."
     return "Slowdowns need an undisturbed run: inject a disturbance without sources into the same command."
+
+
+def _sections(items: Sequence[Injected], contents: Contents) -> list[Section]:
+    several = enumerate(by_command(items), 1)
+    return [injected_section(alike, contents.get(PROGRAMS, ()), place) for place, alike in several]
+
+
+def _load(path: Path) -> Injected:
+    return Injected(parse_json(read_bytes(path)), "")
+
+
+INJECTIONS = Kind(
+    "injection",
+    "injections",
+    "injected.html.j2",
+    of_type(Injected),
+    _sections,
+    {"injection": _load},
+)

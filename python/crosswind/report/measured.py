@@ -2,23 +2,168 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosswind.errors import DescriptionError
+from crosswind.measurement import Measurement
 from crosswind.model.channel import ChannelFit
-from crosswind.model.fit import Fit
+from crosswind.model.fit import Fit, fit
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import MOST_POINTS, scatter
 from crosswind.report.figures.together import both_directions
 from crosswind.report.findings import Finding, finding, trust
-from crosswind.report.inputs import Unfitted
 from crosswind.report.provenance import provenance
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
 from crosswind.report.words import number, number_range, percent, percent_range, rate
 
 BENT = 4.0  # |t| of the square beyond which the text says that the line bends
+
+
+HEADING = "What communication costs the computation"
+TERMS = (
+    Term(
+        "ir",
+        "interference rate (IR)",
+        "The part of the compute rate that is lost per MB/s (or GB/s) of traffic: minus the slope of the "
+        "fitted line. 0.15 s/GB means that 1 GB/s takes 15 % of the computation.",
+    ),
+    Term(
+        "interval",
+        "95 % interval",
+        "Where the figure would lie in 95 of 100 such measurements. From a bootstrap over whole cycles, "
+        "because neighbouring samples resemble each other and a naive interval would be too narrow.",
+    ),
+    Term(
+        "upper-bound",
+        "upper bound",
+        "Where the interval holds 0, the rate itself says nothing; it is at most this.",
+    ),
+    Term(
+        "time-base",
+        "time base: available and wall",
+        "`wall` divides work and MB by time, as a user feels it; other processes on the CPU move it. "
+        "`available` divides both by the CPU seconds that were left to the measurement's own threads, so "
+        "other processes drop out; it is used where threads are pinned and no quota throttles.",
+    ),
+    Term(
+        "intercept",
+        "const (intercept)",
+        "Where the line meets 0 MB/s, in parts of the idle rate. Far from 1, the line does not fit, or "
+        "traffic costs something before the first byte.",
+    ),
+    Term(
+        "bare",
+        "idle against bare",
+        "The compute rate with connections open and nothing moving, over the rate before any socket existed. "
+        "A receiver that spins takes half a core while its interference rate is 0; only this shows it.",
+    ),
+    Term(
+        "std-dev",
+        "StDev",
+        "Standard deviation of what the line leaves over, in parts of the full rate.",
+    ),
+    Term(
+        "max-error",
+        "MaxErr",
+        "The largest distance of a point from the line, in parts of the full rate.",
+    ),
+    Term(
+        "r-squared",
+        "R²",
+        "The part of the variation that the fit explains. It is low where there is little to explain: on an "
+        "IR of about 0 it says nothing.",
+    ),
+    Term(
+        "quadratic",
+        "quadratic",
+        "A parabola through the same points. Where the t of its square is beyond about 3 to 5, the cost per "
+        "MB changes with the rate, mostly because data arrives in larger batches.",
+    ),
+    Term(
+        "lack-of-fit",
+        "lack of fit",
+        "Blocks at 1/4 and 3/4 of the top rate are measured only to check the line, which does not see them.",
+    ),
+    Term(
+        "theil-sen",
+        "Theil-Sen",
+        "The median of the slopes between all pairs of points of a cycle. A few disturbed points cannot move "
+        "it; far from least squares, distrust both.",
+    ),
+    Term(
+        "chord",
+        "chord",
+        "The loss at the top over the top rate: the slope from idle straight to the top.",
+    ),
+    Term(
+        "loss",
+        "loss",
+        "1 minus the compute rate at a transfer rate, in parts of the idle rate.",
+    ),
+    Term(
+        "displacement",
+        "displacement and slow-down",
+        "Displacement: the traffic's threads had the CPU instead. Slow-down: the computation did less per CPU "
+        "second (interrupt work charged to it, caches, memory, clock). Together they are the loss.",
+    ),
+    Term(
+        "cost",
+        "cost per call, GB and wake-up",
+        "The CPU time of the traffic's threads explained by what they did. Where calls and bytes rise "
+        "together their sum is well known and the parts are not, which their intervals show.",
+    ),
+    Term(
+        "range",
+        "range",
+        "The transfer rates that the figures stand on. Slopes over different ranges do not compare; losses at "
+        "one rate do.",
+    ),
+    Term(
+        "foreign",
+        "foreign load",
+        "CPU time on the computing CPU that went to neither the computation nor the traffic. Intervals with "
+        "much of it are dropped.",
+    ),
+)
+TOGETHER = (
+    Term(
+        "additive",
+        "bias",
+        "Measured minus predicted, mean over the blocks with several peers; below 0, together costs more than "
+        "the sum. Beside it the same against one peer alone at the same total rate, which a curved cost "
+        "cannot mislead.",
+    ),
+    Term(
+        "plane",
+        "plane",
+        "compute rate = const − IR' received − IR' sent, by least squares over all blocks.",
+    ),
+    Term(
+        "three-point",
+        "three-point law",
+        "1 − IR received − IR sent through three measured points: alone, receiving at most, both at most. It "
+        "needs few measurements, and is exact only at those points.",
+    ),
+    Term(
+        "hull",
+        "hull",
+        "The smallest convex region that holds the measured rates. A prediction inside it interpolates; one "
+        "outside is a guess.",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Unfitted:
+    """A measurement that ended too early for a fit, and why."""
+
+    measurement: Measurement
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -67,6 +212,11 @@ class MeasuredSection:
         """Every figure of the section."""
         parts = [figure for part in self.channels for figure in (part.scatter, part.residuals)]
         return [*parts, *([self.hull] if self.hull else []), *(figure for figure, _ in self.timelines)]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return (*TERMS, *(TOGETHER if self.together_tables else ()))
 
 
 def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
@@ -182,3 +332,24 @@ def _hull(fit: Fit, id_: str) -> Figure | None:
     title = "Receiving and sending at once"
     words = "Blocks by received and sent rate, coloured by compute rate, with the hull of the three-point law."
     return Figure(identifier(id_, "both-directions"), title, words, both_directions(fit))
+
+
+def _fitted(item: Measurement | Fit) -> Fit | Unfitted:
+    if isinstance(item, Fit):
+        return item
+    try:
+        return fit(item)
+    except DescriptionError as error:
+        return Unfitted(item, str(error))
+
+
+MEASUREMENTS = Kind(
+    "measurement",
+    "measurements",
+    "measured.html.j2",
+    of_type(Measurement, Fit),
+    each(measured_section),
+    {"measurement": Measurement.load},
+    made=_fitted,
+    heading=HEADING,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,34 @@ from crosswind.overlap.result import Overlap
 from crosswind.overlap.verdict import WORDS
 from crosswind.report.figure import Figure
 from crosswind.report.figures.overlaps import alone_and_together
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number
 from crosswind.sizes import size
+
+TERMS = (
+    Term(
+        "overlap-wait",
+        "how messages are waited for",
+        "event: the process blocks until the kernel wakes it. poll: it asks again and again. spin-block: it "
+        "asks for as long as a wake-up costs, then blocks. buffered (simulated only): it blocks, and messages "
+        "move in slices that both nodes agree on. Both ends of the messages do the same.",
+    ),
+    Term(
+        "overlap-verdict",
+        "verdict of overlap",
+        "Overlapped: both took as long as alone, within 10 % or 10 ms. Serialised by x %: one waited for this "
+        "part of the other's whole time, 50 % or more. Delayed: one took longer, but waited for less. Both "
+        "damaged: both took longer. One single message says little.",
+    ),
+    Term(
+        "overlap-change",
+        "what to change",
+        "The way to wait and the nice level with which both together lost least for the same messages, where "
+        "that saves 10 % or more; or, where the messages themselves need the processors that compute, to "
+        "leave them one.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -33,6 +58,11 @@ class OverlappedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [self.times] if self.times else []
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def overlapped_section(overlap: Overlap, place: int) -> OverlappedSection:
@@ -108,3 +138,13 @@ def _changes(overlap: Overlap) -> Table | None:
         Column("what to change", term="overlap-change", numeric=False),
     ]
     return Table("What to change", columns, rows)
+
+
+OVERLAPS = Kind(
+    "overlap",
+    "overlaps",
+    "overlap.html.j2",
+    of_type(Overlap),
+    each(overlapped_section),
+    {"overlap": Overlap.load},
+)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Protocol
 
 import altair as alt
 import jinja2
@@ -18,48 +17,22 @@ import vl_convert
 from crosswind._core import __version__
 from crosswind.output import writable, writable_directory
 from crosswind.printable import printable
-from crosswind.report.blamed import blamed_section
-from crosswind.report.disturbed import by_experiment, disturbed_section
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
-from crosswind.report.injected import by_command, injected_section
-from crosswind.report.inputs import Contents, Item, gather
-from crosswind.report.measured import MeasuredSection, measured_section
-from crosswind.report.overlapped import overlapped_section
-from crosswind.report.planned import plan_section, platform_section
-from crosswind.report.ran import runs_section, trace_section
-from crosswind.report.streamed import by_experiment as streams_by_experiment
-from crosswind.report.streamed import streamed_section
-from crosswind.report.studied import studied_section
-from crosswind.report.swept import sweep_section
-from crosswind.report.terms import Term, terms
-from crosswind.run.results import Run, Runs
+from crosswind.report.inputs import Item, gather
+from crosswind.report.measured import TERMS as MEASURED
+from crosswind.report.section import Contents, Section, Term
+from crosswind.run.results import Runs
 from crosswind.stored import write_text
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-
-RAN = frozenset({"makespan", "order", "root-only", "bound", "throughput", "agreement", "compute", "busy"})
-"""The terms that sections about runs and traces link to."""
 
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     "form-action 'none'"
 )
 """Nothing is fetched, and no script runs but the two named by their digests: a name in a file cannot become one."""
-
-
-class Section(Protocol):
-    """What the page needs to know of every section; the rest is between a section and its template."""
-
-    @property
-    def id(self) -> str: ...  # noqa: D102
-    @property
-    def title(self) -> str: ...  # noqa: D102
-    @property
-    def warnings(self) -> list[dict[str, str]]: ...  # noqa: D102
-    @property
-    def figures(self) -> list[Figure]: ...  # noqa: D102
 
 
 def report(
@@ -125,48 +98,19 @@ def _files(items: Item | Sequence[Item]) -> list[str | Path]:
 
 
 def _page(contents: Contents) -> tuple[str, list[Figure]]:
-    measured = [measured_section(item, k) for k, item in enumerate(contents.measured, 1)]
-    sweeps = [sweep_section(item, k) for k, item in enumerate(contents.sweeps, 1)]
-    plans = [plan_section(item, k) for k, item in enumerate(contents.plans, 1)]
-    platforms = [platform_section(item, k) for k, item in enumerate(contents.platforms, 1)]
-    runs = [runs_section(several, k) for k, several in enumerate(_by_experiment(contents), 1)]
-    traces = [trace_section(item, k) for k, item in enumerate(contents.traces, 1)]
-    programs = [disturbed_section(several, k) for k, several in enumerate(by_experiment(contents.programs), 1)]
-    streams = [streamed_section(several, k) for k, several in enumerate(streams_by_experiment(contents.streams), 1)]
-    blames = [blamed_section(item, k) for k, item in enumerate(contents.blames, 1)]
-    injected = [
-        injected_section(several, contents.programs, k) for k, several in enumerate(by_command(contents.injected), 1)
-    ]
-    overlaps = [overlapped_section(item, k) for k, item in enumerate(contents.overlaps, 1)]
-    studies = [studied_section(item, k) for k, item in enumerate(contents.studies, 1)]
-    sections: list[Section] = [
-        *measured, *sweeps, *runs, *traces, *studies, *programs, *streams, *injected, *blames, *overlaps, *plans,
-        *platforms,
-    ]  # fmt: skip
-    figures = [figure for section in sections for figure in section.figures]
+    made = [(kind, kind.sections(items, contents)) for kind, items in contents.items()]
+    sections = [(kind.template, section) for kind, several in made for section in several]
+    several = [section for _, section in sections]
+    headings = [kind.heading for kind, of_kind in made if of_kind and kind.heading]
+    figures = [figure for section in several for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
     page = _environment().get_template("page.html.j2").render(
-        title="What communication costs the computation" if measured or sweeps else sections[0].title,
-        contents=[(section.id, section.title) for section in sections],
-        concerns=_concerns(sections),
-        measured=measured,
-        sweeps=sweeps,
-        plans=plans,
-        platforms=platforms,
-        runs=runs,
-        traces=traces,
-        programs=programs,
-        streams=streams,
-        blames=blames,
-        injected=injected,
-        overlaps=overlaps,
-        studies=studies,
-        terms=[
-            *_terms(measured, sweeps, plans, [*runs, *traces], [*programs, *studies], blames, injected),
-            *(terms("streamed") if streams else ()),
-            *(terms("overlapped") if overlaps else ()),
-        ],
+        title=headings[0] if headings else several[0].title,
+        contents=[(section.id, section.title) for section in several],
+        concerns=_concerns(several),
+        sections=sections,
+        terms=_terms(several),
         figures=figures,
         sources=_sources(contents),
         version=__version__,
@@ -198,63 +142,20 @@ def _concerns(sections: Sequence[Section]) -> list[Concern]:
     return found
 
 
-def _by_experiment(contents: Contents) -> list[list[Runs[Run]]]:
-    """Return the runs by experiment, so that what was predicted stands beside what was run."""
-    gathered: dict[str, list[Runs[Run]]] = {}
-    for runs in contents.runs:
-        if len(runs):
-            gathered.setdefault(runs.experiment, []).append(runs)
-    return list(gathered.values())
-
-
-def _terms(
-    measured: Sequence[MeasuredSection],
-    sweeps: Sequence[Any],
-    plans: Sequence[Any],
-    ran: Sequence[Any],
-    disturbed: Sequence[Any],
-    blames: Sequence[Any],
-    injected: Sequence[Any],
-) -> list[Term]:
-    """Return the terms that the page's sections link to."""
-    chosen = list(terms("measured")) if measured or sweeps else [terms("measured")[0]]
-    if any(section.together_tables for section in measured):
-        chosen += terms("together")
-    if sweeps:
-        chosen += terms("swept")
-    if plans:
-        chosen += terms("planned")
-    chosen += terms("disturbed") if disturbed else ()
-    chosen += terms("blamed") if blames else ()
-    chosen += [one for one in terms("injected") if injected and not (disturbed and one.id == "dedicated")]
-    chosen += terms("studied") if any(hasattr(section, "claims") for section in disturbed) else ()
-    if ran:
-        known = {one.id for one in chosen}
-        chosen += [one for one in (*terms("ran"), *terms("planned")) if one.id not in known and one.id in RAN]
-    return chosen
+def _terms(sections: Sequence[Section]) -> list[Term]:
+    """Return the terms that the page's sections link to, each once; what interference is stands on every page."""
+    chosen = {MEASURED[0].id: MEASURED[0]}
+    for section in sections:
+        for term in section.terms:
+            chosen.setdefault(term.id, term)
+    return list(chosen.values())
 
 
 def _sources(contents: Contents) -> str:
-    kinds = (
-        (contents.measured, "measurement"),
-        (contents.sweeps, "sweep"),
-        (contents.runs, "file of runs"),
-        (contents.traces, "trace"),
-        (contents.programs, "file of program runs"),
-        (contents.streams, "file of runs of streams"),
-        (contents.injected, "injection"),
-        (contents.blames, "blame"),
-        (contents.overlaps, "overlap"),
-        (contents.studies, "study"),
-        (contents.plans, "plan"),
-        (contents.platforms, "platform"),
-    )
-    parts = [f"{len(items)} {word if len(items) == 1 else _plural(word)}" for items, word in kinds if items]
+    parts = [
+        f"{len(items)} {kind.noun if len(items) == 1 else kind.nouns}" for kind, items in contents.items() if items
+    ]
     return ", ".join(parts)
-
-
-def _plural(word: str) -> str:
-    return word.replace("file ", "files ") if word.startswith("file ") else {"study": "studies"}.get(word, word + "s")
 
 
 def _environment() -> jinja2.Environment:

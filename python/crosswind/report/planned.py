@@ -12,10 +12,53 @@ from crosswind.report.figure import Figure
 from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.measured import Card
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, planned_nodes, platform_nodes
 from crosswind.report.words import number, percent, plain
 
 EXACT = 1e-9  # a gap below this is rounding
+
+
+TERMS = (
+    Term(
+        "throughput",
+        "throughput",
+        "Tasks per second that all nodes compute together, in the steady state.",
+    ),
+    Term(
+        "bound",
+        "bound and gap",
+        "No schedule can be faster than the bound; it is proved by the dual of the linear program. The gap is "
+        "(bound − throughput) / bound.",
+    ),
+    Term(
+        "root-only",
+        "root alone",
+        "The throughput if the root computed everything itself and sent nothing: the yardstick of the papers.",
+    ),
+    Term(
+        "rank",
+        "rank",
+        "The place of a node among its siblings in the order of service.",
+    ),
+    Term(
+        "limited-by",
+        "limited by",
+        "What keeps a node from doing more: its own compute rate, its receive or send limit, its single port, "
+        "what its parent gives, or that its own computation cannot fall below 0.",
+    ),
+    Term(
+        "never-send",
+        "never sent to",
+        "A task sent there costs its parent more computation than the task is worth.",
+    ),
+    Term(
+        "gain",
+        "gain",
+        "How many more tasks per second the whole tree would compute with one more unit of this limit. 0: "
+        "more of it would bring nothing.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +82,11 @@ class PlanSection:
         """Every figure of the section."""
         return [self.tree, self.bars]
 
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
 
 @dataclass(frozen=True)
 class PlatformSection:
@@ -54,6 +102,11 @@ class PlatformSection:
     def figures(self) -> list[Figure]:
         """None: a platform is a table."""
         return []
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """None."""
+        return ()
 
 
 def plan_section(plan: Plan, place: int) -> PlanSection:
@@ -120,3 +173,14 @@ def platform_section(platform: Platform, place: int) -> PlatformSection:
         table=platform_nodes(nodes),
         warnings=platform.warnings,
     )
+
+
+PLANS = Kind("plan", "plans", "plan.html.j2", of_type(Plan), each(plan_section), {"plan": Plan.load})
+PLATFORMS = Kind(
+    "platform",
+    "platforms",
+    "platform.html.j2",
+    of_type(Platform),
+    each(platform_section),
+    {"platform": Platform.load},
+)

@@ -11,7 +11,9 @@ from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
 from crosswind.report.measured import Card
+from crosswind.report.planned import TERMS as OF_PLANS
 from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, seen_table
+from crosswind.report.section import Kind, Term, each, grouped, of_type
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import Run, Runs
@@ -25,6 +27,45 @@ ON = {
     "dask": "by agents on a Dask cluster",
     "hosts": "by agents on several hosts",
 }
+
+
+_OWN = (
+    Term(
+        "makespan",
+        "makespan",
+        "From the start of a run to the end of its last task, or, where results flow back, to the last result "
+        "at the root. In seconds of the platform: an emulated run that is ten times as fast as its platform "
+        "shows ten times its seconds.",
+    ),
+    Term(
+        "order",
+        "order of service",
+        "Which child gets the next task when several ask. `interference`: the derived optimum; "
+        "`interference-rate`: lowest IR first, as in the paper's experiments; `bandwidth`, `compute`: fastest "
+        "link, fastest processor first; `arrival`: first come; `planned`: the plan's exact rates; "
+        "`root-only`: nobody.",
+    ),
+    Term(
+        "agreement",
+        "predicted and run",
+        "The simulator and the agents take every decision with the same code; they differ in whether time is "
+        "virtual. What is left between them is the real machine: other processes, the network stack, the "
+        "clock.",
+    ),
+    Term(
+        "compute",
+        "computed by",
+        "What an agent did for a task. `emulated`: it slept for as long as the platform's rates and the "
+        "interference law say, and links were slowed to the platform's; `diagonals`, `burn`, `triad`: a real "
+        "kernel; `command`, `callable`: a user's own.",
+    ),
+    Term(
+        "busy",
+        "busy",
+        "The time in which a node's processor worked on tasks; the rest of the run it waited for some.",
+    ),
+)
+TERMS = (*_OWN, *(term for term in OF_PLANS if term.id in {"throughput", "bound", "root-only"}))
 
 
 @dataclass(frozen=True)
@@ -48,6 +89,11 @@ class RunsSection:
         """Every figure of the section."""
         return [*(figure for figure, _ in self.groups), *([self.pairs[0]] if self.pairs else [])]
 
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
 
 @dataclass(frozen=True)
 class TraceSection:
@@ -66,6 +112,11 @@ class TraceSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [self.lanes]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
@@ -224,3 +275,24 @@ def _agreement(pairs: Sequence[Pair]) -> list[str]:
 
 def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _by_experiment(several: Sequence[Runs[Run]]) -> list[list[Runs[Run]]]:
+    """Return the runs by experiment, so that what was predicted stands beside what was run."""
+    gathered: dict[str, list[Runs[Run]]] = {}
+    for runs in several:
+        if len(runs):
+            gathered.setdefault(runs.experiment, []).append(runs)
+    return list(gathered.values())
+
+
+RUNS = Kind(
+    "file of runs",
+    "files of runs",
+    "runs.html.j2",
+    lambda item: isinstance(item, Runs) and item.kind not in ("program", "streams"),
+    grouped(_by_experiment, runs_section),
+    {"runs": Runs.load},
+    holds=lambda runs: [run.trace for run in runs if run.trace is not None],
+)
+TRACES = Kind("trace", "traces", "trace.html.j2", of_type(Trace), each(trace_section), {"trace": Trace.load})

@@ -13,6 +13,7 @@ from crosswind.report.axes import axes
 from crosswind.report.compared import shown_value
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_queue
+from crosswind.report.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range
 from crosswind.run.results import Runs, StreamsRun
@@ -25,6 +26,36 @@ WHICH = {"sim": "simulated", "local": "run"}
 WHERE = {"sim": "in virtual time", "local": "through the live filter on one machine"}
 ONE, TWO, FORM = "one queue", "two queues", "closed form, one queue"
 _HOWS = {"alone": "alone", "fifo": ONE, "queued": TWO}
+
+
+TERMS = (
+    Term(
+        "t-alone",
+        "alone (T1)",
+        "From the start until the last timed message of a stream had arrived, with nothing else on the network.",
+    ),
+    Term(
+        "one-queue",
+        "one queue (T2)",
+        "The same beside all other streams, every network interface serving its frames in the order in which "
+        "they came. The path is the one that two queues take, so that its own cost is in both.",
+    ),
+    Term(
+        "two-queues",
+        "two queues (T3)",
+        "The same with a queue for each class, parallel and local, served as the policy says: so many "
+        "parallel frames or bytes to one of local while both wait. Whoever has the link to itself gets all of "
+        "it.",
+    ),
+    Term(
+        "queue-form",
+        "closed form of one queue",
+        "1 + the link's time of all messages of others that may stand before one, over the message's own "
+        "cycle: an upper bound, reached by a backlogged stream where nothing but the shared link counts (1 + "
+        "L local / L test). Where two streams from different hosts meet only at their receiver, a form that "
+        "is right there to 10 %.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +97,11 @@ class StreamedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [*self.curves, *([self.latencies] if self.latencies else [])]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
 
 
 def streamed_section(several: Sequence[Runs[StreamsRun]], place: int) -> StreamedSection:
@@ -281,3 +317,12 @@ def _table(spots: Sequence[Spot]) -> Table:
     cut = len(spots) > len(rows)
     note = f"The first {len(rows)} of {len(spots)} rows are shown; runs.json has all." if cut else ""
     return Table("Times of each stream", columns, rows, note)
+
+
+STREAMS = Kind(
+    "file of runs of streams",
+    "files of runs of streams",
+    "streams.html.j2",
+    lambda item: isinstance(item, Runs) and item.kind == "streams",
+    grouped(by_experiment, streamed_section),
+)

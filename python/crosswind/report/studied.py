@@ -7,19 +7,32 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+from crosswind.papers import studies
 from crosswind.papers.scheduling_and_communication import variants
 from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
 from crosswind.papers.scheduling_and_communication.study import TITLE, Study
 from crosswind.papers.studies import AnyStudy
 from crosswind.papers.tabled_study import Cell, Part, TabledStudy
+from crosswind.report.disturbed import TERMS as OF_PROGRAMS
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.measured import Card
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent, plain
 
 MOST_ROWS = 400
 Entry = Mapping[str, Any]
+
+
+TERMS = (
+    Term(
+        "verdict",
+        "verdict",
+        'Whether a claim of the paper holds of these runs: all its parts must. "Not decidable from the text": '
+        "it holds under one reading of what the text leaves open, and fails under another.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +54,11 @@ class StudiedSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [figure for _, figures, _ in self.parts for figure in figures]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return (*OF_PROGRAMS, *TERMS)
 
 
 def studied_section(study: AnyStudy, place: int) -> StudiedSection:
@@ -361,3 +379,13 @@ def _daemons(study: Study) -> Table:
         all_ = together(found)
         rows.append(["all together", number(all_.run_ms), number(all_.interval_s), f"{100 * all_.part:.4f} %"])
     return Table("Table 1: daemons of a DECstation 5000", columns, rows)
+
+
+STUDIES = Kind(
+    "study",
+    "studies",
+    "study.html.j2",
+    of_type(Study, TabledStudy),
+    each(studied_section),
+    {"study": studies.load},
+)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
+from crosswind.report.measured import HEADING as MEASURED
+from crosswind.report.measured import TERMS as OF_MEASUREMENTS
+from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, swept
 from crosswind.report.words import number, percent, rate
 from crosswind.sizes import size
 from crosswind.sweep import Sweep
+
+TERMS = (
+    Term(
+        "matched-rate",
+        "matched rate",
+        "The highest rate that every point of the sweep reached. The loss there compares like with like.",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +39,11 @@ class SweepSection:
     figures: list[Figure]
     table: Table
     warnings: list[dict[str, str]]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return (*OF_MEASUREMENTS, *TERMS)
 
 
 def sweep_section(sweep: Sweep, place: int) -> SweepSection:
@@ -96,3 +114,18 @@ def _at_matched(low: dict[str, Any], high: dict[str, Any]) -> str:
 
 def _value(row: dict[str, Any], unit: str) -> str:
     return size(row["value"]) if unit == "bytes" else str(row["value"])
+
+
+def _load(path: Path) -> Sweep:
+    return Sweep.load(path.parent)
+
+
+SWEEPS = Kind(
+    "sweep",
+    "sweeps",
+    "sweep.html.j2",
+    of_type(Sweep),
+    each(sweep_section),
+    {"sweep": _load},
+    heading=MEASURED,
+)

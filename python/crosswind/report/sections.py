@@ -1,0 +1,30 @@
+"""The kinds of sections, in the order of the page."""
+
+from __future__ import annotations
+
+from crosswind.report.blamed import BLAMES
+from crosswind.report.disturbed import PROGRAMS
+from crosswind.report.injected import INJECTIONS
+from crosswind.report.measured import MEASUREMENTS
+from crosswind.report.overlapped import OVERLAPS
+from crosswind.report.planned import PLANS, PLATFORMS
+from crosswind.report.ran import RUNS, TRACES
+from crosswind.report.section import Kind
+from crosswind.report.streamed import STREAMS
+from crosswind.report.studied import STUDIES
+from crosswind.report.swept import SWEEPS
+
+KINDS: tuple[Kind, ...] = (
+    MEASUREMENTS,
+    SWEEPS,
+    RUNS,
+    TRACES,
+    STUDIES,
+    PROGRAMS,
+    STREAMS,
+    INJECTIONS,
+    BLAMES,
+    OVERLAPS,
+    PLANS,
+    PLATFORMS,
+)
