@@ -279,7 +279,7 @@ def test_a_trace_becomes_a_platform_a_time_line_and_a_report(tmp_path):
     assert crosswind("fit", str(trace), "--out", str(tmp_path / "platform.toml")).returncode == 0
     assert crosswind("plan", str(tmp_path / "platform.toml"), *TASK).returncode == 0
     assert crosswind("report", str(trace), "--out", str(page)).returncode == 0
-    assert "Who did what when" in page.read_text()
+    assert "What each node did when" in page.read_text()
 
 
 @pytest.mark.parametrize("rubbish", [b"\xff", b"a", b"[", b"a = {", b"k = 1\n", b'[[node]]\nname = "x"\n'])
