@@ -169,7 +169,7 @@ def test_a_task_that_ends_its_agent_with_any_status_costs_its_tries_and_no_more(
     assert "task 5 was being computed 5 times when an agent was lost" in taken[5].data.decode()
 
 
-def test_a_node_that_only_hands_on_gives_its_tasks_back_when_nobody_is_left_below():
+def test_a_node_that_only_hands_on_gives_its_tasks_back_when_no_node_is_left_below():
     described = tree("r", "a<r", "b<r", "c<a").to_dict()
     next(node for node in described["node"] if node["name"] == "a")["compute_per_s"] = 0.0
     with farm_of(Platform.from_dict(described), launch=Launch(again=False)) as farm:
@@ -428,7 +428,7 @@ ABUSES = {
 
 
 @pytest.mark.parametrize("abuse", ABUSES)
-def test_a_stranger_is_refused_logged_once_and_disturbs_nobody(abuse, tmp_path):
+def test_a_stranger_is_refused_logged_once_and_disturbs_no_node(abuse, tmp_path):
     launch = Launch(logs=tmp_path)
     with farm_of(tree("r", "a<r"), launch=launch) as farm:
         for _ in range(3):
@@ -480,7 +480,7 @@ def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
     assert all(token not in path.read_text() for path in tmp_path.glob("*.log"))
 
 
-def test_a_file_that_cannot_be_read_is_told_to_who_hands_it_over(tmp_path):
+def test_a_file_that_cannot_be_read_is_an_error_where_it_is_handed_over(tmp_path):
     with farm_of(tree("r", "a<r")) as farm, pytest.raises(MeasurementError, match="no-such-file"):
         farm.submit(Task(tmp_path / "no-such-file"))
 

@@ -225,7 +225,7 @@ caller.recv(100)
 """
 
 
-def test_nobody_there_and_somebody_else_there_are_told_apart():
+def test_no_listener_and_another_listener_are_told_apart():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

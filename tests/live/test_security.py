@@ -77,7 +77,7 @@ def test_off_loopback_there_must_be_a_token_or_a_certificate():
         overlap(peer="192.0.2.7:7117", waits=["event"], nices=[0], pings=[(1, 1)])
 
 
-def test_who_knows_the_token_may_measure_and_nobody_else(token_file):
+def test_only_a_process_that_knows_the_token_may_measure(token_file):
     with Serving("--token-file", token_file) as peer:
         assert greet(peer.address, token=TOKEN)["loopback"]
         for wrong in (None, "another token of some length"):
@@ -106,7 +106,7 @@ def refusal(address, **shown):
     return str(refused.value)
 
 
-def test_those_who_prove_nothing_are_put_out_and_others_are_served(token_file):
+def test_unauthenticated_connections_are_closed_and_others_are_served(token_file):
     with Serving("--token-file", token_file) as peer:
         for bogus in (b"\x16\x03\x01\xff\xff" + bytes(300), b"\x00" * 100, speaking.greeting()[:20]):
             for _ in range(300):
@@ -133,7 +133,7 @@ def test_those_who_prove_nothing_are_put_out_and_others_are_served(token_file):
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_a_farm_shows_its_secrets_to_nobody(sealed, certs, tmp_path):
+def test_a_farm_does_not_show_its_secrets(sealed, certs, tmp_path):
     launch = Launch(logs=tmp_path, tls=(lambda node: str(certs / node)) if sealed else None)
     with LiveFarm(
         tree("r", "a<r", "b<a"),

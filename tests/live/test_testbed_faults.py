@@ -126,7 +126,7 @@ def test_a_node_that_becomes_slow_gets_fewer_tasks_and_is_not_given_up(bed):
     assert summary["events"] == []
 
 
-def test_a_link_that_becomes_slow_takes_longer_than_the_silence_for_a_task_and_nobody_is_given_up(bed):
+def test_a_link_that_becomes_slow_takes_longer_than_the_silence_for_a_task_and_no_node_is_given_up(bed):
     size = 1_000_000
     with farm_on(bed, tree("root", "a<root", "b<root"), len) as farm:
         flow = Flow(farm, lambda number: Task(pickle.dumps(bytes(size))), lambda number: size)

@@ -155,7 +155,7 @@ def test_a_farm_is_an_executor():
     farm.shutdown()
 
 
-def test_calls_that_nobody_is_left_to_compute_fail():
+def test_calls_fail_when_no_agent_is_left():
     InProcess.lost_after = 0
     farm = crosswind.Farm()
     calls = []

@@ -50,7 +50,7 @@ def test_a_file_is_stale_where_it_is_certainly_wrong_by_more_than_matters(given,
     assert [told["code"] for told in stale_warnings([given])] == ["platform-stale"] * stale
 
 
-def test_the_warning_names_who_is_off_by_how_much_the_furthest_first():
+def test_the_warning_names_the_nodes_that_are_off_the_furthest_first():
     nodes = [node(4.0, 5.0) | {"name": f"n{k}"} for k in range(6)] + [node(9.0, 3.0) | {"name": "worst"}]
     [told] = stale_warnings(nodes)
     assert "worst: compute rate 3 work units/s, planned 9 (-67%); n0" in told["message"]

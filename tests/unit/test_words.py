@@ -87,6 +87,13 @@ def test_only_people_are_called_who():
     assert not found, "\n".join(f"{name}: {words}" for name, words in found.items())
 
 
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_no_specification_outside_the_tree_is_cited():
+    cited = re.compile(r"\bSPEC [A-Z]?-?\d|\bthe SPEC\b")
+    found = [name for name in _files() if cited.search((ROOT / name).read_text())]
+    assert not found, f"cite the paper and its section, or docs/papers: {found}"
+
+
 @pytest.mark.parametrize("name", NOT_DONE_YET)
 def test_what_is_done_leaves_the_list(name):
     places = [file for file in _files() if file.startswith(name)]

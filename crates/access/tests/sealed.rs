@@ -53,7 +53,7 @@ fn met(caller: &Access, listener: &Access) -> (std::io::Result<Transport>, std::
 }
 
 #[test]
-fn ends_of_one_set_know_each_other_and_share_what_nobody_else_knows() {
+fn ends_of_one_set_know_each_other_and_share_a_secret() {
     let set = Set::new();
     let (here, there) = met(&set.of("leaf"), &set.of("root"));
     let (here, there) = (here.expect("let in"), there.expect("let in"));
@@ -142,7 +142,7 @@ fn bytes_that_are_no_tls_are_told_and_a_silent_end_is_not_waited_for() {
 }
 
 #[test]
-fn a_key_that_everybody_may_read_is_refused() {
+fn a_key_that_every_user_may_read_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let set = Set::new();
     let key = set.0.join("leaf").join("key.pem");

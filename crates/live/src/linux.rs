@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bell_wakes_who_waits_and_is_silent_again() {
+    fn a_bell_wakes_the_waiting_thread_and_is_silent_again() {
         let bell = Bell::new().expect("a descriptor");
         let mut watched = [watch(bell.fd(), true, false)];
         wait(&mut watched, Some(0)).expect("waits");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_has_read_yet_are_known() {
+    fn unread_bytes_are_known() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
         let (other, _) = listener.accept().expect("accepts");

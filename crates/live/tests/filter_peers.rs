@@ -78,7 +78,7 @@ fn a_peer_that_lies_is_dropped_and_named_once_and_others_go_on() {
 }
 
 #[test]
-fn half_a_frame_keeps_nobody_waiting() {
+fn half_a_frame_delays_no_other_connection() {
     let pair = between(settings(Discipline::Drr), settings(Discipline::Drr));
     let mut honest = pair.connect(Class::Parallel);
     let whole = data(Class::Local, 1, 1000);

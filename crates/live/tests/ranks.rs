@@ -84,7 +84,7 @@ fn a_result_that_is_wrong_is_an_error() {
 }
 
 #[test]
-fn one_rank_alone_needs_nobody() {
+fn one_rank_alone_needs_no_other() {
     let (outcome, _) = run(&everything(1, 3), window(1));
     assert_eq!((outcome.as_ref().unwrap().ranks[0].messages, outcome.unwrap().ranks[0].packets), (15, 0));
 }

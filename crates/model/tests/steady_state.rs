@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_on_the_never_send_list_gets_a_task_and_the_others_are_ranked_without_gaps(tree in trees()) {
+    fn no_node_on_the_never_send_list_gets_a_task_and_the_others_are_ranked_without_gaps(tree in trees()) {
         for (ports, method) in [(Ports::Single, Method::Exact), (Ports::Single, Method::Greedy), (Ports::Multi, Method::Exact)] {
             let rates = tree.plan((2.0, 1.0), ports, method);
             let mut ranks: Vec<Vec<u32>> = vec![Vec::new(); tree.parent.len()];

@@ -136,7 +136,7 @@ proptest! {
 
     /// Company delays, where a message's delay does not thin out what its own stream has under way beside it.
     #[test]
-    fn through_one_queue_nobody_gains_by_company(streams in streams()) {
+    fn through_one_queue_no_stream_gains_by_company(streams in streams()) {
         let text = format!("[workload]\nkind = \"streams\"\nhosts = 4\n{streams}");
         let experiment = experiment(&text);
         let run = simulate_streams(&experiment, &[], &mut |_| true).unwrap();

@@ -68,7 +68,7 @@ fn burners_alone_take_what_they_need_and_share_when_there_are_too_many() {
 }
 
 #[test]
-fn who_polls_on_one_processor_has_the_share_of_its_nice_level() {
+fn a_polling_process_on_one_processor_has_the_share_of_its_nice_level() {
     // The ping polls beside one burner until the burner ends: burn_s / burner's share.
     for (scheduler, nice, weight) in [
         ("fair", 0, 1.0),

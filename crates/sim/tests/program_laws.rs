@@ -198,7 +198,7 @@ fn what_cannot_be_simulated_is_refused() {
 }
 
 #[test]
-fn whoever_watches_can_end_a_run() {
+fn the_callback_can_end_a_run() {
     let program = Scripts::alike(2, &vec![Op::Barrier; 2_000_000]);
     let run = simulate(&program, &cm5(), WindowSettings::default(), &Timelines::undisturbed(2), &mut |_| false);
     assert!(matches!(run.map(|_| ()).unwrap_err(), SimError::Interrupted));

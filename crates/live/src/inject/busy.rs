@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stands_in_for_a_moment_or_for_who_sleeps() {
+    fn no_thread_stands_in_for_a_moment_or_for_a_sleeping_rank() {
         let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
         let pid = sleeper.id() as Pid;
         let mut stand_ins = StandIns::default();

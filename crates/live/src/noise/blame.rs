@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_in_which_the_kernel_saw_nobody_is_unknown() {
+    fn a_gap_in_which_the_kernel_recorded_nothing_is_unknown() {
         assert_eq!(cut((50_000, 90_000), &[(10_000, 3), (12_000, LOOP)]), [(50_000, 90_000, UNKNOWN)]);
     }
 

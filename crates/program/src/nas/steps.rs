@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_sends_to_others_only_and_gets_as_many_as_are_sent_to_it() {
+    fn every_host_sends_to_others_only_and_gets_as_many_as_are_sent_to_it() {
         for exchange in [Exchange::All, Exchange::Three, Exchange::Two, Exchange::ToOne] {
             for hosts in 1..20 {
                 let mut got = vec![0; hosts as usize];

@@ -85,7 +85,8 @@ impl<O: Observer> Engine<'_, O> {
     /// The next frame goes onto the link, if there is one that may.
     #[inline]
     pub fn send_next(&mut self, host: u32) {
-        let may_send = if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.who_may_send(host) };
+        let may_send =
+            if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.classes_that_may_send(host) };
         let output = &mut self.outputs[host as usize];
         let Some((class, bytes, message)) = output.queue.pop(may_send) else {
             output.on_link.0 = NONE;
@@ -114,7 +115,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// Which class may send: its first frame has a credit, and room at the port it goes to. A sender without room is told when
     /// there is room. With one queue, a frame without room keeps all others waiting.
-    fn who_may_send(&mut self, host: u32) -> [bool; 2] {
+    fn classes_that_may_send(&mut self, host: u32) -> [bool; 2] {
         let queue = &self.outputs[host as usize].queue;
         let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
         let mut may_send = first.map(|message| {

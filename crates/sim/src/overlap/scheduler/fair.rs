@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_had_least_for_its_weight_is_next() {
+    fn the_process_with_the_least_time_for_its_weight_is_next() {
         let mut fair = of(&[0, 5]);
         fair.ran(0, 3_000_000);
         assert_eq!(fair.pick(&[(0, true), (1, false)]), 1);
