@@ -26,8 +26,8 @@ from typing import Any
 import record
 
 from crosswind.measure import measure
+from crosswind.measure.stopping import GROWTH, Precision, precision_of
 from crosswind.model.points import points
-from crosswind.stopping import GROWTH, Precision, precision_of
 
 TARGET = 0.05
 

@@ -23,7 +23,7 @@ import record
 from scipy import stats
 
 from crosswind import _core
-from crosswind.design import BLOCK_S, SETTLE_S
+from crosswind.measure.design import BLOCK_S, SETTLE_S
 
 READINGS = 9
 INTERVAL = BLOCK_S - SETTLE_S

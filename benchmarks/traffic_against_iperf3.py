@@ -28,7 +28,7 @@ import record
 
 from crosswind import _core
 from crosswind.measure import SOCKET_BUFFER_BYTES
-from crosswind.peer_process import peer_process
+from crosswind.measure.peer_process import peer_process
 
 MESSAGE_BYTES = 1_000_000
 SECONDS = 1.0

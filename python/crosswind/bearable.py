@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,8 +16,8 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.stored import refuse_when_full
 from crosswind.platform import Platform
-from crosswind.stored import refuse_when_full
 
 AUTHORITY = "ca"
 """Name of the authority's directory."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from crosswind.errors import DescriptionError
-from crosswind.reading import read_bytes
+from crosswind.files.reading import read_bytes
 
 
 class Checked(Protocol):

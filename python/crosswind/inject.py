@@ -16,10 +16,10 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import read_bytes
 from crosswind.observed import Observed
-from crosswind.progress import Advance
-from crosswind.reading import read_bytes
-from crosswind.signals import heard
+from crosswind.terminal.progress import Advance
+from crosswind.terminal.signals import heard
 
 How = Literal["auto", "stop", "freeze", "burn"]
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.description import Description
+from crosswind.files.stored import write_text
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.stored import write_text
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.reading import read_parquet
-from crosswind.stored import replaced
-from crosswind.tabular import Tabular
+from crosswind.files.reading import read_parquet
+from crosswind.files.stored import replaced
+from crosswind.files.tabular import Tabular
 
 _KEY = b"crosswind"
 _MOST = 1e15

@@ -17,8 +17,8 @@ from crosswind import _core
 from crosswind.errors import DescriptionError, warning
 from crosswind.host import interrupts
 from crosswind.observed import Observed
-from crosswind.progress import Advance
-from crosswind.signals import heard
+from crosswind.terminal.progress import Advance
+from crosswind.terminal.signals import heard
 
 RecordHow = Literal["auto", "trace", "loop"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.stored import write_text
+from crosswind.files.stored import write_text
 
 
 @dataclass(frozen=True)

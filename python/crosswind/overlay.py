@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.tabular import Tabular
 from crosswind.links import Links
 from crosswind.plan import Ports
 from crosswind.platform import Platform, as_html_table
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa

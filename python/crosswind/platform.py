@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.description import Description
 from crosswind.errors import Told
-from crosswind.stored import write_text
-from crosswind.tabular import Tabular
+from crosswind.files.stored import write_text
+from crosswind.files.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa

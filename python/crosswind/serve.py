@@ -89,7 +89,7 @@ def greet(address: str, token: str | None = None, tls: str | Path | None = None)
 
     Examples
     --------
-    >>> from crosswind.peer_process import peer_process
+    >>> from crosswind.measure.peer_process import peer_process
     >>> with peer_process([]) as address:
     ...     greet(address)["loopback"]
     True

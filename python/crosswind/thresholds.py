@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from crosswind import _core
 from crosswind.errors import DescriptionError, InfeasibleError
 from crosswind.experiment import Experiment
+from crosswind.files.stored import write_json
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.stored import write_json
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from crosswind.progress import Advance
+    from crosswind.terminal.progress import Advance
 
 SCHEMA_VERSION = 1
 THRESHOLDS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from crosswind import _core, stopping
+from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
-from crosswind.measure import measure
+from crosswind.measure import measure, stopping
 from crosswind.measurement import Measurement
 
 pytestmark = pytest.mark.live

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from crosswind import design
+from crosswind.measure import design
 
 
 def test_a_ladder_cycle_is_two_fifths_idle_one_fifth_middle_two_fifths_top():

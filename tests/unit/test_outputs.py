@@ -16,7 +16,7 @@ import reported
 
 from crosswind import DescriptionError, Links
 from crosswind.cli import app
-from crosswind.kinds import found_at
+from crosswind.files.kinds import found_at
 from crosswind.measure.cluster.directory import Directory
 from crosswind.measure.cluster.pairs import Visit
 

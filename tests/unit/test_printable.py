@@ -12,8 +12,8 @@ import pytest
 import crosswind
 from crosswind.cli.console import tell, tell_error, tell_warnings
 from crosswind.platform import Platform
-from crosswind.printable import printable, printable_values
 from crosswind.report import report
+from crosswind.terminal.printable import printable, printable_values
 
 EVIL = "a\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202egnp.exe\u2066\u200f\u2028z"
 SHOWN = r"a\x1b[2J\x1b]0;owned\x07\x9b31m\r\u202egnp.exe\u2066\u200f\u2028z"

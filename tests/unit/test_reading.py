@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crosswind import DescriptionError, reading
-from crosswind.reading import json_of, parse_json, read_bytes, read_parquet
+from crosswind import DescriptionError
+from crosswind.files import reading
+from crosswind.files.reading import json_of, parse_json, read_bytes, read_parquet
 
 COMMAND = [sys.executable, "-m", "crosswind.cli"]
 PEAK = (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.errors import DescriptionError
-from crosswind.kinds import WORDS
+from crosswind.files.kinds import WORDS
 from crosswind.report import report
 from crosswind.report.sections import KINDS
 

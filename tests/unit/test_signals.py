@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from crosswind.signals import told_at
+from crosswind.terminal.signals import told_at
 
 
 def test_sigterm_counts_once_and_ctrl_c_each_time_and_what_they_did_before_is_put_back():
@@ -39,7 +39,7 @@ def test_sigterm_and_sighup_count_once_together_and_one_that_is_ignored_stays_so
 
 INTERRUPTED_TWICE = """
 import os, signal
-from crosswind.signals import interrupt_on
+from crosswind.terminal.signals import interrupt_on
 signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 interrupt_on([signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 os.kill(os.getpid(), signal.SIGUSR1)

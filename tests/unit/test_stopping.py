@@ -2,7 +2,7 @@
 
 import math
 
-from crosswind.stopping import LEAST_CYCLES, Precision
+from crosswind.measure.stopping import LEAST_CYCLES, Precision
 
 
 def test_either_goal_is_enough_but_never_with_few_cycles():

@@ -20,8 +20,8 @@ import pytest
 import reported
 
 from crosswind import CrosswindError, DescriptionError
-from crosswind.output import distinct, writable, writable_directory
-from crosswind.stored import replaced, write_text
+from crosswind.files.output import distinct, writable, writable_directory
+from crosswind.files.stored import replaced, write_text
 
 PACKAGE = Path(__file__).parents[2] / "python" / "crosswind"
 NOBODY = 65534
@@ -190,7 +190,7 @@ def test_a_directory_for_results_is_refused_before_it_is_made(tmp_path):
 
 WRITES = """
 import signal, sys
-from crosswind.stored import replaced, write_text
+from crosswind.files.stored import replaced, write_text
 if sys.argv[2] == "large":
     from crosswind import CrosswindError
     try:
@@ -305,7 +305,7 @@ def test_two_results_in_one_file_are_refused(tmp_path):
 
 # What is no result: configuration and logs of processes, what tasks of a farm return, and descriptors of pipes.
 ELSEWHERE = {"run/agent.py", "run/command.py", "run/dask.py", "run/mapping.py", "run/ranks.py", "run/rank_processes.py"}
-ELSEWHERE |= {"run/processes.py", "run/hosted.py", "run/spool.py", "stored.py"}
+ELSEWHERE |= {"run/processes.py", "run/hosted.py", "run/spool.py", "files/stored.py"}
 WRITERS = {"write_text", "write_bytes", "NamedTemporaryFile", "mkstemp"}
 
 

@@ -48,7 +48,7 @@ fn is_command(sign: char) -> bool {
     turns || sign.is_control() || ('\u{2028}'..='\u{202e}').contains(&sign) || ('\u{2066}'..='\u{2069}').contains(&sign)
 }
 
-/// A text in which such characters are escaped, as `python/crosswind/printable.py` does it.
+/// A text in which such characters are escaped, as `python/crosswind/terminal/printable.py` does it.
 fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_command) {
         return Cow::Borrowed(text);

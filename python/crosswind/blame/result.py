@@ -16,10 +16,10 @@ from crosswind import _core
 from crosswind.blame.shares import MOST_SHARED, Estimate, Floats, alone, coalitions, estimate, removed, shapley
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.stored import is_of_kind, read_json, write_json
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
 from crosswind.run.results import ProgramRun, Runs
-from crosswind.stored import is_of_kind, read_json, write_json
-from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
 

@@ -35,7 +35,7 @@ from crosswind.cli import (
 from crosswind.cli.console import tell_error
 from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.errors import CrosswindError
-from crosswind.signals import interrupt_on
+from crosswind.terminal.signals import interrupt_on
 
 
 class _InterruptedError(Exception):

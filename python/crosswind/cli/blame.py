@@ -12,7 +12,7 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
-from crosswind.progress import progress_bar
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.blame.result import Blame

@@ -10,7 +10,7 @@ import typer
 from crosswind.certificates import DEFAULT_DAYS, LONGEST_DAYS
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import DescriptionError
-from crosswind.output import writable_directory
+from crosswind.files.output import writable_directory
 
 UNTRUSTED = 3
 

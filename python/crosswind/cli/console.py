@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from crosswind.printable import printable
+from crosswind.terminal.printable import printable
 
 _stdout_is_taken = False
 

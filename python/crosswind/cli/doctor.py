@@ -8,7 +8,7 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json
-from crosswind.printable import printable
+from crosswind.terminal.printable import printable
 
 UNTRUSTED = 3
 

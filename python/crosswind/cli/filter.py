@@ -14,7 +14,7 @@ from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_FRAME_BYTES, Credits, Discipline
 from crosswind.filter.export import Target
-from crosswind.signals import heard
+from crosswind.terminal.signals import heard
 
 if TYPE_CHECKING:
     from crosswind.filter import Filter

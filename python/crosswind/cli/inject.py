@@ -12,9 +12,9 @@ import typer
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
 from crosswind.errors import CrosswindError
+from crosswind.files.stored import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
-from crosswind.progress import progress_bar
-from crosswind.stored import is_standard_output
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.inject import Injected

@@ -14,9 +14,9 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
 from crosswind.cli.outputs import Force, writable
 from crosswind.errors import DescriptionError
-from crosswind.output import writable_directory
-from crosswind.progress import progress_bar
-from crosswind.sizes import parse_bytes
+from crosswind.files.output import writable_directory
+from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.sizes import parse_bytes
 
 if TYPE_CHECKING:
     from crosswind.sweep import Sweep

@@ -9,8 +9,8 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.outputs import writable
 from crosswind.cli.settings import hosts_of_nodes
 from crosswind.errors import DescriptionError
-from crosswind.output import writable_directory
-from crosswind.progress import progress_bar
+from crosswind.files.output import writable_directory
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.cluster.hosts import Per

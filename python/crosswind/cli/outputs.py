@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind import output
 from crosswind.cli.console import take_stdout
-from crosswind.stored import is_standard_output
+from crosswind.files import output
+from crosswind.files.stored import is_standard_output
 
 Force = Annotated[bool, typer.Option("--force", help="Replace files of any kind and experiment.")]
 
@@ -29,7 +29,7 @@ def writable(
     Raises
     ------
     DescriptionError, CrosswindError
-        As `crosswind.output.writable`.
+        As `crosswind.files.output.writable`.
     """
     output.writable(path, kind, option=option, inputs=inputs, force=force, of=of)
     if is_standard_output(path):

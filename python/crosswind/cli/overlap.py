@@ -14,7 +14,7 @@ from crosswind.cli.measure import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.errors import DescriptionError
-from crosswind.progress import progress_bar
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.overlap.result import Overlap

@@ -11,7 +11,7 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.measure import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.noise import RecordHow
-from crosswind.progress import progress_bar
+from crosswind.terminal.progress import progress_bar
 
 UNTRUSTED = 3
 INTERRUPTED = 130

@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.console import print_text, tell
 from crosswind.cli.outputs import Force, writable
-from crosswind.output import writable_directory
+from crosswind.files.output import writable_directory
 
 EXAMPLES = """
 Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network needed.

@@ -10,9 +10,9 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, writable
-from crosswind.output import writable_directory
-from crosswind.printable import printable
-from crosswind.progress import progress_bar
+from crosswind.files.output import writable_directory
+from crosswind.terminal.printable import printable
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.papers.studies import AnyStudy

@@ -16,9 +16,9 @@ from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
-from crosswind.output import distinct
-from crosswind.progress import progress_bar
+from crosswind.files.output import distinct
 from crosswind.run import On
+from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.run.deployment import Placing

@@ -11,7 +11,7 @@ import typer
 from crosswind import _core
 from crosswind.cli.console import print_json
 from crosswind.cli.outputs import Force, writable
-from crosswind.stored import write_json
+from crosswind.files.stored import write_json
 
 Kind = Literal[
     "platform",

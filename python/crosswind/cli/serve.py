@@ -98,7 +98,7 @@ def _be_agent(
 
     from crosswind.errors import DescriptionError
     from crosswind.run.supervised import supervise
-    from crosswind.signals import told_at
+    from crosswind.terminal.signals import told_at
 
     if name is None or (token is None and tls is None):
         missing = "--name" if name is None else "--token-file or --tls"
@@ -119,7 +119,7 @@ def _be_agent(
 
 def _text(path: Path, option: str) -> str:
     from crosswind.errors import DescriptionError
-    from crosswind.reading import read_bytes
+    from crosswind.files.reading import read_bytes
 
     try:
         return read_bytes(path, _LARGEST_ABOUT_BYTES).decode()

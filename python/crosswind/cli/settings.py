@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.reading import parse_json
+from crosswind.files.reading import parse_json
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def plan_queues(
         When nothing holds the limit.
     """
     from crosswind.experiment import Experiment
-    from crosswind.progress import progress_bar
+    from crosswind.terminal.progress import progress_bar
     from crosswind.thresholds import plan_streams
 
     if local_slowdown is None:

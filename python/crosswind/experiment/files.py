@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import read_bytes
 from crosswind.platform import Platform
-from crosswind.reading import read_bytes
 
 Read = TypeVar("Read")
 

@@ -11,7 +11,7 @@ from typing import Any
 from crosswind.errors import DescriptionError
 from crosswind.host import describe
 from crosswind.host.route import interface_to, split_address
-from crosswind.placement import place
+from crosswind.measure.placement import place
 
 KERNELS = ("diagonals", "burn", "triad")
 DIRECTIONS = ("receive", "send", "each", "both")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from crosswind import design
 from crosswind.errors import MeasurementError
+from crosswind.measure import design
 
 TRIES = 3
 """Where nothing moves at first: on a crowded host a thread may wait half a second for its CPU."""

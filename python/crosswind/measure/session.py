@@ -14,15 +14,15 @@ from contextlib import ExitStack
 from random import Random
 from typing import Any
 
-from crosswind import _core, design
+from crosswind import _core
 from crosswind.errors import AgentLost, MeasurementError, warning
-from crosswind.measure import calibration
+from crosswind.measure import calibration, design
 from crosswind.measure.asked import Asked
+from crosswind.measure.peer_process import peer_process
+from crosswind.measure.recording import Recording
+from crosswind.measure.stopping import GROWTH, Precision, precision, precision_together
+from crosswind.measure.trust import warnings_of
 from crosswind.measurement import Measurement
-from crosswind.peer_process import peer_process
-from crosswind.recording import Recording
-from crosswind.stopping import GROWTH, Precision, precision, precision_together
-from crosswind.trust import warnings_of
 
 WARM_UP_S = 1.0
 TRAFFIC_WARM_UP_S = 1.0

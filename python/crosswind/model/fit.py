@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from crosswind.errors import DescriptionError
+from crosswind.files.tabular import Tabular
 from crosswind.measurement import Measurement
 from crosswind.model import document, trust
 from crosswind.model.additive import Additivity, check_additivity
@@ -20,7 +21,6 @@ from crosswind.model.normalise import Normalise
 from crosswind.model.plane import PlaneFit, fit_plane
 from crosswind.model.three_point import ThreePointFit, fit_three_points
 from crosswind.model.together import Blocks, blocks
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     from crosswind.platform import Platform

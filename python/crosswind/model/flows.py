@@ -19,11 +19,11 @@ from scipy import optimize, special
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
+from crosswind.files.reading import read_bytes
+from crosswind.files.stored import read_json, write_json
+from crosswind.files.tabular import Tabular
 from crosswind.model.contention import effective_ratio
 from crosswind.platform import as_html_table
-from crosswind.reading import read_bytes
-from crosswind.stored import read_json, write_json
-from crosswind.tabular import Tabular
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from crosswind.errors import DescriptionError, Told, warning
+from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
 from crosswind.run.trace import Trace
-from crosswind.tabular import Tabular
 
 Floats = NDArray[np.float64]
 

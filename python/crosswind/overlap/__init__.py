@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from crosswind.overlap.asked import Asked, On, Scheduler, Wait
     from crosswind.overlap.live import Session
     from crosswind.overlap.result import Overlap
-    from crosswind.progress import Advance
+    from crosswind.terminal.progress import Advance
 
 LIMIT_S = 600.0
 
@@ -121,7 +121,7 @@ def overlap(
     (1, True)
     """
     from crosswind.errors import DescriptionError
-    from crosswind.output import writable
+    from crosswind.files.output import writable
     from crosswind.overlap import live, simulated
     from crosswind.overlap.asked import NICES
 

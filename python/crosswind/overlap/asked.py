@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from crosswind.errors import DescriptionError
-from crosswind.sizes import parse_bytes
+from crosswind.terminal.sizes import parse_bytes
 
 Wait = Literal["event", "poll", "spin-block", "buffered"]
 Scheduler = Literal["decay", "fair"]

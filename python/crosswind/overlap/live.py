@@ -17,15 +17,15 @@ from typing import Any
 
 from crosswind import _core, host
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.output import writable
+from crosswind.files.stored import write_json
 from crosswind.host import Snapshot, priority
-from crosswind.output import writable
+from crosswind.measure.peer_process import peer_process
 from crosswind.overlap.asked import Asked, Step, Wait
 from crosswind.overlap.programs import run_together
 from crosswind.overlap.result import SCHEMA_VERSION, Overlap, cells_of
-from crosswind.peer_process import peer_process
-from crosswind.progress import Advance
 from crosswind.serve import greet
-from crosswind.stored import write_json
+from crosswind.terminal.progress import Advance
 
 Told = dict[str, Any]
 

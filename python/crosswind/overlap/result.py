@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from crosswind import _core
+from crosswind.files.reading import read_bytes
+from crosswind.files.stored import is_of_kind, write_json
+from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
 from crosswind.overlap.asked import Key
 from crosswind.platform import as_html_table
-from crosswind.reading import read_bytes
-from crosswind.stored import is_of_kind, write_json
-from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
 TIMES = ("ping_alone_s", "burn_alone_s", "ping_s", "burn_s")

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import json_of
 from crosswind.papers.scheduling_and_communication.study import PAPER as SCHEDULING
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.papers.tabled_study import TabledStudy
-from crosswind.reading import json_of
 
 if TYPE_CHECKING:
     from crosswind.run.grid import Progress

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import json_of
+from crosswind.files.stored import write_json
 from crosswind.papers.grading import Claim
-from crosswind.reading import json_of
-from crosswind.stored import write_json
 
 SCHEMA_VERSION = 1
 Cell = str | float | int | None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import vl_convert
 
+from crosswind.files.stored import made, replaced, write_text
 from crosswind.report.figure import Figure
 from crosswind.report.figures.look import dressed
-from crosswind.stored import made, replaced, write_text
 
 SCALE = 2.0  # pixels per unit of the drawing: sharp on paper
 

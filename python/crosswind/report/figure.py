@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from crosswind.printable import printable_values
 from crosswind.report.figures.look import EXPORT_WIDTH, Drawing
+from crosswind.terminal.printable import printable_values
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Any
 
+from crosswind.files.reading import parse_json, read_bytes
 from crosswind.inject import Injected
-from crosswind.reading import parse_json, read_bytes
 from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.figure import Figure
 from crosswind.report.figures.slowdowns import simulated_and_bounds

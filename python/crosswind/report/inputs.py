@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 
 from crosswind.blame.result import Blame
 from crosswind.errors import DescriptionError
+from crosswind.files.kinds import WORDS, found_at
 from crosswind.inject import Injected
-from crosswind.kinds import WORDS, found_at
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit
 from crosswind.overlap.result import Overlap

@@ -13,7 +13,7 @@ from crosswind.report.figures.overlaps import alone_and_together
 from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number
-from crosswind.sizes import size
+from crosswind.terminal.sizes import size
 
 TERMS = (
     Term(

@@ -15,8 +15,8 @@ import jinja2
 import vl_convert
 
 from crosswind._core import __version__
-from crosswind.output import writable, writable_directory
-from crosswind.printable import printable
+from crosswind.files.output import writable, writable_directory
+from crosswind.files.stored import write_text
 from crosswind.report.export import write_figures
 from crosswind.report.figure import Figure, script_json
 from crosswind.report.figures.look import configuration
@@ -24,7 +24,7 @@ from crosswind.report.inputs import Item, gather
 from crosswind.report.measured import TERMS as MEASURED
 from crosswind.report.section import Contents, Section, Term
 from crosswind.run.results import Runs
-from crosswind.stored import write_text
+from crosswind.terminal.printable import printable
 
 VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 

@@ -49,7 +49,7 @@ class Kind:
     sections : callable
         Makes the sections of all items of this kind, given those of the other kinds, too.
     files : mapping
-        Kinds of file (`crosswind.kinds`) -> what loads one. No kind of file stands at two kinds of section.
+        Kinds of file (`crosswind.files.kinds`) -> what loads one. No kind of file stands at two kinds of section.
     made : callable
         Makes an item of an object that was given.
     holds : callable

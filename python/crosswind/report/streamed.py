@@ -17,7 +17,7 @@ from crosswind.report.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range
 from crosswind.run.results import Runs, StreamsRun
-from crosswind.sizes import size
+from crosswind.terminal.sizes import size
 
 MOST_FIGURES = 8
 MOST_ROWS = 200

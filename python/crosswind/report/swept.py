@@ -16,8 +16,8 @@ from crosswind.report.measured import TERMS as OF_MEASUREMENTS
 from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, swept
 from crosswind.report.words import number, percent, rate
-from crosswind.sizes import size
 from crosswind.sweep import Sweep
+from crosswind.terminal.sizes import size
 
 TERMS = (
     Term(

@@ -9,7 +9,7 @@ from typing import Any
 from crosswind.model.channel import ChannelFit
 from crosswind.report.figures.tree import LIMITS
 from crosswind.report.words import number, number_range, percent, percent_range, plain
-from crosswind.sizes import size
+from crosswind.terminal.sizes import size
 
 MOST_NODES = 50
 

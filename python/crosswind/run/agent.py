@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from crosswind import _core
-from crosswind.signals import told_at
+from crosswind.terminal.signals import told_at
 
 OVER_TIME, DISK_FULL = 75, 76
 """Exit statuses of an agent that is to be started again: a task over its time ended it, or a disk without room."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.platform import Platform
-from crosswind.progress import Advance
 from crosswind.run.columns import as_trace
 from crosswind.run.deployment import Deployment
 from crosswind.run.here import point_of
@@ -22,6 +21,7 @@ from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.lock import LOCK
 from crosswind.run.results import Run, Runs
 from crosswind.run.seen import stale_warnings
+from crosswind.terminal.progress import Advance
 
 FAILED = "task-failed"
 UNLIMITED = "task-memory-unlimited"

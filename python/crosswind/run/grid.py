@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
-from crosswind.output import ANOTHER, writable
+from crosswind.files.output import ANOTHER, writable
 from crosswind.run import On
 from crosswind.run.deployment import HINT, Placing, deployed, is_deployed
 from crosswind.run.results import AnyRun, Runs
@@ -46,7 +46,7 @@ class Store(Protocol):
     """How the runs so far are kept in a file."""
 
     kind: str
-    """Of the file: one of `crosswind.kinds.WORDS`."""
+    """Of the file: one of `crosswind.files.kinds.WORDS`."""
 
     def load(self, path: Path) -> Runs[Any]: ...  # noqa: D102
     def save(self, runs: Runs[Any], path: Path) -> None: ...  # noqa: D102

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from crosswind import _core
+from crosswind.files.stored import take_away_parts
 from crosswind.run.lock import locked
-from crosswind.stored import take_away_parts
 
 Why = Literal["input changed", "command or --name changed", "failed before", "result is missing", "result changed"]
 

@@ -19,8 +19,8 @@ from typing import Any, Literal, NamedTuple
 
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
+from crosswind.files.reading import read_bytes
 from crosswind.platform import Platform
-from crosswind.reading import read_bytes
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
 from crosswind.run.kept import Before, Identity, Kept, digest_of, digest_of_file, kept

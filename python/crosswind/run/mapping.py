@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.progress import Advance, progress_bar
 from crosswind.run.deployment import HINT, deployed, is_deployed
 from crosswind.run.farm import Farm, Order
 from crosswind.run.store import Store
+from crosswind.terminal.progress import Advance, progress_bar
 
 if TYPE_CHECKING:
     from distributed import Client

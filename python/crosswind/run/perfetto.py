@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from crosswind.files.stored import replaced
 from crosswind.run.trace import Trace
-from crosswind.stored import replaced
 
 _AT_ONCE = 10_000
 _MICROSECONDS = 1e6

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 import pyarrow as pa
 
 from crosswind import _core
+from crosswind.files.reading import read_bytes
+from crosswind.files.stored import write_json
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.reading import read_bytes
 from crosswind.run.trace import Trace
-from crosswind.stored import write_json
-from crosswind.tabular import Tabular
 
 SCHEMA_VERSION = 1
 _FIELDS: tuple[str, ...] = (

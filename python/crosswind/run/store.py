@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import cloudpickle
 
 from crosswind.errors import DescriptionError
+from crosswind.files.stored import replaced, take_away_parts
 from crosswind.run.lock import locked
-from crosswind.stored import replaced, take_away_parts
 
 R = TypeVar("R")
 

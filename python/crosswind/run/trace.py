@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import read_parquet
+from crosswind.files.stored import replaced
+from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.reading import read_parquet
-from crosswind.stored import replaced
-from crosswind.tabular import Tabular
 
 KEY = b"crosswind.trace"
 SCHEMA_VERSION = 1

@@ -16,10 +16,10 @@ from typing import Any
 from crosswind import host
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
-from crosswind.progress import duration
 from crosswind.sweep.index import NAME, Index, new_index
 from crosswind.sweep.kinds import KINDS, Value, kind_of, parse_values
 from crosswind.sweep.result import Sweep, complete
+from crosswind.terminal.progress import duration
 
 __all__ = ["KINDS", "Sweep", "Value", "parse_values", "run_sweep"]
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.reading import json_of
-from crosswind.stored import write_json
+from crosswind.files.reading import json_of
+from crosswind.files.stored import write_json
 from crosswind.sweep.kinds import Kind, Value, checked, kind_of
 
 NAME = "sweep.json"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from crosswind.errors import DescriptionError
-from crosswind.sizes import parse_bytes
+from crosswind.terminal.sizes import parse_bytes
 
 Value = int | str
 

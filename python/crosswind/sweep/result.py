@@ -14,11 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.tabular import Tabular
 from crosswind.measurement import Measurement
-from crosswind.sizes import size
 from crosswind.sweep.index import Index
 from crosswind.sweep.kinds import Value, kind_of
-from crosswind.tabular import Tabular
+from crosswind.terminal.sizes import size
 
 Floats = NDArray[np.float64]
 _FIGURES = (

@@ -21,7 +21,7 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.errors import CrosswindError, MeasurementError
-from crosswind.peer_process import peer_process
+from crosswind.measure.peer_process import peer_process
 from crosswind.run.processes import environment
 
 _peers: dict[str, ExitStack] = {}

@@ -14,10 +14,10 @@ from typing import Any
 from urllib.parse import quote
 
 from crosswind.errors import DescriptionError
+from crosswind.files.output import ANOTHER, writable
+from crosswind.files.stored import made, read_json, replaced, write_json
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
-from crosswind.output import ANOTHER, writable
-from crosswind.stored import made, read_json, replaced, write_json
 
 NAME = "cluster.json"
 KIND = "measured-cluster"

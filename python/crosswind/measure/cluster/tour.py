@@ -18,7 +18,7 @@ from crosswind.errors import AgentLost, CrosswindError
 from crosswind.measure.cluster import at_host
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measure.cluster.rounds import rounds
-from crosswind.progress import duration
+from crosswind.terminal.progress import duration
 
 Progress = Callable[[float, str], None]
 Keep = Callable[[Visit, bytes], None]

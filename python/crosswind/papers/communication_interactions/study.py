@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.output import writable
+from crosswind.files.output import writable
+from crosswind.files.stored import made
 from crosswind.papers.communication_interactions import calibration as calibrations
 from crosswind.papers.communication_interactions.calibration import Calibration, Form
 from crosswind.papers.communication_interactions.claims import claims
@@ -18,7 +19,6 @@ from crosswind.papers.meter import Meter
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.results import Runs
-from crosswind.stored import made
 
 PAPER = "communication-interactions"
 """Name of the paper on the command line and in files."""

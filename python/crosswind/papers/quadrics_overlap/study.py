@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.output import writable
+from crosswind.files.output import writable
+from crosswind.files.stored import made
 from crosswind.overlap.asked import WAITS
 from crosswind.papers.quadrics_overlap import calibration as calibrations
 from crosswind.papers.quadrics_overlap.calibration import Calibration, Form
@@ -16,7 +17,6 @@ from crosswind.papers.quadrics_overlap.claims import claims
 from crosswind.papers.quadrics_overlap.matrix import Matrix, simulate
 from crosswind.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, in_words, printed
 from crosswind.papers.tabled_study import Drawing, Part, TabledStudy
-from crosswind.stored import made
 
 if TYPE_CHECKING:
     from crosswind.run.grid import Progress

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.output import writable
+from crosswind.files.output import writable
+from crosswind.files.reading import json_of
+from crosswind.files.stored import is_of_kind, made, write_json
 from crosswind.papers.grading import Claim
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import calibration as calibrations
@@ -17,11 +19,9 @@ from crosswind.papers.scheduling_and_communication import daemons, figures, vari
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
-from crosswind.reading import json_of
 from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
-from crosswind.stored import is_of_kind, made, write_json
 
 SCHEMA_VERSION = 1
 PAPER = "scheduling-and-communication"

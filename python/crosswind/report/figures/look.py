@@ -12,7 +12,7 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.printable import printable, printable_values
+from crosswind.terminal.printable import printable, printable_values
 
 BLUE = "#347ff5"
 ORANGE = "#c7741f"

@@ -8,8 +8,8 @@ import altair as alt
 
 from crosswind.report.figures.categories import beside, coloured, dotted, line, with_interval
 from crosswind.report.figures.look import layered, records
-from crosswind.sizes import size
 from crosswind.sweep import Sweep
+from crosswind.terminal.sizes import size
 
 HEIGHT = 260
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from crosswind.errors import warning
+from crosswind.measure.placement import Placed
 from crosswind.measurement import Measurement
-from crosswind.placement import Placed
 
 
 def warnings_of(measurement: Measurement, placed: Placed, facts: dict[str, Any]) -> list[dict[str, str]]:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from crosswind.printable import printable
+from crosswind.terminal.printable import printable
 
 Advance = Callable[[float, str], None]
 """Called as `advance(fraction, message)`."""

@@ -2,7 +2,7 @@
 
 A file is written under a name that nothing else has, in the directory of the file that it replaces, synced, and then
 renamed. Until then an older file stays as it is. What may be written where is asked before the work begins, by
-`crosswind.output`.
+`crosswind.files.output`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.reading import json_of
+from crosswind.files.reading import json_of
 
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""

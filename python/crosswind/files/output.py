@@ -1,4 +1,4 @@
-"""What a result may be written over, asked before the work begins; writing itself is `crosswind.stored`.
+"""What a result may be written over, asked before the work begins; writing itself is `crosswind.files.stored`.
 
 Refused is what can be no file, an input of the same work, and, unless forced, a file of another kind or of another
 experiment: its name may have been given by mistake.
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.kinds import BINARY, EMPTY, WORDS, Found, found_at
-from crosswind.stored import NotAPlaceError, is_standard_output, may, place_of, refuse_when_full
+from crosswind.files.kinds import BINARY, EMPTY, WORDS, Found, found_at
+from crosswind.files.stored import NotAPlaceError, is_standard_output, may, place_of, refuse_when_full
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
@@ -37,7 +37,7 @@ def writable(
     path : path, optional
         Where the result is to go; None: nowhere, which is always permitted; "-": standard output.
     kind : str
-        Of the result: one of `crosswind.kinds.WORDS`.
+        Of the result: one of `crosswind.files.kinds.WORDS`.
     option : str, optional
         What names the path on the command line.
     inputs : iterable of paths

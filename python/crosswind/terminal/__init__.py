@@ -1,0 +1,1 @@
+"""What a terminal shows and sends: text without commands, progress, sizes as users type them, signals."""
