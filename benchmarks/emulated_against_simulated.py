@@ -6,7 +6,7 @@ computation slept, their links paced, in wall time divided by the time scale. Qu
 A request between two agents of this machine takes about 0.1 ms, 6 ms of the platform at the example's time scale. So
 both kinds of run are told a latency of 10 ms. Without one (`latency_s` 0, also in the record) a simulated request takes
 no time at all, and where a child receives exactly as fast as it computes the next request always comes at the very
-moment when its port falls idle: nobody else is ever served between. Any latency ends that (simulated, several ports,
+moment when its port falls idle: no other child is ever served between. Any latency ends that (simulated, several ports,
 order `compute`: 30.9 s at 0, 33.8 s from 1 to 20 ms), and real requests have one.
 
     python benchmarks/emulated_against_simulated.py [rounds]

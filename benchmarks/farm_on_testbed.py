@@ -58,7 +58,7 @@ ALONE = {"tree13"}
 """Trees whose nodes take more than half of the machine: beside others, scattered data took 7 and 8 % longer at 26 and
 32 % idle (187 and 359 s; seen, no longer in the record)."""
 LEAST_IDLE = 0.25
-"""Below this part of the time a run beside others says more of them: ours took up to 17 % longer at 20 %
+"""Below this part of the time a run beside others says more of them: Crosswind took up to 17 % longer at 20 %
 (seen, in no record)."""
 START_S = {"ray": 90.0, "ray-patient": 90.0}
 """About what it takes to start and to end, where that is more than the others' 20 s."""
@@ -242,8 +242,8 @@ def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "runs": len(group),
             "makespan_s": record.spread([run["makespan_s"] for run in group]),
             "of_bound": record.spread([run["of_bound"] for run in group]),
-            "of_crosswind": medians[key] / ours
-            if (ours := medians.get(key._replace(environment="crosswind")))
+            "of_crosswind": medians[key] / crosswind
+            if (crosswind := medians.get(key._replace(environment="crosswind")))
             else None,
         }
         for key, group in sorted(groups.items())

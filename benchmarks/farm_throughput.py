@@ -149,12 +149,12 @@ class Link:
 
 
 def over_a_link() -> dict[str, Callable[[], float]]:
-    """Ours and iperf3 over a limited link; nothing where there is no testbed."""
+    """Return the rates of Crosswind and iperf3 over a limited link; nothing where there is no testbed."""
     if os.geteuid() != 0 or not Path(TESTBED).exists():
         return {}
     link = Link()
 
-    def ours() -> float:
+    def crosswind() -> float:
         # The root runs in its namespace: this very script, asked for one figure.
         command = [*link.on("r"), sys.executable, str(Path(__file__).resolve()), "--link-root", *link.on("a")]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -162,7 +162,7 @@ def over_a_link() -> dict[str, Callable[[], float]]:
 
     atexit.register(link.run, "down")
     return {
-        "link_mb_per_s": ours,
+        "link_mb_per_s": crosswind,
         "link_iperf3_mb_per_s": lambda: iperf3("10.79.0.2", link.on("r"), link.on("a"), seconds=9),
     }
 

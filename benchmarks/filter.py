@@ -7,7 +7,7 @@
    (medians of round trips, half of the difference).
 
    Relays that only hand on what comes (`filter_ends/relay.py`), one and two in a row, stand beside both: what a second
-   and a third TCP connection cost on this machine's processors, whoever forwards.
+   and a third TCP connection cost on this machine's processors, whatever forwards.
 3. Stream A (64 bytes) beside a local stream of 16 KB messages: two queues lower its slowdown at least 3 times against
    one queue, and leave the local stream within 2 times of what it takes alone; on loopback over emulated links
    (`run --on local`), and on the testbed (three namespaces, a shaped card) where there is one.

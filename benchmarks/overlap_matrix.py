@@ -66,8 +66,8 @@ def main() -> None:
     }
     levels: dict[str, dict[str, float]] = {}
     for level in sorted({key.burn_nice for key in cells} - {0}):
-        ours, base = ([cells[key._replace(burn_nice=at)] for key in even] for at in (level, 0))
-        burn, ping = (sum(c[name] for c in ours) / sum(c[name] for c in base) for name in ("burn_s", "ping_s"))
+        nice, base = ([cells[key._replace(burn_nice=at)] for key in even] for at in (level, 0))
+        burn, ping = (sum(c[name] for c in nice) / sum(c[name] for c in base) for name in ("burn_s", "ping_s"))
         levels[str(level)] = {"burn_of_that_at_0": burn, "ping_of_that_at_0": ping}
     alike = {key: model.by_key[key]["verdict"] == cells[key]["verdict"] for key in cells}
     found: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Claim: simulated slowdowns of programs with barriers are what closed forms say (SPEC D2-7), in seven settings.
+"""Claim: simulated slowdowns of programs with barriers are what closed forms give, in seven settings.
 
 A barrier every 7.1 ms on 64 ranks of a CM-5, five seeds each: another program on every node, scheduled locally, against
 (Q + w) / (2 w); coscheduled with skew, at most 1 / (1 - s/Q); daemons, between the union 1 / (1 - d/I)^P (less what

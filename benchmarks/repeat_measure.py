@@ -38,15 +38,17 @@ def one(direction: str, seed: int, seconds: float) -> dict[str, Any]:
     )
     samples = found.samples.to_pandas()
     design = samples[samples["cycle"] >= 0]
-    ours = points(found, 0, "available")
+    found_points = points(found, 0, "available")
     begun = float(design.iloc[0]["t_s"])
 
     def known(cycles: int) -> tuple[Precision, float]:
-        used, end = ours.cycle < cycles, design[design["cycle"] < cycles].iloc[-1]
-        precision = precision_of(ours.x_mb_per_s[used], ours.y_work_per_s[used], ours.cycle[used], seed)
+        used, end = found_points.cycle < cycles, design[design["cycle"] < cycles].iloc[-1]
+        precision = precision_of(
+            found_points.x_mb_per_s[used], found_points.y_work_per_s[used], found_points.cycle[used], seed
+        )
         return precision, float(end["t_s"] + end["dt_s"]) - begun
 
-    whole, all_s = known(int(ours.cycle.max()) + 1)
+    whole, all_s = known(int(found_points.cycle.max()) + 1)
     asked = 2
     while asked < whole.cycles and not known(asked)[0].reached(TARGET, 1e-9):
         asked = max(asked + 1, int(asked * GROWTH))

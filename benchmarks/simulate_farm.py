@@ -2,7 +2,7 @@
 
 The same farms by Crosswind from Python, by Crosswind without Python, by the crate simcore and by SimPy, each in a fresh
 process on one CPU, in shuffled order, interference on and off. The peers know one port and arrival order only: that is
-what is compared with them. Building a platform and drawing tasks is not timed, for anybody.
+what is compared with them. Building a platform and drawing tasks is not timed, for any simulator.
 
     python benchmarks/simulate_farm.py [repetitions]
 
@@ -28,7 +28,7 @@ PACKAGE = HERE / "simcore_farm"
 BINARY = PACKAGE / "target" / "release" / "simcore-farm"
 PLACES = 2
 
-# Case -> tasks, task size and work, ports; and below, who can do it.
+# Case -> tasks, task size and work, ports; and below, which simulators can run it.
 CASES = {
     "fork": (100_000, 2.0, 5.0),
     "fork-off": (100_000, 2.0, 5.0),
@@ -201,18 +201,18 @@ def from_python(case: str) -> tuple[float, float, list[int]]:
     return taken, run["makespan_s"], [node["tasks"] for node in run["nodes"][:7]]
 
 
-def one(who: str, case: str) -> None:
+def one(simulator: str, case: str) -> None:
     """Run once and print what it took."""
     record.pin_to_one_core()
-    taken, makespan, tasks = {"simpy": by_simpy, "python": from_python}[who](case)
+    taken, makespan, tasks = {"simpy": by_simpy, "python": from_python}[simulator](case)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     print(json.dumps({"time_s": taken, "makespan_s": makespan, "tasks": tasks, "peak_mb": peak}))
 
 
-def measured(who: str, case: str) -> dict:
-    command = [sys.executable, __file__, "--one", who, case]
-    if who in ("crosswind", "simcore"):
-        command = [str(BINARY), who, case]
+def measured(simulator: str, case: str) -> dict:
+    command = [sys.executable, __file__, "--one", simulator, case]
+    if simulator in ("crosswind", "simcore"):
+        command = [str(BINARY), simulator, case]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -222,25 +222,30 @@ def main() -> None:
     subprocess.run(build, check=True)
     # The forks take 10 ms each, and this machine's speed changes by half from second to second: many, and the median.
     turns = {case: repetitions * (SHORT if case.startswith("fork") else 1) for case in CASES}
-    runs = [(who, case) for case in CASES for who in ("crosswind", "python", "simcore") for _ in range(turns[case])]
+    runs = [
+        (simulator, case)
+        for case in CASES
+        for simulator in ("crosswind", "python", "simcore")
+        for _ in range(turns[case])
+    ]
     runs += [("crosswind", "star")] * repetitions + [("crosswind", "million")]
     runs += [("simpy", case) for case in CASES for _ in range(repetitions if case.startswith("fork") else 1)]
     random.Random(0).shuffle(runs)
     found: dict[tuple[str, str], list[dict]] = {}
-    for who, case in runs:
-        found.setdefault((case, who), []).append(measured(who, case))
+    for simulator, case in runs:
+        found.setdefault((case, simulator), []).append(measured(simulator, case))
     cases = []
     for case in [*CASES, *ONLY_OURS]:
         ours = found[case, "crosswind"][0]
-        for who in ("crosswind", "python", "simcore", "simpy"):
-            samples = found.get((case, who))
+        for simulator in ("crosswind", "python", "simcore", "simpy"):
+            samples = found.get((case, simulator))
             if not samples:
                 continue
             off = abs(samples[0]["makespan_s"] / ours["makespan_s"] - 1)
             cases.append(
                 {
                     "case": case,
-                    "who": who,
+                    "who": simulator,
                     "time_s": record.spread([sample["time_s"] for sample in samples]),
                     "makespan_s": samples[0]["makespan_s"],
                     "makespan_off": off,
@@ -250,7 +255,7 @@ def main() -> None:
             )
             times = cases[-1]["time_s"]
             print(
-                f"{case:>9} {who:>9}: {times['median']:.4f} s ({times['low']:.4f} to {times['high']:.4f}), "
+                f"{case:>9} {simulator:>9}: {times['median']:.4f} s ({times['low']:.4f} to {times['high']:.4f}), "
                 f"makespan {samples[0]['makespan_s']:.9f} s (off by {off:.1e}), {cases[-1]['peak_mb']:.0f} MB"
             )
     median = {(row["case"], row["who"]): row["time_s"]["median"] for row in cases}

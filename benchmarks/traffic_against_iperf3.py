@@ -4,8 +4,8 @@ Unpaced loopback traffic reaches at least 95 % of iperf3's rate with the same me
 a paced rate is within 2 % of the asked one from 1 to 1500 MB/s (asked: to 1000).
 
 Nothing computes here, so that only the traffic generators are compared. Each round measures all contestants once, in
-shuffled order: ours (with its default buffers), iperf3 with the kernel's autotuned buffers, iperf3 with buffers of
-our size, and, where our peer sends, which it does from a file's pages for the sake of the same cost every time
+shuffled order: Crosswind (with its default buffers), iperf3 with the kernel's autotuned buffers, iperf3 with buffers of
+Crosswind's size, and, where Crosswind's peer sends, which it does from a file's pages for the same cost every time
 (`send_from_file`), iperf3 that does so too. Both ends of each are pinned to the same two CPUs, both use cubic and
 messages of 1 MB; each rate is that of the receiving end.
 

@@ -82,7 +82,7 @@ PRICES = {"cron": 0.5, "update": 0.3, "routed": 0.05}
 def blamed(seeds: int = 5, causes: tuple[str, ...] = tuple(PRICES), together_s: float = 0.2) -> Blame:
     """Return a blame of causes that cost `PRICES` alone, and cron and update `together_s` more in company."""
     prices = [PRICES.get(cause, 0.1) for cause in causes]
-    everybody, runs = (1 << len(causes)) - 1, []
+    everything, runs = (1 << len(causes)) - 1, []
     rng = np.random.default_rng(1)
     for seed in range(seeds):
         for coalition in coalitions(len(causes)):
@@ -91,7 +91,7 @@ def blamed(seeds: int = 5, causes: tuple[str, ...] = tuple(PRICES), together_s: 
             kept = [cause for k, cause in enumerate(causes) if coalition >> k & 1]
             makespan = 10.0 + cost + 0.01 * float(rng.normal())
             runs.append(ProgramRun(program_run({"causes": kept, "aligned": False}, seed=seed + 1, makespan_s=makespan)))
-            if coalition == everybody:
+            if coalition == everything:
                 params = {"causes": kept, "aligned": True}
                 runs.append(ProgramRun(program_run(params, seed=seed + 1, makespan_s=10.1)))
     return Blame(list(causes), Runs("EM3D under daemons", "sim", runs, "digest", "program"))

@@ -12,7 +12,7 @@ from crosswind.papers.communication_interactions.study import study
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
-# Nobody computes, so that the time of communication is that of the run.
+# Nothing is computed, so that the time of communication is that of the run.
 CALIBRATION = replace(QUICK, repetitions=2, programs=tuple((name, {"operation_s": 0.0}) for name in PROGRAMS))
 ALONE_S = 500e-6
 DELTA = {1: 1.0, 5: 0.7, 6: 0.66, **printed.DELTA_SLOWDOWN}

@@ -1,4 +1,4 @@
-"""The arrows of the house: who may know whom. docs/decisions/ says why."""
+"""The arrows of the house: which room may import which. docs/decisions/ says why."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_no_name_tells_nothing():
 
 
 def test_no_module_writes_csv():
-    """A spreadsheet runs a cell of text that begins with =, +, - or @; whoever writes CSV first must quote names."""
+    """A spreadsheet runs a cell of text that begins with =, +, - or @; code that writes CSV first must quote names."""
     writers = ("csv.writer", "csv.DictWriter", ".to_csv", ".write_csv", "write_csv(")
     for path in PACKAGE.rglob("*"):
         if path.suffix in (".py", ".js", ".j2"):

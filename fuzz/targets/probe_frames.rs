@@ -48,11 +48,11 @@ fuzz_target!(|bytes: &[u8]| {
     let access = Access::of(Some("a token for tests only"), None).expect("long enough");
     let mut caller = Connection(Cursor::new(bytes));
     if let Ok((_, meeting)) = be_greeted(&mut caller) {
-        assert!(be_proved(&mut caller, &access, &meeting).is_err(), "nobody guesses a proof");
+        assert!(be_proved(&mut caller, &access, &meeting).is_err(), "a proof cannot be guessed");
     }
     let mut listener = Connection(Cursor::new(bytes));
     if let Ok(meeting) = greet(&mut listener, Role::Control) {
-        assert!(prove(&mut listener, &access, &meeting).is_err(), "nobody guesses a proof");
+        assert!(prove(&mut listener, &access, &meeting).is_err(), "a proof cannot be guessed");
     }
     frames::<Shown>(bytes);
     frames::<Request>(bytes);

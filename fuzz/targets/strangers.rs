@@ -20,7 +20,7 @@ fn tls() -> &'static Tls {
         let node = Node { name: "node".into(), hosts: Vec::new(), parent: true };
         make(&directory, &[node], 1).expect("made");
         let tls = Tls::of_directory(&directory.join("node")).expect("whole");
-        std::fs::remove_dir_all(&directory).expect("ours");
+        std::fs::remove_dir_all(&directory).expect("made above");
         tls
     })
 }
@@ -28,10 +28,10 @@ fn tls() -> &'static Tls {
 fn hears(bytes: &[u8], over: impl FnOnce(TcpStream) -> std::io::Result<Transport>) {
     let (mut stranger, own) = UnixStream::pair().expect("descriptors");
     stranger.write_all(bytes).expect("a socket takes so little");
-    stranger.shutdown(Shutdown::Write).expect("ours");
+    stranger.shutdown(Shutdown::Write).expect("a connected socket");
     let mut transport = over(TcpStream::from(OwnedFd::from(own))).expect("begun");
     let mut read = [0; 4096];
-    assert!(!matches!(transport.read(&mut read), Ok(1..)), "nobody is let in who has no certificate");
+    assert!(!matches!(transport.read(&mut read), Ok(1..)), "an end without a certificate is refused");
     assert!(transport.names("node").is_err());
 }
 

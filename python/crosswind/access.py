@@ -1,4 +1,4 @@
-"""The token that all who belong together share, as it stands in a file."""
+"""The shared token, read from a file."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def bearable(
     Parameters
     ----------
     disturbance : Disturbance or path
-        Who takes the processors away.
+        What takes the processors away.
     ranks : int
         Ranks of the program, at least 1.
     work_per_barrier_s : float

@@ -1,6 +1,6 @@
 """A cluster's certificates: an authority of its own, and a directory for each node with all that it needs.
 
-`certs/ca` stays where it was made: whoever has `certs/ca/key.pem` can make nodes. `certs/NAME` is copied to the node
+`certs/ca` stays where it was made: a person with `certs/ca/key.pem` can make nodes. `certs/NAME` is copied to the node
 NAME, and named there as `--tls`.
 """
 
@@ -61,7 +61,7 @@ def make_certificates(directory: str | Path, nodes: Iterable[Node], days: int = 
     directory : path
         Where they go; made when it is not there.
     nodes : iterable of Node
-        Who gets one; all do, or none.
+        The nodes that get one; all do, or none.
     days : int
         How long they are valid, 1 to 3650 days; the authority at least 3650.
 

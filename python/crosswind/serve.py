@@ -83,7 +83,7 @@ def greet(address: str, token: str | None = None, tls: str | Path | None = None)
     Raises
     ------
     MeasurementError
-        When nobody is there, or it is no Crosswind, or one of another version.
+        When the peer cannot be reached, or does not speak Crosswind's protocol, or another version of it.
     AgentLost
         When it goes away in between.
 

@@ -177,7 +177,7 @@ COMMANDS = {
     "blame help": ["blame", "--help"],
     "blame a farm": ["blame", STUDY],
     "blame a sweep": ["blame", LOCAL],
-    "blame nobody": ["blame", BLAMED, "--seeds", "0"],
+    "blame without seeds": ["blame", BLAMED, "--seeds", "0"],
     "blame missing file": ["blame", "no/such.toml"],
     "blame out nowhere": ["blame", BLAMED, "--out", "/no/such/place/blame.json"],
     "blame daemons": ["blame", BLAMED, "--seeds", "2", "--set", "workload.parameters.iterations=500"],
@@ -188,7 +188,7 @@ COMMANDS = {
     "overlap a level too high": ["overlap", "--nice", "20"],
     "overlap out nowhere": ["overlap", "--out", "/no/such/place/overlap.json"],
     "overlap resume nothing": ["overlap", "--resume"],
-    "overlap nobody there": ["overlap", "--nice", "0", "--peer", "127.0.0.1:1"],
+    "overlap without a peer": ["overlap", "--nice", "0", "--peer", "127.0.0.1:1"],
     "overlap sim with a peer": ["overlap", "--on", "sim", "--peer", "host:7117"],
     "overlap sim on a list of processors": ["overlap", "--on", "sim", "--cpus", "0,1"],
     "overlap sim with a constant that is none": ["overlap", "--on", "sim", "--set", "network.mb=3"],
@@ -213,11 +213,11 @@ COMMANDS = {
     "report unknown kind": ["report", "Makefile"],
     "schema": ["schema", "experiment"],
     "schema of nothing": ["schema", "platfrom"],
-    "measure nobody there": ["measure", "--peer", "127.0.0.1:1", "--out", "TMP/m.parquet"],
+    "measure without a peer": ["measure", "--peer", "127.0.0.1:1", "--out", "TMP/m.parquet"],
     "measure bad size": ["measure", "--message-size", "lots"],
     "measure on nowhere": ["measure", "--on", "mars"],
     "measure on a cluster with a peer": ["measure", "--on", "dask:tcp://127.0.0.1:1", "--peer", "127.0.0.1:1"],
-    "measure pairs of nobody": ["measure", "--pairs", "star"],
+    "measure pairs without hosts": ["measure", "--pairs", "star"],
     "measure bad out": ["measure", "--out", "/no/such/place/m.parquet"],
 }
 
@@ -279,7 +279,7 @@ def test_a_trace_becomes_a_platform_a_time_line_and_a_report(tmp_path):
     assert crosswind("fit", str(trace), "--out", str(tmp_path / "platform.toml")).returncode == 0
     assert crosswind("plan", str(tmp_path / "platform.toml"), *TASK).returncode == 0
     assert crosswind("report", str(trace), "--out", str(page)).returncode == 0
-    assert "Who did what when" in page.read_text()
+    assert "What each node did when" in page.read_text()
 
 
 @pytest.mark.parametrize("rubbish", [b"\xff", b"a", b"[", b"a = {", b"k = 1\n", b'[[node]]\nname = "x"\n'])

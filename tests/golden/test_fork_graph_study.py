@@ -1,4 +1,4 @@
-"""What the paper claims about its orders of service (SPEC 3: K-9, K-10), over the output of `examples/fork_graph.toml`.
+"""What the paper claims about its orders of service (K-9, K-10), over the output of `examples/fork_graph.toml`.
 
 The paper's heights are lost, its claims of order are not; equality is taken as 1 %. The simulator's own tests hold each
 order against its steady state.

@@ -1,4 +1,4 @@
-"""Tables 2, 3 and 4 as printed, and the identities that their texts claim (SPEC 1.1, 1.2, 2.1, 2.2)."""
+"""Tables 2, 3 and 4 as printed, and the identities that their texts claim."""
 
 import re
 import tomllib

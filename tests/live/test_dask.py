@@ -1,4 +1,4 @@
-"""Farms and sweeps on a real Dask cluster on this machine: what they come to, what they leave, who comes and goes."""
+"""Farms and sweeps on a real Dask cluster on this machine: results, leftovers, workers that come and go."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def two_workers(temporary):
         processes=True,
         dashboard_address=None,
         silence_logs=50,
-        env={"TMPDIR": str(temporary)},  # of its own: what is left there is ours
+        env={"TMPDIR": str(temporary)},  # of its own: what is left there was made by the test
     )
 
 
@@ -69,9 +69,9 @@ def left_in(client):
                 if int((entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
                     children.append((entry / "cmdline").read_bytes())
         agents = [line for line in children if b"crosswind.run.agent" in line]
-        ours = [path.name for path in Path(tempfile.gettempdir()).glob("crosswind-*")]
+        kept = [path.name for path in Path(tempfile.gettempdir()).glob("crosswind-*")]
         plugins = [name for name in dask_worker.plugins if "crosswind" in name]
-        return agents, sorted(ours), plugins, sorted(map(str, dask_worker.state.tasks))
+        return agents, sorted(kept), plugins, sorted(map(str, dask_worker.state.tasks))
 
     tasks = client.run_on_scheduler(lambda dask_scheduler: sorted(map(str, dask_scheduler.tasks)))
     plugins = client.run_on_scheduler(lambda dask_scheduler: sorted(dask_scheduler.worker_plugins))
@@ -353,8 +353,8 @@ def test_a_cluster_that_speaks_tls_is_reached_with_the_certificates_of_dasks_con
 
 def test_a_worker_of_another_version_is_refused_before_anything_runs(client, monkeypatch):
     look = cluster_client.versions.look
-    ours = {**look(), "crosswind": "9.9"}
-    monkeypatch.setattr(cluster_client, "ours", lambda: ours)
+    other = {**look(), "crosswind": "9.9"}
+    monkeypatch.setattr(cluster_client, "running_here", lambda: other)
     with pytest.raises(DescriptionError, match=r"127\.0\.0\.1 .*: Crosswind is .* there and 9\.9 here") as refused:
         crosswind.Farm(client)
     assert refused.value.hint == "install the same version on every host"

@@ -1,4 +1,4 @@
-"""A Dask cluster that breaks under a farm: the tree needs the scheduler for nothing but who comes and goes."""
+"""A Dask cluster that breaks under a farm: the tree needs the scheduler only to learn which workers come and go."""
 
 import contextlib
 import os
@@ -65,7 +65,7 @@ def test_a_scheduler_that_is_killed_loses_no_result(cluster, tmp_path):
         run_farm(tree("r", "a<r", "b<r"), point(), work, resume=resume, **options)
 
     wait_until(file.exists, "the scheduler")
-    # Whoever asks the cluster for something waits so long for a scheduler that is gone.
+    # A request to the cluster waits so long for a scheduler that is gone.
     with distributed.Client(scheduler_file=str(file), set_as_default=False, timeout=5) as client:
         client.wait_for_workers(2, timeout=20)
         lost = None

@@ -52,7 +52,7 @@ def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
     assert found["peer-handshake"].hint
 
 
-def test_nobody_there_is_an_error_with_the_address():
+def test_no_listener_is_an_error_with_the_address():
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     with pytest.raises(MeasurementError, match=address):

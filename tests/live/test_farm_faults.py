@@ -1,4 +1,4 @@
-"""Faults of a live farm: nobody's task is lost, none is delivered twice, the run goes on, and the summary says so."""
+"""Faults of a live farm: no task is lost, none is delivered twice, the run goes on, and the summary says so."""
 
 import os
 import pickle
@@ -169,7 +169,7 @@ def test_a_task_that_ends_its_agent_with_any_status_costs_its_tries_and_no_more(
     assert "task 5 was being computed 5 times when an agent was lost" in taken[5].data.decode()
 
 
-def test_a_node_that_only_hands_on_gives_its_tasks_back_when_nobody_is_left_below():
+def test_a_node_that_only_hands_on_gives_its_tasks_back_when_no_node_is_left_below():
     described = tree("r", "a<r", "b<r", "c<a").to_dict()
     next(node for node in described["node"] if node["name"] == "a")["compute_per_s"] = 0.0
     with farm_of(Platform.from_dict(described), launch=Launch(again=False)) as farm:
@@ -423,12 +423,12 @@ ABUSES = {
     "a length that lies": GREETING + b"\xff\xff\xff\xff\x01",
     "a frame before the token": GREETING + struct.pack(">IBQ", 9, 7, 5),
     "a wrong token": GREETING + struct.pack(">IB", 36, 1) + bytes(32) + b"\x00\x01a",
-    "a kind that nobody knows": GREETING + struct.pack(">IB", 1, 200),
+    "an unknown kind": GREETING + struct.pack(">IB", 1, 200),
 }
 
 
 @pytest.mark.parametrize("abuse", ABUSES)
-def test_a_stranger_is_refused_logged_once_and_disturbs_nobody(abuse, tmp_path):
+def test_a_stranger_is_refused_logged_once_and_disturbs_no_node(abuse, tmp_path):
     launch = Launch(logs=tmp_path)
     with farm_of(tree("r", "a<r"), launch=launch) as farm:
         for _ in range(3):
@@ -451,7 +451,7 @@ def test_an_agent_with_a_wrong_token_is_refused_and_so_is_a_parent_with_one():
         with pytest.raises(AgentLost, match='no node "z"'):
             be_agent(farm.address, "z", "the right token of this farm", patience_s=5.0)
         farm.interrupt()
-    # A listener that accepts anybody and proves nothing is no parent.
+    # A listener that accepts every caller and proves nothing is not a parent.
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(20)
         port = server.getsockname()[1]
@@ -469,7 +469,7 @@ def test_an_agent_with_a_wrong_token_is_refused_and_so_is_a_parent_with_one():
 
 
 def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
-    token = "a secret that nobody may see"
+    token = "a secret not to be shown"
     with farm_of(tree("r", "a<r"), token=token, launch=Launch(logs=tmp_path)) as farm:
         pid = farm.processes.pid("a")
         hand_over(farm, 10)
@@ -480,7 +480,7 @@ def test_the_token_stands_in_no_command_line_and_no_log(tmp_path):
     assert all(token not in path.read_text() for path in tmp_path.glob("*.log"))
 
 
-def test_a_file_that_cannot_be_read_is_told_to_who_hands_it_over(tmp_path):
+def test_a_file_that_cannot_be_read_is_an_error_where_it_is_handed_over(tmp_path):
     with farm_of(tree("r", "a<r")) as farm, pytest.raises(MeasurementError, match="no-such-file"):
         farm.submit(Task(tmp_path / "no-such-file"))
 

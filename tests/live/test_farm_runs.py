@@ -109,7 +109,7 @@ def test_an_agent_imports_nothing_heavy():
 
 
 @pytest.mark.alone
-def test_the_last_tasks_go_to_those_who_are_done_with_them_in_time():
+def test_the_last_tasks_go_to_nodes_that_are_done_with_them_in_time():
     # 31 tasks/s in all: 310 tasks take 10 s at least. The slow node has three tasks before it, 3 s of work.
     nodes = [
         {"name": "r", "compute_per_s": 0.0},

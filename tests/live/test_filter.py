@@ -81,7 +81,7 @@ def ask(port, what=b"hello"):
 
 
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
-def test_filters_started_by_hand_forward_and_count_until_somebody_ends_them(echo_port, asked):
+def test_filters_started_by_hand_forward_and_count_until_they_are_ended(echo_port, asked):
     with Process("--listen", "127.0.0.1:0", "--json") as there:
         address = there.says("knock at").split()[-1]
         forwards = ["--parallel", f"0=127.0.0.1:{echo_port}", "--local", f"0=127.0.0.1:{echo_port}"]

@@ -1,4 +1,4 @@
-"""Injection into real programs: who is held, what is left behind, whatever happens."""
+"""Injection into real programs: what is held, what is left behind, whatever happens."""
 
 import json
 import os
@@ -208,7 +208,7 @@ def test_an_injector_that_is_killed_leaves_a_program_that_goes_on(start, how):
     assert "done" in injector.said()
 
 
-def test_an_injector_that_is_killed_with_its_whole_group_leaves_nobody_stopped(start):
+def test_an_injector_that_is_killed_with_its_whole_group_leaves_no_process_stopped(start):
     injector = start("--how", "stop", new_session=True)
     injector.wait_until_held()
     os.killpg(injector.process.pid, signal.SIGKILL)
@@ -270,7 +270,7 @@ def test_a_watchdog_that_is_killed_ends_the_disturbance_and_the_program_goes_on(
 
 
 @pytest.mark.alone
-def test_an_injector_that_is_stopped_itself_holds_nobody_for_long(start):
+def test_an_injector_that_is_stopped_itself_holds_no_process_for_long(start):
     injector = start("--how", "stop")
     injector.wait_until_held()
     injector.process.send_signal(signal.SIGSTOP)

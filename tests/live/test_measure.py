@@ -74,7 +74,7 @@ def test_a_python_callable_is_work(tmp_path):
 
     begun = time.monotonic()
     found = measure(task=add_up, direction="receive", max_seconds=6)
-    assert time.monotonic() - begun < 12.0  # whoever measures gets Python, too
+    assert time.monotonic() - begun < 12.0  # the measurement gets Python, too
     check_sound(found, tmp_path)
     assert found.header["kernel"]["name"] == "callable"
     assert "add_up" in found.header["kernel"]["task"]
@@ -225,7 +225,7 @@ caller.recv(100)
 """
 
 
-def test_nobody_there_and_somebody_else_there_are_told_apart():
+def test_no_listener_and_another_listener_are_told_apart():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

@@ -25,7 +25,7 @@ BRIEF = {"matrix": 64, "max_seconds": 4.0}
 
 
 def children_named(word):
-    """Processes of ours whose command line has a word."""
+    """Return the processes of this test whose command line has a word."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:

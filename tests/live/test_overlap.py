@@ -148,7 +148,7 @@ def test_a_peer_that_leaves_is_named_and_the_burners_end():
 
 
 def knock(peer, spec):
-    """Ask a peer for a ping as anybody could; return its reply, or b"" when it hung up."""
+    """Ask a peer for a ping without a token; return its reply, or b"" when it hung up."""
     connection = socket.create_connection(peer.place, timeout=20)
     with socket.create_connection(peer.place, timeout=20) as control:
         key = speaking.control(control)

@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
-# Python and this package stand in the way of `nobody` where a home directory is closed: they are shown to it there.
+# The path to Python and this package is closed to the user `nobody` where a home directory is: they are bind-mounted
+# there.
 PLAIN = """
 set -e
 mount --make-rprivate /

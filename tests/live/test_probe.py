@@ -170,7 +170,7 @@ def heard(connection):
         parts.append(part)
 
 
-def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_nobody(open_probe, peer):
+def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_no_other(open_probe, peer):
     probe = open_probe(peer.address, "receive")
     probe.connect()
     refused = []

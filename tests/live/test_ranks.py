@@ -51,7 +51,7 @@ def is_there(pid):
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("compute", ["emulated", "burn"])
-def test_a_program_run_here_is_right_and_says_who_computed(ranks, compute, tmp_path):
+def test_a_program_run_here_is_right_and_says_what_computed(ranks, compute, tmp_path):
     file = tmp_path / "runs.json"
     policy = {"window_packets": 2}
     runs = run(experiment(ranks=ranks, execution={"compute": compute}, policy=policy), "local", out=file)
@@ -108,7 +108,7 @@ def test_what_is_injected_counts_from_the_programs_start_not_from_the_launchers(
 
 
 @pytest.mark.parametrize("compute", ["emulated", "burn"])
-def test_a_rank_that_is_killed_ends_the_run_and_leaves_nobody(compute, monkeypatch):
+def test_a_rank_that_is_killed_ends_the_run_and_leaves_no_process(compute, monkeypatch):
     started = []
 
     class Seen(RankProcesses):
@@ -134,7 +134,7 @@ def children(pid):
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_no_rank_outlives_who_started_it(how, tmp_path):
+def test_no_rank_outlives_the_process_that_started_it(how, tmp_path):
     file = tmp_path / "experiment.json"
     file.write_text(json.dumps(supersteps(1_000_000, 0.001).to_dict()))
     script = f"import json; from crosswind.run.grid import run; from crosswind.experiment import Experiment;\

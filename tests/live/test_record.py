@@ -44,7 +44,7 @@ def daemon():
 
 
 def instances_of(number):
-    """Trace instances of a process, as somebody who mounts tracefs for himself sees them."""
+    """Trace instances of a process, as a user with a tracefs mount of his own sees them."""
     mount = "mount -t tracefs none /sys/kernel/tracing 2>/dev/null; ls /sys/kernel/tracing/instances"
     done = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, text=True, check=False)
     return [name for name in done.stdout.split() if name == f"crosswind-{number}"]

@@ -127,12 +127,12 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
     arguments = ["--command", "sleep 0.1; cat {input}", "--inputs", tmp_path / "*.txt", "--out", tmp_path / "out"]
     process = crosswind_run(*arguments)
     waits_until(lambda: len(list((tmp_path / "out").glob("*.txt"))) >= 3)
-    ours = agents_of(process.pid)
-    assert ours
+    agents = agents_of(process.pid)
+    assert agents
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
-    waits_until(lambda: not [pid for pid in ours if Path(f"/proc/{pid}").exists()])
+    waits_until(lambda: not [pid for pid in agents if Path(f"/proc/{pid}").exists()])
     done = {file.name for file in (tmp_path / "out").glob("*.txt")}
     assert 3 <= len(done) < 30
     process = crosswind_run(*arguments, "--resume", "--json")

@@ -1,4 +1,4 @@
-"""Who is let in and who is not: tokens, certificates, impostors, and those who only hold a place."""
+"""Authentication: tokens, certificates, impostors, and connections that only hold a place."""
 
 import contextlib
 import json
@@ -29,7 +29,7 @@ from crosswind.serve import greet
 
 pytestmark = pytest.mark.live
 cloudpickle.register_pickle_by_value(farms)
-TOKEN = "a secret that nobody may see"
+TOKEN = "a secret not to be shown"
 CLI = [sys.executable, "-m", "crosswind.cli"]
 
 
@@ -77,7 +77,7 @@ def test_off_loopback_there_must_be_a_token_or_a_certificate():
         overlap(peer="192.0.2.7:7117", waits=["event"], nices=[0], pings=[(1, 1)])
 
 
-def test_who_knows_the_token_may_measure_and_nobody_else(token_file):
+def test_only_a_process_that_knows_the_token_may_measure(token_file):
     with Serving("--token-file", token_file) as peer:
         assert greet(peer.address, token=TOKEN)["loopback"]
         for wrong in (None, "another token of some length"):
@@ -106,7 +106,7 @@ def refusal(address, **shown):
     return str(refused.value)
 
 
-def test_those_who_prove_nothing_are_put_out_and_others_are_served(token_file):
+def test_unauthenticated_connections_are_closed_and_others_are_served(token_file):
     with Serving("--token-file", token_file) as peer:
         for bogus in (b"\x16\x03\x01\xff\xff" + bytes(300), b"\x00" * 100, speaking.greeting()[:20]):
             for _ in range(300):
@@ -133,7 +133,7 @@ def test_those_who_prove_nothing_are_put_out_and_others_are_served(token_file):
 
 
 @pytest.mark.parametrize("sealed", [False, True])
-def test_a_farm_shows_its_secrets_to_nobody(sealed, certs, tmp_path):
+def test_a_farm_does_not_show_its_secrets(sealed, certs, tmp_path):
     launch = Launch(logs=tmp_path, tls=(lambda node: str(certs / node)) if sealed else None)
     with LiveFarm(
         tree("r", "a<r", "b<a"),
@@ -158,7 +158,7 @@ def test_a_farm_shows_its_secrets_to_nobody(sealed, certs, tmp_path):
 
 
 class Owned:
-    """What would be done by whoever unpickles it."""
+    """A pickle that acts when it is loaded."""
 
     def __init__(self, path):
         self.path = path
@@ -191,7 +191,7 @@ def test_code_of_an_impostor_is_never_unpickled(shown, certs, token_file, tmp_pa
 
 
 def test_an_agent_takes_no_parent_whose_certificate_is_a_leafs(certs):
-    # The root shows the leaf's certificate: it belongs to the set, and may have nobody run code.
+    # The root shows the leaf's certificate: it belongs to the set, and may not send code.
     launch = Launch(by_hand=True, tls=lambda node: str(certs / "b"))
     with LiveFarm(tree("r", "b<r"), point(), Work("noop"), launch=launch) as farm:
         from crosswind.run.agent import be_agent

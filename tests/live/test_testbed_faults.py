@@ -1,6 +1,6 @@
 """Faults of hosts and of what lies between them, with real agents on nodes that are network namespaces.
 
-Who cannot make them (no root, no testbed) skips this file. Faults of processes alone: test_farm_faults.py.
+Skipped where they cannot be made (no root, no testbed). Faults of processes alone: test_farm_faults.py.
 """
 
 import os
@@ -100,7 +100,7 @@ def test_an_inner_node_that_is_cut_off_comes_back_with_those_below(bed):
         finally:
             bed.way("a", "root", there=True)
         flow.until(lambda result: result.node == "c", "c's return")
-        assert {name: farm.processes.pid(name) for name in ("a", "c")} == pids, "nobody had to be started again"
+        assert {name: farm.processes.pid(name) for name in ("a", "c")} == pids, "no process had to be started again"
         summary = flow.end()
     assert "a" in events(summary, "agent-lost")
     assert "a" in events(summary, "agent-joined")
@@ -126,7 +126,7 @@ def test_a_node_that_becomes_slow_gets_fewer_tasks_and_is_not_given_up(bed):
     assert summary["events"] == []
 
 
-def test_a_link_that_becomes_slow_takes_longer_than_the_silence_for_a_task_and_nobody_is_given_up(bed):
+def test_a_link_that_becomes_slow_takes_longer_than_the_silence_for_a_task_and_no_node_is_given_up(bed):
     size = 1_000_000
     with farm_on(bed, tree("root", "a<root", "b<root"), len) as farm:
         flow = Flow(farm, lambda number: Task(pickle.dumps(bytes(size))), lambda number: size)
@@ -148,7 +148,7 @@ def needs_root():
 
 
 def test_agents_whose_clocks_differ_agree_on_when_things_happened():
-    # Another monotonic clock is what another host has; the wall clock, which somebody may step, is asked by nobody
+    # Another monotonic clock is what another host has; the wall clock, which a user may step, is not read.
     # (crates/live/clippy.toml), and no namespace could step it for us alone.
     needs_root()
     ahead_s = 1_000_000

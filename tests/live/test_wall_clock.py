@@ -120,7 +120,7 @@ def test_filters_go_on(jumping, monkeypatch):
         monkeypatch.setenv(name, jumping[name])
     process, port = filters.echo()
     try:
-        filters.test_filters_started_by_hand_forward_and_count_until_somebody_ends_them(port, signal.SIGINT)
+        filters.test_filters_started_by_hand_forward_and_count_until_they_are_ended(port, signal.SIGINT)
     finally:
         process.kill()
         process.communicate()

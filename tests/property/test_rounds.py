@@ -1,4 +1,4 @@
-"""Rounds of pairs: every pair once, nobody twice at a time, and no more rounds than promised."""
+"""Rounds of pairs: every pair once, no host twice at a time, and no more rounds than promised."""
 
 from __future__ import annotations
 

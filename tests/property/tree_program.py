@@ -1,7 +1,7 @@
 """The steady state of a tree as one linear program for HiGHS, written independently of the planner.
 
 One variable per node: T_n, the tasks per second that it receives (the root: takes from its store). The rows are those
-of SPEC 1.2 (K-P3, K-P4) with E0-5, for the whole tree at once.
+of interference-aware-scheduling, section 3.2, with E0-5, for the whole tree at once.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ use crate::place::is_loopback;
 use crate::tls::Tls;
 use crate::token::{End, Meeting, Token};
 
-/// A token, certificates, or both. With neither, whoever reaches the address is let in, so it must be one that only this
-/// machine reaches.
+/// A token, certificates, or both. With neither, every connection that reaches the address is accepted, so it must be one that
+/// only this machine reaches.
 #[derive(Clone, Debug, Default)]
 pub struct Access {
     token: Option<Token>,
@@ -25,7 +25,7 @@ impl Access {
     /// Of a token's text and a node's directory of certificates, where they are.
     ///
     /// # Errors
-    /// When the token is too short to be secret, or a file is missing, wrong, or shown to everybody.
+    /// When the token is too short to be secret, or a file is missing, wrong, or readable by every user.
     pub fn of(token: Option<&str>, tls: Option<&Path>) -> Result<Self, AccessError> {
         Ok(Self { token: token.map(Token::new).transpose()?, tls: tls.map(Tls::of_directory).transpose()? })
     }
@@ -36,7 +36,7 @@ impl Access {
         self.tls.as_ref()
     }
 
-    /// A token that nobody else has, for both ends in one process.
+    /// A random token, for both ends in one process.
     ///
     /// # Errors
     /// When the kernel has no random bytes.

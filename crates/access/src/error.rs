@@ -1,4 +1,4 @@
-//! Why somebody may not listen or dial as asked, or certificates cannot be had.
+//! Why a process may not listen or dial as asked, or certificates cannot be loaded.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ pub enum AccessError {
         why: String,
     },
     /// A key that every user of this machine may read.
-    #[error("{path} has mode {mode:04o}: everybody may read it")]
+    #[error("{path} has mode {mode:04o}: every user may read it")]
     Shown {
         /// Where it is.
         path: String,

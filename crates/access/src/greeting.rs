@@ -1,4 +1,4 @@
-//! The first bytes of a connection, each way: are you of ours, of this version, what do you want, and what is to be signed?
+//! Handshake, first part: protocol, version, purpose, and the nonce to sign, each way.
 //!
 //! [`GREETING_BYTES`]: magic, version, a word whose meaning is the protocol's, a nonce. Whether the other end knows the token
 //! is told by what follows ([`crate::token`]).
@@ -24,19 +24,19 @@ pub struct Greeting {
     pub nonce: [u8; 32],
 }
 
-/// Why bytes are no greeting of ours.
+/// Why bytes are not a greeting of this protocol and version.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GreetingError {
     /// The first bytes are of something else.
     #[error("is no Crosswind of this kind: the first bytes are wrong")]
     Stranger,
     /// Another version.
-    #[error("speaks version {theirs} of the protocol; this build speaks {ours}")]
+    #[error("speaks version {there} of the protocol; this build speaks {here}")]
     Version {
         /// What it speaks.
-        theirs: u16,
+        there: u16,
         /// What we do.
-        ours: u16,
+        here: u16,
     },
 }
 
@@ -55,16 +55,16 @@ impl Greeting {
     /// Reads a greeting; none while bytes are missing.
     ///
     /// # Errors
-    /// As soon as a byte is wrong: nobody is waited for who speaks something else.
+    /// As soon as a byte is wrong, so no more bytes are waited for.
     pub fn decode(bytes: &[u8], protocol: Protocol) -> Result<Option<Self>, GreetingError> {
         let known = bytes.len().min(protocol.magic.len());
         if bytes[..known] != protocol.magic[..known] {
             return Err(GreetingError::Stranger);
         }
         if let Some(&[high, low]) = bytes.get(4..6) {
-            let theirs = u16::from_be_bytes([high, low]);
-            if theirs != protocol.version {
-                return Err(GreetingError::Version { theirs, ours: protocol.version });
+            let there = u16::from_be_bytes([high, low]);
+            if there != protocol.version {
+                return Err(GreetingError::Version { there, here: protocol.version });
             }
         }
         let (Some(&[high, low]), Some(rest)) = (bytes.get(6..8), bytes.get(8..GREETING_BYTES)) else { return Ok(None) };
@@ -100,7 +100,7 @@ mod tests {
     fn another_version_and_another_protocol_are_told_apart() {
         let mut bytes = Greeting { word: 0, nonce: [1; 32] }.encode(PROTOCOL);
         bytes[5] = 9;
-        assert_eq!(Greeting::decode(&bytes[..6], PROTOCOL), Err(GreetingError::Version { theirs: 9, ours: 1 }));
+        assert_eq!(Greeting::decode(&bytes[..6], PROTOCOL), Err(GreetingError::Version { there: 9, here: 1 }));
         for other in [b"GET / HTTP/1.1".as_slice(), b"G"] {
             assert_eq!(Greeting::decode(other, PROTOCOL), Err(GreetingError::Stranger));
         }

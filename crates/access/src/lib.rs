@@ -1,13 +1,13 @@
-//! Who is let in: what every listening and every dialling end of Crosswind asks of the other before anything else is said.
+//! Authentication: what every listening and every dialling end of Crosswind asks of the other before anything else.
 //!
 //! | question | module |
 //! |---|---|
 //! | what do both ends say first? | [`greeting`] |
 //! | how does one prove that it knows the token? | [`token`] |
 //! | where may one do without? | [`place`] |
-//! | how are both ends sealed, and who are they then? | [`tls`], [`transport`] |
-//! | who makes the certificates? | [`authority`] |
-//! | what may somebody take who has proved nothing yet? | [`limits`] |
+//! | how are both ends encrypted, and how do they know each other's name? | [`tls`], [`transport`] |
+//! | how are certificates made? | [`authority`] |
+//! | resource limits for unauthenticated connections | [`limits`] |
 //!
 //! [`Access`] is what one end has: a token, certificates, both, or nothing, which is enough on loopback only. It knows no protocol: what is said
 //! once the proofs are shown is the business of `crosswind-live` and `crosswind-measure`.

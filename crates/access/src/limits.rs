@@ -1,8 +1,8 @@
-//! What somebody may take who has proved nothing yet. SECURITY.md has the table of all limits.
+//! Resource limits for unauthenticated connections. SECURITY.md has the table of all limits.
 
 use std::time::Duration;
 
-/// How long anybody may take from the connection to the proof.
+/// Timeout from the connection to the proof.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 /// Most connections at one door, at a time, that have proved nothing.
 pub const STRANGERS: usize = 64;

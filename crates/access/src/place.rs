@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_and_localhost_are_ones_that_nobody_else_reaches() {
+    fn only_loopback_and_localhost_are_out_of_reach_of_other_hosts() {
         for inside in ["127.0.0.1:7117", "127.8.8.8:0", "localhost:1", "[::1]:7117"] {
             assert!(is_loopback(inside), "{inside}");
         }

@@ -1,6 +1,6 @@
-//! TLS 1.3 with certificates at both ends: who belongs together has certificates of one authority.
+//! TLS 1.3 with certificates at both ends: the nodes of one set have certificates of one authority.
 //!
-//! The chain is checked while hands are shaken, the name afterwards, by whoever knows which name it must be
+//! The chain is checked in the TLS handshake, the name afterwards, by the caller that knows which name it must be
 //! ([`Transport::names`](crate::transport::Transport::names)): a child is told its parent's name, a filter dials a host.
 
 use std::fmt;
@@ -31,7 +31,7 @@ pub const KEY: &str = "key.pem";
 /// See [`CERTIFICATE`].
 pub const AUTHORITY: &str = "ca.pem";
 
-/// One node's certificate and key, and whom it trusts. Never shown.
+/// One node's certificate and key, and the authority that it trusts. Never shown.
 #[derive(Clone)]
 pub struct Tls {
     client: Arc<ClientConfig>,
@@ -85,7 +85,7 @@ impl Tls {
     }
 
     pub(crate) fn dialling(&self) -> Result<Connection, rustls::Error> {
-        // Not sent, and not checked here: who dials knows better which name it must be.
+        // Not sent, and not checked here: the dialling code knows which name it must be.
         let name = ServerName::try_from("crosswind").map_err(|error| rustls::Error::General(error.to_string()))?;
         ClientConnection::new(Arc::clone(&self.client), name).map(Connection::Client)
     }
@@ -127,7 +127,7 @@ fn refuse_what_others_read(path: &Path) -> Result<(), AccessError> {
     Ok(())
 }
 
-/// Lets in whose certificate the authority has signed, whatever it is called.
+/// Accepts every certificate that the authority has signed, whatever its name.
 #[derive(Debug)]
 struct ByChain {
     roots: Arc<RootCertStore>,

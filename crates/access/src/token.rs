@@ -15,16 +15,16 @@ use crate::greeting::Protocol;
 /// Fewest bytes of a token.
 pub const SHORTEST: usize = 16;
 
-/// A secret that all who belong together share. Never shown.
+/// The shared secret. Never shown.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
-/// Who proves.
+/// The end that proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Who dialled.
+    /// The end that dialled.
     Caller,
-    /// Who listened.
+    /// The end that listened.
     Listener,
 }
 
@@ -60,7 +60,7 @@ impl Token {
         Ok(Self::keyed(bytes))
     }
 
-    /// A token that nobody else has.
+    /// A random token.
     ///
     /// # Errors
     /// When the kernel has no random bytes.
@@ -68,7 +68,7 @@ impl Token {
         random::<32>().map(|bytes| Self::keyed(&bytes))
     }
 
-    /// What everybody knows: it keeps out nobody but who speaks something else.
+    /// The token used where none is given. It is public: it only tells this protocol from others.
     pub(crate) fn none() -> Self {
         Self::keyed(b"crosswind without a token")
     }
@@ -89,7 +89,7 @@ impl Token {
         hmac::verify(&self.0, &message(meeting, end.word(), name), proof).is_ok()
     }
 
-    /// A key for what belongs to a meeting, which nobody knows who does not know this one.
+    /// A key derived for what belongs to a handshake; it cannot be computed without this one.
     #[must_use]
     pub(crate) fn derived(&self, meeting: &Meeting) -> Self {
         Self::keyed(&self.tag(&message(meeting, b"key for what belongs", "")))
@@ -118,7 +118,7 @@ fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
     [&word[..], &protocol.magic, &version, caller, listener, channel, name.as_bytes()].concat()
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes from the system, fit for secrets.
 ///
 /// # Errors
 /// When the kernel has none.

@@ -15,7 +15,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::tls::{self, PARENT, Tls};
 
-/// Bytes of ours that may wait inside a sealed connection.
+/// Outgoing bytes that may wait inside an encrypted connection.
 const WAITING: usize = 256 << 10;
 /// Bytes that are read from the socket at once.
 const AT_ONCE: usize = 64 << 10;
@@ -104,10 +104,10 @@ impl Transport {
         if until.is_none() { self.socket.set_read_timeout(None) } else { Ok(()) }
     }
 
-    /// Shakes hands, where the connection is sealed and waits: then it is known who the other end is.
+    /// Completes the TLS handshake, where the connection is encrypted and blocking: then the other end's name is known.
     ///
     /// # Errors
-    /// When the other end speaks no TLS, has no certificate of ours, or the time is over.
+    /// When the other end speaks no TLS, has no certificate of this authority, or the time is over.
     pub fn shake_hands(&mut self) -> io::Result<()> {
         while self.sealed.as_ref().is_some_and(|sealed| sealed.session.is_handshaking()) {
             self.flush()?;
@@ -118,7 +118,7 @@ impl Transport {
         self.flush().map(drop)
     }
 
-    /// Whether the other end's certificate names it so. Without TLS nobody has a name that is proved, and this is no error.
+    /// Whether the other end's certificate names it so. Without TLS there are no proved names, and this is no error.
     ///
     /// # Errors
     /// Says what is wrong.
@@ -132,7 +132,7 @@ impl Transport {
         }
     }
 
-    /// Whether the other end may have us run code. Without TLS whoever knows the token may.
+    /// Whether the other end may start code here. Without TLS every end that knows the token may.
     ///
     /// # Errors
     /// Says what is wrong.
@@ -202,7 +202,7 @@ impl Transport {
         if let Some(sealed) = &mut self.sealed {
             sealed.session.send_close_notify();
         }
-        // Whoever is gone need not hear it.
+        // If the other end is gone, the alert is not needed.
         let _ = self.try_flush();
         let _ = self.socket.shutdown(Shutdown::Write);
     }
@@ -278,7 +278,7 @@ impl Write for Transport {
     }
 }
 
-/// What went wrong, in words for whoever set the two ends up.
+/// The error in words for the user who set up the two ends.
 fn told(error: &rustls::Error, is_plain: bool) -> String {
     use rustls::{AlertDescription as Alert, Error};
     match error {
@@ -292,7 +292,7 @@ fn told(error: &rustls::Error, is_plain: bool) -> String {
     }
 }
 
-/// Whether somebody's first byte is one of TLS, where no TLS is spoken.
+/// Whether the first byte of a connection is one of TLS, where no TLS is spoken.
 #[must_use]
 pub fn is_tls(first: u8) -> bool {
     OF_TLS.contains(&first)

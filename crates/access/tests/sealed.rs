@@ -1,4 +1,4 @@
-//! Two ends of a connection with certificates: of one set they are sealed, and nobody else is let in.
+//! Two ends of a connection with certificates: with certificates of one set it is encrypted, and no other end is accepted.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -53,7 +53,7 @@ fn met(caller: &Access, listener: &Access) -> (std::io::Result<Transport>, std::
 }
 
 #[test]
-fn ends_of_one_set_know_each_other_and_share_what_nobody_else_knows() {
+fn ends_of_one_set_know_each_other_and_share_a_secret() {
     let set = Set::new();
     let (here, there) = met(&set.of("leaf"), &set.of("root"));
     let (here, there) = (here.expect("let in"), there.expect("let in"));
@@ -105,12 +105,12 @@ fn bytes_come_as_they_were_sent_however_little_the_sockets_take() {
 
 #[test]
 fn another_authority_or_none_is_refused_at_both_ends() {
-    let (ours, theirs) = (Set::new(), Set::new());
-    let (here, there) = met(&theirs.of("root"), &ours.of("root"));
-    let why = here.expect_err("not ours").to_string();
+    let (own, other) = (Set::new(), Set::new());
+    let (here, there) = met(&other.of("root"), &own.of("root"));
+    let why = here.expect_err("of another authority").to_string();
     assert!(why.contains("not to be trusted"), "{why}");
     assert!(there.is_err());
-    let (here, there) = met(&Access::default(), &ours.of("root"));
+    let (here, there) = met(&Access::default(), &own.of("root"));
     let mut here = here.expect("it does not know yet");
     here.write_all(b"XWFM, or something else that is no TLS").expect("taken");
     assert!(there.is_err());
@@ -142,14 +142,14 @@ fn bytes_that_are_no_tls_are_told_and_a_silent_end_is_not_waited_for() {
 }
 
 #[test]
-fn a_key_that_everybody_may_read_is_refused() {
+fn a_key_that_every_user_may_read_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;
     let set = Set::new();
     let key = set.0.join("leaf").join("key.pem");
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("ours");
+    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("the key is the test's own");
     let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("shown");
     assert!(error.to_string().contains("mode 0644") && error.code() == "certificate", "{error}");
-    let error = Access::of(None, Some(&set.0.join("nobody"))).expect_err("not there");
+    let error = Access::of(None, Some(&set.0.join("missing"))).expect_err("not there");
     assert!(error.to_string().contains("cert.pem"), "{error}");
 }
 
@@ -181,11 +181,11 @@ fn a_file_without_end_is_no_certificate_and_no_key() {
     for name in ["cert.pem", "ca.pem"] {
         let directory = set.0.join("leaf");
         let kept = std::fs::read(directory.join(name)).expect("there");
-        std::fs::remove_file(directory.join(name)).expect("ours");
-        std::os::unix::fs::symlink("/dev/zero", directory.join(name)).expect("ours");
+        std::fs::remove_file(directory.join(name)).expect("the file is the test's own");
+        std::os::unix::fs::symlink("/dev/zero", directory.join(name)).expect("a link can be made");
         let error = Access::of(None, Some(&directory)).expect_err("endless").to_string();
         assert!(error.contains("more than 1048576 bytes"), "{error}");
-        std::fs::remove_file(directory.join(name)).expect("ours");
-        std::fs::write(directory.join(name), kept).expect("ours");
+        std::fs::remove_file(directory.join(name)).expect("the link is the test's own");
+        std::fs::write(directory.join(name), kept).expect("the file can be written");
     }
 }

@@ -1,7 +1,8 @@
 //! A processor that only exists in the platform's file: work takes the time that its rate and the interference law give,
 //! with the traffic that the agent has at each moment. No thread sleeps; the agent's loop is told when the work will be done.
 //!
-//! Rate = C (1 - ir_receive R - sum of ir_send S over the children), never below 0 (SPEC 1.2; crates/model, law.rs).
+//! Rate = C (1 - ir_receive R - sum of ir_send S over the children), never below 0 (interference-aware-scheduling,
+//! section 3.1; `law` of crates/model).
 //!
 //! Results count on their link like tasks, at both ends (as in crates/sim, results.rs).
 

@@ -28,7 +28,7 @@ pub enum LiveError {
         /// What it said, or what was wrong with it.
         why: String,
     },
-    /// Nobody could be reached there.
+    /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
     Unreachable {
         /// Its address.
@@ -36,7 +36,7 @@ pub enum LiveError {
         /// What the system said.
         source: io::Error,
     },
-    /// Nobody is left to work with.
+    /// No agent is left to work with.
     #[error("{0}")]
     Lost(String),
     /// Every rank of a program waits, or is done, and nothing is on its way.

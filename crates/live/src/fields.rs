@@ -1,4 +1,4 @@
-//! Frames as bytes, whoever speaks: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
+//! Frames as bytes, for every protocol: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
 //!
 //! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), [`crate::ranks::wire`] (ranks of a
 //! program).
@@ -14,7 +14,7 @@ pub enum FrameError {
         /// What is permitted.
         limit: usize,
     },
-    /// A kind that nobody knows.
+    /// An unknown kind.
     #[error("a frame of kind {0}, which this version does not know")]
     Kind(u8),
     /// Fields that do not fit the kind.

@@ -4,24 +4,24 @@
 //! | question | module |
 //! |---|---|
 //! | what do agents say to each other, as bytes? | [`frame`], [`fields`] |
-//! | who is let in? | `door`, `dial`, with what `crosswind-access` asks for |
+//! | how are connections authenticated? | `door`, `dial`, with what `crosswind-access` asks for |
 //! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
 //! | what does a node do with what the policy says? | `station` |
 //! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
 //! | what computes? | [`executor`], [`command`], `emulated` |
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
-//! | who hands tasks over, from other threads? | [`desk`] |
+//! | how are tasks handed over from other threads? | [`desk`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
-//! | who disturbs a command that somebody else wrote? | [`inject`] |
+//! | what disturbs a command from outside? | [`inject`] |
 //! | what disturbs this machine anyway? | [`noise`] |
-//! | who undoes what those changed? | [`watchdog`] |
+//! | what undoes what those changed? | [`watchdog`] |
 //! | what ends with a task? | [`task_processes`] |
 //! | what is left of a run? | [`record`], [`replay`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //! | which of two classes' messages leaves a host next? | [`filter`] |
 //! | how long do streams of messages take through it? | [`streams`] |
 //!
-//! It decides nothing: who is served next is the policy's (`crosswind-policy`). It knows no Python.
+//! It decides nothing: the order of service is the policy's (`crosswind-policy`). It knows no Python.
 
 pub mod agent;
 mod clock;

@@ -86,7 +86,7 @@ impl Bell {
     /// # Errors
     /// When no descriptor is left.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes integers only; a descriptor that was just opened belongs to nobody else.
+        // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
         unsafe {
             let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
             if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(OwnedFd::from_raw_fd(fd))) }
@@ -230,7 +230,7 @@ fn shorter() -> io::Error {
     io::Error::new(io::ErrorKind::UnexpectedEof, "the file is shorter than it was")
 }
 
-/// Whether the processes's input has ended: whoever started it is gone.
+/// Whether standard input has ended: then the process that started this one is gone.
 #[must_use]
 pub fn input_ended() -> bool {
     let mut bytes = [0u8; 256];
@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bell_wakes_who_waits_and_is_silent_again() {
+    fn a_bell_wakes_the_waiting_thread_and_is_silent_again() {
         let bell = Bell::new().expect("a descriptor");
         let mut watched = [watch(bell.fd(), true, false)];
         wait(&mut watched, Some(0)).expect("waits");
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_nobody_has_read_yet_are_known() {
+    fn unread_bytes_are_known() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let stream = TcpStream::connect(listener.local_addr().expect("bound")).expect("connects");
         let (other, _) = listener.accept().expect("accepts");

@@ -71,7 +71,7 @@ impl Default for TaskLimits {
 pub struct RunSettings {
     /// The tree.
     pub platform: Platform,
-    /// Who decides, and how.
+    /// The policy: the order of service and its options.
     pub policy: Policy,
     /// Input of a mean task, MB.
     pub mean_size_mb: f64,
@@ -91,7 +91,7 @@ pub struct RunSettings {
     /// How often a child says that it lives, s.
     #[serde(default = "heartbeat")]
     pub heartbeat_s: f64,
-    /// Silence after which somebody is lost, s.
+    /// Silence after which a connection is lost, s.
     #[serde(default = "silence")]
     pub silence_s: f64,
     /// How long agents are waited for before time 0, s.

@@ -4,7 +4,7 @@
 //! It is forked before anything is changed, leads a session of its own (so that what is sent to the command's group or
 //! terminal does not reach it), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Where
 //! something can be late, it also looks twice a second whether it should have been undone long ago: a command that is
-//! stopped itself holds nobody.
+//! stopped itself holds no process.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -39,7 +39,7 @@ fn checked(result: libc::c_long) -> io::Result<i32> {
 }
 
 fn owned(fd: i32) -> OwnedFd {
-    // SAFETY: a descriptor that was just opened belongs to nobody else.
+    // SAFETY: a descriptor that was just opened has no other owner.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -82,7 +82,7 @@ impl Watchdog {
 
     /// Tells it that all is undone, and waits for its end.
     pub fn dismiss(self) {
-        // SAFETY: one live byte. Where it has ended already, there is nobody to tell (SIGPIPE is ignored by Python, and by
+        // SAFETY: one live byte. If it has ended already, the byte is not needed (SIGPIPE is ignored by Python, and by
         // Rust's runtime).
         unsafe { libc::write(self.pipe.as_raw_fd(), c"q".as_ptr().cast(), 1) };
         drop(self.pipe);

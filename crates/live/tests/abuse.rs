@@ -59,7 +59,7 @@ fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
 }
 
 #[test]
-fn a_handshake_that_was_heard_lets_nobody_in_a_second_time() {
+fn a_handshake_that_was_heard_is_refused_a_second_time() {
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0), ("c", "r", 1.0)]), Work::Noop);
     run.start_s = 4.0; // so long it waits for c, which does not come
     let farm = root(&run, Vec::new());
@@ -107,7 +107,7 @@ fn wire(frames: &[(Frame, usize)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
+fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
     let result =
         |task, total, body| (Frame::Result { task, total, node: 1, ok: true, form: Form::Bytes, rate: 0.0 }, body);
     let event = || {
@@ -116,7 +116,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_nobody() {
     };
     let abuses: Vec<(&str, Vec<u8>)> = vec![
         ("a length that lies", vec![0xff; 8]),
-        ("a kind that nobody knows", vec![0, 0, 0, 1, 99]),
+        ("an unknown kind", vec![0, 0, 0, 1, 99]),
         ("a chunk of nothing", wire(&[(Frame::ResultChunk { task: 3 }, 10)])),
         ("a result longer than it says", wire(&[result(3, 5, 10)])),
         ("a result of a size beyond all", wire(&[result(3, u64::MAX, 10)])),

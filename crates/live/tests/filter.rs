@@ -159,7 +159,7 @@ fn large_frames_wait_for_a_slow_application_and_for_no_other() {
         }
     });
     assert!(got == sent);
-    // Whoever breaks off in the middle costs nobody anything.
+    // A connection that breaks off in the middle does not delay the others.
     drop((slow, slow_end));
     let (mut breaks, breaks_end) = pair.connect(Class::Local);
     breaks.write_all(&sent[..200_000]).unwrap();
@@ -171,7 +171,7 @@ fn large_frames_wait_for_a_slow_application_and_for_no_other() {
 }
 
 #[test]
-fn a_target_that_nobody_serves_ends_the_connection_and_says_so_once() {
+fn a_target_without_a_listener_ends_the_connection_and_is_logged_once() {
     let pair = between(settings(Discipline::Drr), settings(Discipline::Drr));
     drop(pair.targets);
     for _ in 0..3 {

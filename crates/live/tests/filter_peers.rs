@@ -51,7 +51,7 @@ fn a_peer_that_lies_is_dropped_and_named_once_and_others_go_on() {
     let after_open = |more: Vec<u8>| [open_frame(1, &target), more].concat();
     let lies: Vec<(&str, Vec<u8>)> = vec![
         ("a length beyond all", too_long),
-        ("a class that nobody knows", no_class),
+        ("an unknown class", no_class),
         ("another class than its stream's", after_open(data(Class::Parallel, 1, 8))),
         (
             "more than its window",
@@ -78,7 +78,7 @@ fn a_peer_that_lies_is_dropped_and_named_once_and_others_go_on() {
 }
 
 #[test]
-fn half_a_frame_keeps_nobody_waiting() {
+fn half_a_frame_delays_no_other_connection() {
     let pair = between(settings(Discipline::Drr), settings(Discipline::Drr));
     let mut honest = pair.connect(Class::Parallel);
     let whole = data(Class::Local, 1, 1000);
@@ -162,7 +162,7 @@ fn a_thousand_connections_of_one_peer_and_a_thousand_strangers_leave_the_others_
         while pair.targets[1].accept().is_ok() {}
         pair.near.counters().connections == 1
     });
-    // Strangers at the door, who say nothing, or something else.
+    // Unauthenticated connections that send nothing, or something else.
     let address = pair.far.address().unwrap();
     let silent: Vec<TcpStream> = (0..300).filter_map(|_| TcpStream::connect(address).ok()).collect();
     for stream in silent.iter().step_by(2) {

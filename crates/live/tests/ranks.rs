@@ -64,7 +64,7 @@ fn every_message_of_every_kind_is_handled_once_whatever_the_window() {
             assert_eq!(outcome.ranks.len(), ranks as usize);
             for (number, rank) in outcome.ranks.iter().enumerate() {
                 assert_eq!(rank.rank, number as u32);
-                // Of each of five kinds to everybody, and the answers to three of them.
+                // Of each of five kinds to every rank, and the answers to three of them.
                 assert_eq!(rank.messages, 12 * (5 * u64::from(ranks) + 3 * u64::from(ranks - 1)));
                 assert!(rank.packets > rank.messages);
                 assert!(rank.done_s > 0.0 && rank.done_s <= outcome.makespan_s);
@@ -84,7 +84,7 @@ fn a_result_that_is_wrong_is_an_error() {
 }
 
 #[test]
-fn one_rank_alone_needs_nobody() {
+fn one_rank_alone_needs_no_other() {
     let (outcome, _) = run(&everything(1, 3), window(1));
     assert_eq!((outcome.as_ref().unwrap().ranks[0].messages, outcome.unwrap().ranks[0].packets), (15, 0));
 }
@@ -196,7 +196,7 @@ fn emulated_ranks_keep_to_the_disturbance() {
 
 #[test]
 fn the_window_follows_whether_the_receiver_runs() {
-    // Rank 1 is away from 10 ms to the end of its slice; who sends to it then has one credit.
+    // Rank 1 is away from 10 ms to the end of its slice; a rank that sends to it then has one credit.
     let disturbance = json!({
         "schema_version": 1, "name": "another job there",
         "source": [{"kind": "job", "ranks": [1], "share": 0.5, "slice_s": 0.05}],

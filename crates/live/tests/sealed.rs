@@ -139,7 +139,7 @@ fn a_child_without_its_own_certificate_is_not_let_in() {
     assert!(refused[2].contains("TLS"), "{refused:?}");
 }
 
-/// Speaks as a parent that lets everybody in, and sends code.
+/// Speaks as a parent that accepts every child, and sends code.
 fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     let (stream, _) = listener.accept().unwrap();
     let Ok(mut stream) = Transport::accepted(stream, access.tls()) else { return };
@@ -148,7 +148,7 @@ fn impostor(listener: &TcpListener, access: &Access, run: &RunSettings) {
     if stream.read_exact(&mut bytes).is_err() {
         return; // the child wants nothing of us
     }
-    // Whoever speaks no TLS hears no greeting, and answers all the same.
+    // A child without TLS receives no greeting, and answers all the same.
     let caller = Greeting::decode(&bytes, PROTOCOL).ok().flatten().map_or([0; 32], |greeting| greeting.nonce);
     let listener = [9; 32];
     let meeting = Meeting { protocol: PROTOCOL, caller, listener, channel: stream.channel() };
@@ -188,16 +188,16 @@ fn a_parent_that_is_none_delivers_no_code() {
         ("with another parent's certificate", set.of("a"), set.of("x"), "does not name \"r\""),
         ("without a certificate", set.of("a"), token("the right token of all"), "TLS"),
     ];
-    for (who, ours, theirs, expected) in cases {
+    for (case, own, others, expected) in cases {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let given = Arc::new(AtomicBool::new(false));
         let said = std::thread::scope(|scope| {
-            scope.spawn(|| impostor(&listener, &theirs, &run));
+            scope.spawn(|| impostor(&listener, &others, &run));
             let mut workshop = Wary(Arc::clone(&given));
-            run_agent(child(&address, "a", ours), &mut workshop, &mut |_| ()).expect_err(who).to_string()
+            run_agent(child(&address, "a", own), &mut workshop, &mut |_| ()).expect_err(case).to_string()
         });
-        assert!(said.contains(expected), "{who}: {said}");
-        assert!(!given.load(Ordering::Relaxed), "{who}: the code was taken");
+        assert!(said.contains(expected), "{case}: {said}");
+        assert!(!given.load(Ordering::Relaxed), "{case}: the code was taken");
     }
 }

@@ -28,7 +28,7 @@ pub enum MeasureError {
         /// What it said, or what was wrong with it.
         why: String,
     },
-    /// Nobody could be reached there.
+    /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
     Unreachable {
         /// Its address.

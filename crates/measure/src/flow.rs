@@ -45,7 +45,7 @@ impl FlowTally {
         self.thread.load(Ordering::Acquire)
     }
 
-    /// Tells whose thread this is.
+    /// Records that the traffic is done by the calling thread.
     pub fn belongs_to_this_thread(&self) {
         self.thread.store(crate::linux::thread_id(), Ordering::Release);
     }
@@ -131,7 +131,7 @@ impl Flow<'_> {
 
     /// The same a whole message at a time: the peer's way.
     ///
-    /// On one machine it is the sender who pays for waking the receiver. One that asks for whatever is there is asleep again
+    /// On one machine the sender pays for waking the receiver. A receiver that asks for whatever is there is asleep again
     /// after each segment, 40,000 times a second; one that asks for a message is served within the kernel, and the sender
     /// gets a quarter more through. The tally counts late, so the peer tells what TCP has received
     /// ([`bytes_received`](crate::socket::bytes_received)).

@@ -3,7 +3,7 @@
 //! It executes; it does not design. Which levels come when, and when enough is known, is decided in
 //! `python/crosswind/measure/`. It fits nothing either: rows of amounts go out, one per sampling interval.
 //!
-//! - [`kernel`]: what computes, [`pages`]: in which memory. [`flow`]: what moves bytes. [`pacer`]: who keeps the rate.
+//! - [`kernel`]: what computes, [`pages`]: in which memory. [`flow`]: what moves bytes. [`pacer`]: what keeps the rate.
 //! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.
 //! - [`overlap`]: burners and pings as programs of their own, for `crosswind overlap`.
 //! - [`sampler`]: reads all counters at one instant. [`probe`]: puts the parts together.

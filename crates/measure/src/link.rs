@@ -22,7 +22,7 @@ use crate::{linux, placement};
 const PINGS: usize = 11;
 const ODD: &str = "it answers something else than was asked";
 
-/// A control connection: both ends have proved who they are.
+/// An authenticated control connection.
 pub struct Control {
     address: String,
     stream: Transport,
@@ -33,7 +33,7 @@ impl Control {
     /// Connects, and proves that this end knows the token and has a certificate, where there are such.
     ///
     /// # Errors
-    /// When nobody is there, nobody who speaks our protocol, or nobody who belongs to us.
+    /// When the peer cannot be reached, speaks another protocol, or does not prove that it knows the token.
     pub fn connect(address: &str, access: &Access) -> Result<Self, MeasureError> {
         access.permits(address)?;
         let socket = connected(address)?;
@@ -52,7 +52,7 @@ impl Control {
         control().map_err(|error| refused(address, error))
     }
 
-    /// Opens a session; none of its channels is needed by whoever only asks, loads or pings.
+    /// Opens a session. Callers that only ask, load or ping need none of its channels.
     ///
     /// # Errors
     /// When the peer is lost or refuses.
@@ -97,7 +97,7 @@ impl Control {
     }
 }
 
-/// A session at a peer, as whoever opened it knows it.
+/// A session at a peer, as its opener knows it.
 pub struct Session {
     number: u64,
     /// The peer's own name for itself.
@@ -111,7 +111,7 @@ impl Session {
     /// A connection beside the control connection, which the peer has taken for one of the session's.
     ///
     /// # Errors
-    /// When nobody is there, or the peer refuses.
+    /// When the peer cannot be reached, or refuses.
     pub fn join(&self, address: &str, role: Role, channel: usize) -> Result<TcpStream, MeasureError> {
         let mut stream = connected(address)?;
         let mut joined = || {
@@ -158,7 +158,7 @@ impl PeerLink {
     /// Opens a session with these channels.
     ///
     /// # Errors
-    /// When nobody is there, or the peer refuses.
+    /// When the peer cannot be reached, or refuses.
     pub fn open(address: &str, channels: Vec<ChannelSpec>, access: &Access) -> Result<Self, MeasureError> {
         let mut control = Control::connect(address, access)?;
         let session = control.open(channels)?;
@@ -296,7 +296,7 @@ fn start(
         own_tally.belongs_to_this_thread();
         let result = placement::place_this_thread("a traffic thread", &cpus, nice);
         let stays = result.is_ok();
-        let _ = ready.send(result); // the one who waits may have gone
+        let _ = ready.send(result); // the waiting thread may have gone
         if stays {
             linux::exact_timers();
             let pacer = gate.as_deref().map(|gate| Pacer::new(gate, streams, chunk));

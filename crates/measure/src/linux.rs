@@ -43,7 +43,7 @@ pub fn exact_timers() {
 /// # Errors
 /// Where the kernel has no such files.
 pub fn memory_file(content: &[u8]) -> io::Result<File> {
-    // SAFETY: the name is a C string, and a descriptor that was just opened belongs to nobody else.
+    // SAFETY: the name is a C string, and a descriptor that was just opened has no other owner.
     let mut file = unsafe {
         let descriptor = libc::memfd_create(c"message".as_ptr(), libc::MFD_CLOEXEC);
         if descriptor < 0 {

@@ -31,7 +31,7 @@ impl Loader {
         Self { target, access, opened: None, streams: Vec::new() }
     }
 
-    /// Whom it loads.
+    /// The peer that it loads.
     #[must_use]
     pub fn target(&self) -> &str {
         &self.target

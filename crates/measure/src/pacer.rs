@@ -1,4 +1,4 @@
-//! Who keeps the rate, and how: chunks are due at absolute times, so errors do not add up.
+//! Pacing: chunks are due at absolute times, so errors do not add up.
 //!
 //! A [`Gate`] holds a channel's rate and can be turned at any time by another thread; each connection walks through
 //! it with a [`Pacer`] of its own. Granularity: one chunk (64 KiB unless asked otherwise), less where a chunk would take
@@ -54,7 +54,7 @@ impl Gate {
         self.wake();
     }
 
-    /// Lets everybody go home.
+    /// Releases all waiting threads for good.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         self.wake();
@@ -99,7 +99,7 @@ impl<'gate> Pacer<'gate> {
         Self { gate, streams, most_bytes, seen: u64::MAX, bytes_per_ns: 0.0, origin_ns: 0, moved: 0.0, awake_ns: 0 }
     }
 
-    /// Burns CPU for the last moment of each wait, giving way to whoever else wants it. For a CPU that is not measured.
+    /// Burns CPU for the last moment of each wait, yielding to any other thread. For a CPU that is not measured.
     #[must_use]
     pub fn awake(self) -> Self {
         Self { awake_ns: AWAKE_NS, ..self }

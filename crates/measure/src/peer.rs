@@ -1,7 +1,7 @@
 //! The other end: answers probes, moves their bytes, keeps their rates (`crosswind serve`).
 //!
-//! A session lives as long as its control connection; its data connections end with it. Whoever sends garbage, lies
-//! about a length or says nothing is dropped without anybody else noticing.
+//! A session lives as long as its control connection; its data connections end with it. A connection that sends garbage, lies
+//! about a length or stays silent is dropped, without an effect on the others.
 
 use std::collections::HashMap;
 use std::io;
@@ -30,9 +30,9 @@ use crate::socket;
 
 /// Most connections at a time.
 const CONNECTIONS: usize = 512;
-/// Most connections with which somebody else is loaded for one session.
+/// Most connections with which this peer loads other peers for one session.
 const LOADS: u32 = 64;
-/// How often somebody looks whether there is room for one more stranger.
+/// Poll interval while the number of unauthenticated connections is at its limit.
 const MAKING_ROOM: Duration = Duration::from_millis(10);
 /// How often the end is looked for.
 const LOOK: Duration = Duration::from_millis(100);
@@ -77,7 +77,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Opens the port.
 ///
 /// # Errors
-/// When the address is not ours, or in use, or others reach it and there is nothing to keep them out.
+/// When the address is not one of this host, or in use, or other hosts reach it and there is nothing to keep them out.
 pub fn listen(address: &str, access: &Access) -> Result<TcpListener, MeasureError> {
     access.permits(address)?;
     let listener = TcpListener::bind(address).map_err(MeasureError::system(format!("listening on {address}")))?;
@@ -85,7 +85,7 @@ pub fn listen(address: &str, access: &Access) -> Result<TcpListener, MeasureErro
     Ok(listener)
 }
 
-/// Serves who has what is asked for, until `should_stop` says so; it is asked ten times a second.
+/// Serves authenticated callers until `should_stop` returns true; it is called ten times a second.
 ///
 /// # Errors
 /// When the port fails.
@@ -97,7 +97,7 @@ pub fn serve(
     let desk = Arc::new(Desk { access: access.clone(), ..Desk::default() });
     while !should_stop() {
         if desk.strangers.load(Ordering::Relaxed) >= STRANGERS {
-            std::thread::sleep(MAKING_ROOM); // those who come now wait in the kernel
+            std::thread::sleep(MAKING_ROOM); // new connections wait in the kernel's backlog
             continue;
         }
         match listener.accept() {
@@ -139,7 +139,7 @@ fn admit(stream: TcpStream, desk: &Arc<Desk>) {
     }
 }
 
-/// Counts as one who has proved nothing, until it is dropped.
+/// Counts as an unauthenticated connection until it is dropped.
 struct Stranger(Arc<Desk>);
 
 impl Stranger {
@@ -255,7 +255,7 @@ impl Desk {
     }
 
     fn open(&self, channels: Vec<ChannelSpec>, key: &Token) -> Result<(Reply, (u64, Arc<Session>)), String> {
-        // None at all is a caller that only asks who is there.
+        // No channel at all: the caller only asks for the peer's description.
         if channels.len() > CHANNELS {
             return Err(format!("{} channels; at most {CHANNELS} are served", channels.len()));
         }

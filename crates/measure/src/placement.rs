@@ -37,7 +37,7 @@ impl Stay {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        // The thread may have ended, and there is nobody to tell; then nothing is left to undo either.
+        // The thread may have ended; then there is nothing to undo.
         let _ = linux::set_affinity(self.thread, &self.before);
     }
 }

@@ -259,7 +259,7 @@ impl Probe {
         Ok(())
     }
 
-    /// Tells those who load the peers how many connections to use: the named servers, else each peer itself.
+    /// Tells the load generators how many connections to use: the named servers, else each peer itself.
     fn set_load(&mut self, load: u32) -> Result<(), MeasureError> {
         if load == self.load {
             return Ok(());
@@ -323,8 +323,8 @@ impl Probe {
         Ok(())
     }
 
-    /// Asks the caller, between two units of coarse work: whoever wants Python while a callable takes it again and again
-    /// gets it seconds later.
+    /// Calls the caller's callback between two units of coarse work: while a callable takes the Python lock again and again,
+    /// other threads get it seconds later.
     fn asked_to_stop(&self, interrupted: &mut dyn FnMut() -> bool) -> bool {
         self.computation.tally.pause(self.computation.coarse);
         let stop = interrupted();

@@ -107,7 +107,7 @@ pub struct Shown {
     pub proof: [u8; 32],
 }
 
-/// Who a connection that is not for control belongs to.
+/// The session that a connection other than the control connection belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Belongs {
@@ -120,7 +120,7 @@ pub struct Belongs {
 }
 
 impl Belongs {
-    /// Of a connection of a session, whose key both ends drew from the meeting on the control connection.
+    /// The proof of a connection of a session, with the key that both ends drew from the handshake of the control connection.
     #[must_use]
     pub fn new(session: u64, role: Role, channel: usize, key: &Token, meeting: &Meeting) -> Self {
         Self { session, channel, proof: key.proof(meeting, End::Caller, &Self::what(role, session, channel)) }
@@ -143,7 +143,7 @@ impl Belongs {
 pub enum Reply {
     /// The session is there.
     Opened {
-        /// Its number. Who knows it has nothing yet: connections prove that they belong to it.
+        /// Its number. It is no secret: connections prove that they belong to the session.
         session: u64,
         /// The peer's own name for itself.
         host: String,
@@ -190,7 +190,7 @@ pub fn greet(stream: &mut (impl Read + Write), role: Role) -> io::Result<Meeting
 /// Reads the greeting of a caller and answers it.
 ///
 /// # Errors
-/// When it is no caller of ours, or one of another version.
+/// When the caller speaks another protocol, or another version.
 pub fn be_greeted(stream: &mut (impl Read + Write)) -> io::Result<(Role, Meeting)> {
     let greeting = read_greeting(stream)?;
     let listener = token::random()?;

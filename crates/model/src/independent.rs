@@ -4,7 +4,7 @@
 
 use crate::error::{ModelError, at_least_zero};
 
-/// Who does what, and when all is done.
+/// The tasks of each node, and the makespan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignment {
     /// Time at which the last machine ends, in the unit of the times.

@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_printed_formula_misses_its_own_point_and_the_corrected_one_meets_it() {
-        // SPEC E0-1: the printed form gives 0.0103 and predicts 5.78 where 3.6 was measured.
+        // E0-1: the printed form gives 0.0103 and predicts 5.78 where 3.6 was measured.
         let printed = Law::through(9.0, Some(RECEIVING), &[SENDING], Formula::Literal).unwrap();
         assert!((printed.ir_send_s_per_mb[0] - 0.0103).abs() < 5e-5);
         assert!((printed.compute_rate(6.0, &[10.0]) - 5.78).abs() < 5e-3);

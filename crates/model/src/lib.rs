@@ -7,8 +7,8 @@
 //! | question | module | source |
 //! |---|---|---|
 //! | how fast does a node compute while it receives and sends? | [`law`] | interference-aware-scheduling, section 3.1 |
-//! | who should get how many tasks per second? | [`steady`] | the same, section 3.2 |
-//! | which hosts should send to which? | [`overlay`] | ours; each tree's worth by [`steady`] |
+//! | how many tasks per second should each node get? | [`steady`] | the same, section 3.2 |
+//! | which hosts should send to which? | [`overlay`] | no paper; each tree is rated by [`steady`] |
 //! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
 //! | what do scheduling disturbances cost a parallel program, what can it bear? | [`disturbance`] | scheduling-and-communication |
 //! | what do messages of other flows cost a parallel job's, what does a second queue give back? | [`contention`] | communication-interactions |

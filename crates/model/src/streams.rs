@@ -73,14 +73,14 @@ fn merged(test: &Stream, local: &Stream, links: &Links) -> Result<Option<f64>, M
         let fixed = matches!(stream.message_bytes, Amount::Fixed(_));
         fixed && stream.at_once() == Some(1) && stream.answer_bytes.is_none() && stream.to.hosts().len() == 1
     };
-    let (ours, theirs) = (cycle(test, links), cycle(local, links));
+    let (own, others) = (cycle(test, links), cycle(local, links));
     let meet = test.from != local.from && test.to.hosts() == local.to.hosts();
     let whole = plain(test) && plain(local) && local.mean_gap_s() == 0.0 && links.host_s_per_frame.get() == 0.0;
     let frame_s = links.frame_bytes.get() as f64 * 1e-6 / links.link_mb_per_s.get();
-    if !meet || !whole || theirs.message_s < ours.message_s || ours.message_s < frame_s * (1.0 - 1e-9) {
+    if !meet || !whole || others.message_s < own.message_s || own.message_s < frame_s * (1.0 - 1e-9) {
         return Ok(None);
     }
-    merged_slowdown(ours, theirs, frame_s).map(Some)
+    merged_slowdown(own, others, frame_s).map(Some)
 }
 
 /// On one link: messages of a host to others.
@@ -135,7 +135,7 @@ fn before(stream: &Stream, other: &Stream, links: &Links) -> f64 {
     let mut before = 0.0;
     for own in legs(stream, links) {
         for theirs in legs(other, links) {
-            let shares = |ours: &[u32], others: &[u32]| ours.iter().any(|host| others.contains(host));
+            let shares = |one: &[u32], other: &[u32]| one.iter().any(|host| other.contains(host));
             if shares(own.from, theirs.from) {
                 before += outstanding * theirs.together_s();
             } else if shares(own.to, theirs.to) {

@@ -105,7 +105,7 @@ fn daemons_slow_barrier_programs_by_more_than_is_exposed_and_less_than_their_uni
 
 #[test]
 fn the_published_values_of_the_daemon_bounds_come_out() {
-    // SPEC D2-7: 64 ranks.
+    // 64 ranks, each with a daemon that runs for `duration` s every `interval` s.
     let both = |duration: f64, interval: f64| {
         let load = [(duration / interval, 64)];
         (union(&load).expect("in range"), additive(&load).expect("in range").expect("below 1"))

@@ -1,4 +1,4 @@
-//! The fork graph of table 4 (interference-aware-scheduling) against the golden values of SPEC 1.2: time relative to the
+//! The fork graph of table 4 (interference-aware-scheduling) against golden values of its section 3.2: time relative to the
 //! root alone, to the three digits given there.
 //!
 //! They hold for the root's compute rate of column Lab3 (9.057) and a send limit of 10.7 MB/s; row 7 goes with the links of

@@ -34,7 +34,7 @@ impl Owned {
         plan_columns(&columns, task, ports, method).expect("a plan")
     }
 
-    /// The largest excess over any constraint of SPEC 1.2, relative to what meets in it.
+    /// The largest excess over any constraint of interference-aware-scheduling, section 3.2, relative to what meets in it.
     fn excess(&self, rates: &Rates, (size, work): (f64, f64), ports: Ports) -> f64 {
         let count = self.parent.len();
         let flow = &rates.received_tasks_per_s;
@@ -139,7 +139,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_on_the_never_send_list_gets_a_task_and_the_others_are_ranked_without_gaps(tree in trees()) {
+    fn no_node_on_the_never_send_list_gets_a_task_and_the_others_are_ranked_without_gaps(tree in trees()) {
         for (ports, method) in [(Ports::Single, Method::Exact), (Ports::Single, Method::Greedy), (Ports::Multi, Method::Exact)] {
             let rates = tree.plan((2.0, 1.0), ports, method);
             let mut ranks: Vec<Vec<u32>> = vec![Vec::new(); tree.parent.len()];

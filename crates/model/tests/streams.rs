@@ -42,7 +42,7 @@ fn two_messages_under_way_stand_before_one_and_latency_makes_it_less() {
 }
 
 #[test]
-fn who_shares_no_link_costs_nothing() {
+fn a_stream_that_shares_no_link_costs_nothing() {
     let apart = stream("A", "parallel", 0, "1", 64, "") + &stream("local", "local", 2, "3", 16384, "");
     assert_eq!(forms(&apart, "")["fifo A"], 1.0);
 }

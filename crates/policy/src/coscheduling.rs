@@ -5,10 +5,10 @@
 //! slice k moves in slice k + 1 at the earliest, and its receiver hears of it when that one ends (quadrics-overlap, preamble;
 //! F3-5). Meanwhile the processors are free to compute for that job or another.
 //!
-//! In a slice a node sends and receives at most what a link carries, each way. Oldest requirements come first, whoever's they are:
+//! In a slice a node sends and receives at most what a link carries, each way. Oldest requirements come first, of any job:
 //! none starves, messages of a pair keep their order, and no transfer that both ends had room for is left out.
 //!
-//! Not here: time, the cost of the exchange, who computes meanwhile.
+//! Not here: time, the cost of the exchange, what the processors compute meanwhile.
 
 use std::collections::VecDeque;
 
@@ -26,9 +26,9 @@ struct Requirement {
 pub struct Transfer {
     /// Of which message.
     pub id: u64,
-    /// Who sends.
+    /// The sender.
     pub from: u32,
-    /// Who receives.
+    /// The receiver.
     pub to: u32,
     /// How many.
     pub bytes: u64,

@@ -1,4 +1,4 @@
-//! A heap of four branches that knows where everybody stands: one entry per number, moved rather than pushed again.
+//! A heap of four branches that knows the place of each number: one entry per number, moved rather than pushed again.
 //!
 //! What comes first is an [`Order`]: the smallest key, with ties as they fall, or by number where decisions hang on them.
 

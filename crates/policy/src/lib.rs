@@ -1,4 +1,4 @@
-//! Who decides, step by step: events in, commands out.
+//! Decisions, step by step: events in, commands out.
 //!
 //! No I/O, no clock, no thread, no randomness (`clippy.toml` forbids the calls), so the simulator and the agents drive
 //! the very same code: the one in virtual time, the other in wall time. It moves no bytes and computes nothing.
@@ -6,7 +6,7 @@
 //! | question | module |
 //! |---|---|
 //! | what does a node of a farm do next: compute, send, ask, return? | [`farm`] |
-//! | who comes first, of many whose keys change? | [`heap`] |
+//! | which is first, of many whose keys change? | [`heap`] |
 //! | which class's frame leaves a network interface next, and may it? | [`queue`] |
 //! | may a rank of a parallel program send another packet? | [`window`] |
 //! | which messages move in the next slice, where all nodes agree on slices? | [`coscheduling`] |

@@ -106,7 +106,7 @@ proptest! {
 }
 
 #[test]
-fn a_message_to_nobody_or_to_oneself_is_refused() {
+fn a_message_to_no_node_or_to_its_sender_is_refused() {
     let mut policy = BufferedCoscheduling::new(2, 10);
     assert_eq!(policy.post(0, 2, 1), Err(Unpostable::NoSuchNode));
     assert_eq!(policy.post(1, 1, 1), Err(Unpostable::ToItself));

@@ -50,7 +50,7 @@ fn star(order: Order, ports: Ports, leaves: &[(f64, f64, f64)]) -> Told {
     Told::root(&platform(leaves), &Wishes::of(&policy(order, ports), TASK))
 }
 
-/// To whom a single port sends, when all ask twice at the start and nobody asks again.
+/// The children to which a single port sends, when all ask twice at the start and never again.
 fn served(mut root: Told, children: u32) -> Vec<u32> {
     for child in 0..children {
         assert_eq!(root.tell(Asked { child, tasks: 2 }), []);
@@ -65,7 +65,7 @@ fn served(mut root: Told, children: u32) -> Vec<u32> {
 }
 
 #[test]
-fn every_order_serves_who_it_prefers() {
+fn every_order_serves_the_child_that_it_prefers() {
     // cost = ir * 10: leaf 2 costs more than it brings.
     let leaves = [(3.0, 4.0, 0.02), (5.0, 9.0, 0.07), (4.0, 8.0, 0.10), (1.0, 5.0, 0.01)];
     let single = |order| served(star(order, Ports::Single, &leaves), 4);
@@ -102,7 +102,7 @@ fn with_one_port_the_derived_order_weighs_the_link_and_with_many_it_does_not() {
 }
 
 #[test]
-fn a_preferred_child_slows_the_last_and_holds_who_is_left_with_nothing() {
+fn a_preferred_child_slows_the_last_and_holds_a_child_left_with_nothing() {
     let leaves = [(99.0, 6.0, 0.01), (99.0, 6.0, 0.02), (99.0, 6.0, 0.03)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
     root.tell(Given { first: 0, tasks: 9 });
@@ -141,7 +141,7 @@ fn a_send_that_ends_before_it_could_be_held_is_over() {
 }
 
 #[test]
-fn with_arrival_and_many_ports_all_who_asked_are_served_at_once() {
+fn with_arrival_and_many_ports_all_that_asked_are_served_immediately() {
     let mut root = star(Order::Arrival, Ports::Multi, &[(1.0, 6.0, 0.0); 3]);
     for child in 0..3 {
         root.tell(Asked { child, tasks: 2 });
@@ -214,7 +214,7 @@ fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
 }
 
 #[test]
-fn a_node_that_computes_nothing_asks_for_nothing_while_nobody_is_below_it() {
+fn a_node_that_computes_nothing_asks_for_nothing_while_no_node_is_below_it() {
     let text = "schema_version = 1\nname = \"relay\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
         [[node]]\nname = \"relay\"\nparent = \"root\"\ncompute_per_s = 0\nreceive_limit_mb_per_s = 10\n\
         [[node]]\nname = \"leaf\"\nparent = \"relay\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 10\n";
@@ -269,7 +269,7 @@ fn a_node_that_drains_hands_back_what_waits_and_finishes_what_it_and_its_childre
     assert_eq!(node.tell(Arrived { task: 1 }), [Send { child: 0, task: 1, limit_mb_per_s: None }]);
     assert_eq!(node.tell(Arrived { task: 2 }), []);
     assert_eq!(node.tell(Drain), [HandBack { task: 2 }]);
-    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [], "it asks for nothing, and serves nobody");
+    assert_eq!(node.tell(Sent { child: 0, task: 1 }), [], "it requests nothing and serves no child");
     assert_eq!(node.tell(Arrived { task: 3 }), [HandBack { task: 3 }], "it was on its way");
     assert_eq!(node.tell(Computed { task: 0 }), [Return { task: 0 }]);
     assert_eq!(node.tell(Arrived { task: 4 }), [HandBack { task: 4 }], "its processor is idle, and stays so");
@@ -294,7 +294,7 @@ fn a_child_that_drains_may_be_lost_and_a_node_that_drains_lets_its_children_drai
 }
 
 #[test]
-fn where_the_send_limit_is_scarce_nobody_is_sent_to_faster_than_it_can_use() {
+fn where_the_send_limit_is_scarce_no_child_is_sent_to_faster_than_it_can_use() {
     // Of 10 MB/s the first can use 3 of its 8, and the second what is left.
     let leaves = [(3.0, 8.0, 0.01), (20.0, 9.0, 0.02)];
     let mut root = star(Order::Interference, Ports::Multi, &leaves);
@@ -310,7 +310,7 @@ fn where_the_send_limit_is_scarce_nobody_is_sent_to_faster_than_it_can_use() {
 }
 
 #[test]
-fn in_a_short_run_nobody_asks_ahead_for_more_than_a_tenth_of_its_part_but_one() {
+fn in_a_short_run_no_node_asks_ahead_for_more_than_a_tenth_of_its_part_but_one() {
     let platform = platform(&[(40.0, 100.0, 0.0), (1.0, 10.0, 0.0)]);
     let tree = platform.tree().unwrap();
     let policy = Policy { buffer_tasks: None, ..policy(Order::Interference, Ports::Single) };
@@ -337,7 +337,7 @@ fn near_the_end(level_end: bool) -> Told {
 }
 
 #[test]
-fn one_of_the_last_tasks_goes_to_who_is_done_with_it_as_early_as_the_others() {
+fn one_of_the_last_tasks_goes_to_a_node_that_is_done_with_it_as_early_as_the_others() {
     // The slow leaf is preferred: its link is faster, and its interference lower.
     let mut root = near_the_end(true);
     root.tell(ToCome { tasks: 0 });
@@ -383,7 +383,7 @@ fn when_nothing_is_left_all_children_are_told_so_once() {
 }
 
 #[test]
-fn the_last_tasks_wait_for_nobody_who_takes_none() {
+fn the_last_tasks_wait_for_no_node_that_takes_none() {
     // A fast leaf that never asks, as a node does that only hands on and has lost all below it; the root computes nothing.
     let text = "schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
         [[node]]\nname = \"fast\"\nparent = \"root\"\ncompute_per_s = 100\nreceive_limit_mb_per_s = 100\n\

@@ -1,4 +1,4 @@
-//! The queues of an interface: conserved, in order, weighted as described, and nobody starves but where it is printed so.
+//! The queues of an interface: conserved, in order, weighted as described, without starvation except where it is printed so.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_policy::queue::{Discipline, DoubleQueue, LongestWait, QueueSettings};
@@ -52,7 +52,7 @@ proptest! {
                 Step::Pop(may_send) => {
                     let waits = Class::BOTH.map(|class| may_send[class as usize] && queue.len(class) > 0);
                     match queue.pop(may_send) {
-                        None => prop_assert_eq!(waits, [false, false], "who may send is never kept waiting"),
+                        None => prop_assert_eq!(waits, [false, false], "a class that may send is never kept waiting"),
                         Some((class, length, frame)) => {
                             prop_assert!(waits[class as usize], "{:?} had no credit", class);
                             prop_assert_eq!(frame, (class, left[class as usize], length));
@@ -104,7 +104,8 @@ proptest! {
         prop_assert!((ratio / f64::from(threshold) - 1.0).abs() < 0.01, "{threshold} : 1 became {ratio} : 1");
     }
 
-    /// Whatever comes, whoever has no credit meanwhile: while it may go, the first local frame sees no more parallel ones pass than
+    /// Whatever comes, whichever class has no credit meanwhile: while it may go, the first local frame sees no more parallel
+    /// ones pass than
     /// the bound says.
     #[test]
     fn no_local_frame_waits_longer_than_the_bound(
@@ -136,7 +137,7 @@ proptest! {
         }
     }
 
-    /// SPEC E4-14: with a parallel class that is not backlogged all of them give the same.
+    /// E4-14: with a parallel class that is not backlogged all of them give the same.
     #[test]
     fn beside_a_parallel_class_that_never_queues_all_priorities_are_the_same(gaps in prop::collection::vec(1usize..6, 1..60)) {
         let order = |discipline, literal| {
@@ -179,7 +180,7 @@ fn four_to_one_by_frames_is_80_percent_of_the_bytes_only_where_all_frames_are_al
         let by_frames = settings(Discipline::Threshold, 4, literal);
         assert!((parallel_share(by_frames, [FRAME, FRAME]) - 0.8).abs() < 0.001);
         let share = parallel_share(by_frames, [64, FRAME]);
-        assert!((share - 0.2).abs() < 0.001, "SPEC E4-14: 20 % of the bytes, not {share}");
+        assert!((share - 0.2).abs() < 0.001, "E4-14: 20 % of the bytes, not {share}");
     }
     let by_bytes = settings(Discipline::Drr, 4, false);
     assert!((parallel_share(by_bytes, [64, FRAME]) - 0.8).abs() < 0.001);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 struct Wire {
     senders: [(DoubleQueue<bool>, SenderCredits); 2],
     receivers: [ReceiverCredits; 2],
-    /// What is under way: when it arrives, from whom, its class, whether it is the last of the parallel ones.
+    /// What is under way: when it arrives, its sender, its class, whether it is the last of the parallel ones.
     frames: VecDeque<(u64, usize, Class, bool)>,
     grants: VecDeque<(u64, usize, Grant)>,
     /// What the receiver holds.

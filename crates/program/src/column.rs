@@ -79,7 +79,7 @@ enum Phase {
     Moves {
         /// After which sort.
         time: u32,
-        /// Of a transposition: with whom.
+        /// Of a transposition: the round, which gives the partner.
         round: u32,
     },
     Over,

@@ -5,7 +5,7 @@
 //! other ranks need are pushed to *ghosts* there as soon as they are computed: one store per destination and half-step, between
 //! pieces of computation, to the destinations in a random order. A barrier ends the half-step; then each waits for what was stored to
 //! it (not for what was stored to others, as a store sync would). Before that, ghosts are arranged:
-//! active messages say who wants what, integer stores where to, requests bring the first values.
+//! active messages state which rank wants what, integer stores where to, requests bring the first values.
 
 mod graph;
 mod rank;

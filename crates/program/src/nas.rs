@@ -1,9 +1,10 @@
-//! MG, FT, EP and IS of the NAS parallel benchmarks as communication skeletons: who sends how much to whom, superstep by superstep, and how
-//! long all compute before (communication-interactions, section 4.3). No numerics: the values that travel only show that nothing is lost.
+//! MG, FT, EP and IS of the NAS parallel benchmarks as communication skeletons: what each rank sends to which, superstep by
+//! superstep, and how long all compute before (communication-interactions, section 4.3). No numerics: the values that travel
+//! only show that nothing is lost.
 //!
-//! The counts and bytes are those that the paper measured on 4 and on 8 hosts; how they were taken apart into exchanges, and what of it is
-//! ours, stands in `steps` and in docs/concepts/programs.md. The very same supersteps are the messages of a job in an experiment of kind
-//! streams ([`Skeleton::supersteps`]) and, as ranks, a program on any network ([`Program`]).
+//! The counts and bytes are those that the paper measured on 4 and on 8 hosts; `steps` and docs/concepts/programs.md state how
+//! they are taken apart into exchanges, and what of it is not from the paper. The very same supersteps are the messages of a
+//! job in an experiment of kind streams ([`Skeleton::supersteps`]) and, as ranks, a program on any network ([`Program`]).
 //!
 //! | question | module |
 //! |---|---|

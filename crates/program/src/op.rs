@@ -52,7 +52,7 @@ pub enum Op {
     },
     /// Sends a one-sided message; over when the last packet is with the network.
     Message {
-        /// Whom to: below the number of ranks; itself is allowed, and costs no network.
+        /// The receiver: below the number of ranks; itself is allowed, and costs no network.
         to: u32,
         /// What for.
         kind: Kind,
@@ -77,7 +77,7 @@ pub enum Op {
     Barrier,
     /// Sends to a receive of the same tag; over when the last packet is with the network.
     Send {
-        /// Whom to; not itself.
+        /// The receiver; not itself.
         to: u32,
         /// What the receive must ask for.
         tag: u32,
@@ -86,7 +86,7 @@ pub enum Op {
     },
     /// Waits for a send of that tag; of several, the first sent.
     Receive {
-        /// From whom.
+        /// The sender.
         from: u32,
         /// What the send must say.
         tag: u32,

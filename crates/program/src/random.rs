@@ -1,6 +1,6 @@
-//! Random data that any rank can draw for itself: numbered draws, so that nobody needs to hold what others drew.
+//! Random data that any rank can draw for itself: numbered draws, so that a rank need not hold what others drew.
 //!
-//! SplitMix64 (Steele, Lea, Flood 2014) at a place: draw n of a stream is the same whoever asks, and in whatever order.
+//! SplitMix64 (Steele, Lea, Flood 2014) at a place: draw n of a stream is the same at every rank, in any order.
 
 /// A stream of numbered draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +15,12 @@ const fn mixed(mut z: u64) -> u64 {
 }
 
 impl Stream {
-    /// The stream of a seed and two numbers that say whose and what for.
+    /// The stream of a seed, an owner and a purpose.
     #[must_use]
     pub const fn new(seed: u64, of: u64, purpose: u64) -> Self {
         let seeded = mixed(seed.wrapping_add(GOLDEN));
-        let whose = mixed(seeded ^ of.wrapping_mul(GOLDEN).wrapping_add(1));
-        Self(mixed(whose ^ purpose.wrapping_mul(GOLDEN).wrapping_add(2)))
+        let owned = mixed(seeded ^ of.wrapping_mul(GOLDEN).wrapping_add(1));
+        Self(mixed(owned ^ purpose.wrapping_mul(GOLDEN).wrapping_add(2)))
     }
 
     /// Draw `number`: 64 random bits.

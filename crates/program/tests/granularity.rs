@@ -1,7 +1,7 @@
 //! What the programs compute and send on 64 ranks is what scheduling-and-communication, section 2.3, says of them.
 //!
 //! With the default parameters, but for how long they go on, which changes no ratio. Where the paper gives words and no number
-//! ("several hundred microseconds"), the range is ours.
+//! ("several hundred microseconds"), the range is an assumption.
 #![allow(clippy::unwrap_used)]
 
 use crosswind_program::plain::{self, Tally};
@@ -65,7 +65,7 @@ fn cholesky_computes_for_several_hundred_microseconds_between_messages_of_70_byt
     lies(measured.microseconds_between_messages(), 200.0..=600.0);
     lies(measured.mean_bytes(), 65.0..=75.0);
     lies(measured.imbalance(), 1.3..=2.0);
-    // Nobody waits for all; ranks meet in pairs.
+    // No rank waits for all; ranks meet in pairs.
     assert_eq!(measured.barriers(), 0);
 }
 

@@ -38,7 +38,7 @@ use crate::journal::PyJournal;
 /// Task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
 
-/// How often signals are looked for while somebody waits.
+/// Poll interval for signals during a wait.
 const LOOK: Duration = Duration::from_millis(100);
 /// Side of the matrix of the measurements: one work unit is one of its diagonals.
 const MATRIX: usize = 1024;
@@ -133,7 +133,7 @@ impl Workshop for Python3 {
             Work::Kernel { name } => Ok(kernel(name.clone())),
             _ => {
                 let load = Python::attach(|py| self.0.as_ref().map(|load| load.clone_ref(py)))
-                    .ok_or_else(|| LiveError::Setup("nobody here loads callables".into()))?;
+                    .ok_or_else(|| LiveError::Setup("this process cannot load callables".into()))?;
                 Ok(Box::new(move || {
                     let call = Python::attach(|py| load.call1(py, (PyBytes::new(py, &code),)));
                     let call = call.map_err(|error| format!("the callable cannot be loaded: {error}"))?;
@@ -224,7 +224,7 @@ fn open(
     let (counter, mut desk) = desk(root.bell(), keeping, config.discard, tasks.map(|tasks| (tasks, blank)))?;
     let own_counter = counter.clone();
     let begin: Begin = Box::new(move || {
-        // Whatever happens to this thread, those who wait for results are told.
+        // Whatever happens to this thread, the threads that wait for results are told.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let ended = root.run(&mut desk, own);
             desk.close(ended)

@@ -93,7 +93,7 @@ impl PyFilter {
         Ok(Self { filter: Mutex::new(Some(filter)), address, ports })
     }
 
-    /// HOST:PORT where peers knock; None: nobody may.
+    /// HOST:PORT where peers connect; None: no listener.
     #[getter]
     fn address(&self) -> Option<&str> {
         self.address.as_deref()

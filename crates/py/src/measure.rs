@@ -204,7 +204,7 @@ fn serve(
     result.map_err(|error| exception(py, &error))
 }
 
-/// Shakes hands with a peer, opens a session without channels, and leaves: who it is and how far away.
+/// Connects to a peer, opens a session without channels, and leaves: returns the peer's description and the round trip.
 #[pyfunction]
 #[pyo3(signature = (address, token = None, tls = None))]
 fn greet<'py>(

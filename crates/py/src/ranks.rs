@@ -20,7 +20,7 @@ use crate::errors;
 use crate::farm::{diary, exception};
 use crate::schema::json;
 
-/// How often signals are looked for while somebody waits.
+/// Poll interval for signals during a wait.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// What every rank makes the program of.
@@ -102,7 +102,7 @@ struct PyConductor {
     disturbance: Option<Disturbance>,
 }
 
-/// Whoever waits for the file sees all of it or nothing. Where it can't be made, he says himself that it never came.
+/// A program that waits for the file sees all of it or nothing. If it cannot be made, that program reports the timeout itself.
 fn say_the_start(file: &Path, zero_ns: u64) {
     let part = file.with_extension("part");
     let _ = std::fs::write(&part, zero_ns.to_string()).and_then(|()| std::fs::rename(&part, file));
@@ -140,7 +140,7 @@ fn open(config: &str, token: &str) -> Result<PyConductor, LiveError> {
     let begin: Begin = Box::new(move || {
         let mut started = |zero_ns| start_file.iter().for_each(|file| say_the_start(file, zero_ns));
         let outcome = about.with(&of, Conducted(conductor, &mut started));
-        // Nobody waits any more: the run was given up.
+        // The receiver may be gone: the run was given up.
         let _ = tell.send(outcome.unwrap_or_else(Err));
     });
     Ok(PyConductor {
@@ -290,7 +290,9 @@ fn run_rank(py: Python<'_>, config: &str, token: &str) -> PyResult<()> {
         about.with(&about.point()?, AsRank(joined))?
     };
     py.detach(run).map_err(|error| match error {
-        LiveError::Interrupted => errors::raise(py, "AgentLost", "whoever started this is gone", "agents-lost", None),
+        LiveError::Interrupted => {
+            errors::raise(py, "AgentLost", "the process that started this one is gone", "agents-lost", None)
+        }
         error => exception(py, &error),
     })
 }

@@ -64,7 +64,7 @@ pub enum Problem {
     DuplicateName { name: String, first: String },
     #[error("receive_limit_mb_per_s of {node:?} is missing; every node below the root needs one, greater than 0 MB/s")]
     MissingLimit { node: String },
-    #[error("is given for {node:?}, the root, which receives from nobody")]
+    #[error("is given for {node:?}, the root, which has no parent to receive from")]
     RootReceives { node: String },
 }
 

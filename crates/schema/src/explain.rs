@@ -1,4 +1,4 @@
-//! Serde's sentences, turned into ours: which field, what it is, what it must be.
+//! Serde's messages, rewritten: which field, what it is, what it must be.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::error::{DescriptionError, Problem, nearest};
 const LONGEST_MESSAGE: usize = 4_000;
 const LONGEST_PATH: usize = 400;
 
-/// Turns serde's sentence into ours.
+/// Rewrites serde's message.
 pub fn explain(message: &str, path: Option<&str>) -> DescriptionError {
     let message = &*clipped(message, LONGEST_MESSAGE);
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();

@@ -1,4 +1,4 @@
-//! Hosts: who is where in a farm whose agents people start themselves, and at which address children reach their parent.
+//! Hosts: the address of each node of a farm whose agents people start themselves, at which its children reach it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

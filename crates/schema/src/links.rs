@@ -1,7 +1,7 @@
-//! Links: what was measured between the hosts of a cluster, before anybody says which of them form a tree.
+//! Links: what was measured between the hosts of a cluster, before a tree of them is chosen.
 //!
-//! A platform says who sends to whom; this file says what each pair could do, in each direction. Pairs may be missing:
-//! nobody measured them, or one host cannot reach the other.
+//! A platform states which node sends to which; this file states what each pair could do, in each direction. Pairs may be
+//! missing: they were not measured, or one host cannot reach the other.
 
 use std::collections::{HashMap, HashSet};
 

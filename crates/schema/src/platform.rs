@@ -281,7 +281,7 @@ impl Platform {
         let mut warnings = self.warnings.clone();
         for node in &self.nodes {
             let Some(limit) = node.receive_limit_mb_per_s else { continue };
-            for (what, who, rate) in [
+            for (what, owner, rate) in [
                 ("ir_receive_s_per_mb", "its own", node.ir_receive_s_per_mb),
                 ("ir_send_s_per_mb", "its parent's", node.ir_send_s_per_mb),
             ] {
@@ -291,7 +291,7 @@ impl Platform {
                         "interference-exceeds-compute",
                         format!(
                             "node {:?}: {what} {:.3e} s/MB times the link's {:.2} MB/s is {product:.3}: at full rate it would take \
-                             more than all of {who} computation",
+                             more than all of {owner} computation",
                             node.name, rate.get(), limit.get()
                         ),
                         "the plan never lets local compute fall below 0; check the rate, or measure it nearer to the link's limit",

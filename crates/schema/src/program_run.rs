@@ -54,7 +54,7 @@ pub struct ProgramRun {
     /// Name of the disturbance; null where there was none.
     #[serde(default)]
     pub disturbance: Option<String>,
-    /// Who did the computing: nobody (simulated), or real ranks that waited (emulated) or kept CPUs busy (burn).
+    /// What did the computing: nothing (simulated), or real ranks that waited (emulated) or kept CPUs busy (burn).
     #[serde(default = "simulated")]
     pub compute: ComputedBy,
     /// From the start to the end of the last rank, s.

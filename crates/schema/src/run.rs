@@ -27,11 +27,11 @@ pub struct Runs {
     pub runs: Vec<Run>,
 }
 
-/// Who did the computing.
+/// What did the computing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ComputedBy {
-    /// Nobody: the time was virtual.
+    /// Nothing: the time was virtual.
     Simulated,
     /// Real agents that slept for the time that the platform's rates give, over paced links; ranks that waited as long as
     /// they would have computed.
@@ -63,7 +63,7 @@ pub struct Run {
     pub order: Order,
     /// Sends at a time.
     pub ports: Ports,
-    /// Who did the computing.
+    /// What did the computing.
     pub compute: ComputedBy,
     /// How many tasks were computed.
     pub tasks: u64,

@@ -72,13 +72,13 @@ impl Default for PingNetwork {
 pub struct OverlapCosts {
     /// Another process on a processor.
     pub switch_s: Seconds,
-    /// Processor time to wake who waits for an event: interrupt and kernel.
+    /// Processor time to wake a process that waits for an event: interrupt and kernel.
     pub wake_s: Seconds,
     /// How long a spin-block waits polling, s; default: what blocking costs, `wake_s + 2 switch_s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spin_s: Option<Seconds>,
-    /// For how long a wait for an event keeps its processor before it gives it away, if whoever wants it has a higher nice
-    /// level (worse priority) only.
+    /// For how long a wait for an event keeps its processor before it gives it away, if the process that wants it has a higher
+    /// nice level (worse priority) only.
     pub linger_s: Seconds,
     /// Steps of the ping's start, each with a wait: a share of `start_cpu_s` and of `start_wait_s`.
     pub start_steps: u32,
@@ -120,7 +120,7 @@ impl Default for OverlapCosts {
 
 impl OverlapCosts {
     /// How long a spin-block waits polling, s. Unless given, it is what blocking costs: so a wait never costs more than twice
-    /// that of whoever had known how long it would be.
+    /// that with the better choice for a wait of known length.
     #[must_use]
     pub fn spin_s(&self) -> f64 {
         self.spin_s.map_or(self.wake_s.get() + 2.0 * self.switch_s.get(), Quantity::get)
@@ -131,7 +131,7 @@ impl OverlapCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedOverlap {
-    /// Who runs next.
+    /// The operating system's scheduler.
     #[serde(default = "fair")]
     pub scheduler: Scheduler,
     /// Processors of each node.
@@ -278,7 +278,7 @@ pub struct OverlapTimes {
 pub struct OverlapMatrix {
     /// Where: sim.
     pub on: String,
-    /// Who ran next.
+    /// The operating system's scheduler.
     pub scheduler: Scheduler,
     /// Processors of each node.
     pub cpus: u32,

@@ -78,7 +78,7 @@ pub struct StreamsRun {
 pub struct StreamOutcome {
     /// Its name.
     pub name: String,
-    /// Whose messages they are.
+    /// Class of its messages.
     pub class: Class,
     /// Operations that were timed.
     pub messages: u64,

@@ -73,7 +73,7 @@ fn a_streams_experiment_refuses_what_it_could_not_run() {
         ("no such receiver", one("to = 1", "to = [1, 4]")),
         ("negative receiver", one("to = 1", "to = -1")),
         ("receiver of no kind", one("to = 1", "to = \"1\"")),
-        ("nobody receives", one("to = 1", "to = []")),
+        ("no receiver", one("to = 1", "to = []")),
         ("to itself", one("to = 1", "to = [1, 0]")),
         ("twice to one", two("[1, 2]", "[1, 1]")),
         ("empty messages", one("= 64", "= 0")),

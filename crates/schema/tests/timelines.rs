@@ -271,7 +271,7 @@ proptest! {
     }
 
     #[test]
-    fn who_watches_a_processor_sees_it_away_for_as_long_as_it_is(
+    fn a_watched_processor_is_seen_away_for_as_long_as_it_is(
         description in a_disturbance(), seed in any::<u64>(), gaps in prop::collection::vec(0u64..20_000_000, 1..80),
     ) {
         let Some(disturbance) = read(&description) else { return Ok(()) };

@@ -67,7 +67,7 @@ impl Run<'_> {
             self.agenda.cancel(n);
             self.links[n as usize].gone = true;
         }
-        // Who joins in its place has other numbers for its children, and asked for nothing.
+        // The node that joins in its place numbers its children anew and has asked for nothing.
         let links = &self.links;
         self.agenda.lose(|n| links[n as usize].gone);
         let p = self.links[parent as usize].port;
@@ -87,7 +87,7 @@ impl Run<'_> {
             self.nodes[n as usize] = Node::new(settings[n as usize].clone());
             let p = self.links[n as usize].port;
             if p != NOBODY {
-                // Who joined alone before has its first number again, and nobody else one.
+                // A node that joined alone before gets its first number again; no other node gets one.
                 let children: Vec<u32> = self.tree.children(n).to_vec();
                 for (number, &child) in children.iter().enumerate() {
                     self.links[child as usize].child = number as u32;

@@ -32,7 +32,7 @@ pub enum SimError {
     Change {
         /// Which.
         at: usize,
-        /// Whom it is about.
+        /// The node that the change is about.
         node: u32,
         /// Which field of it.
         field: &'static str,
@@ -49,7 +49,7 @@ pub enum SimError {
         /// What it may be.
         permitted: &'static str,
     },
-    /// A program of nobody.
+    /// A program without ranks.
     #[error("the program has 0 ranks; it must have at least 1")]
     NoRanks,
     /// A disturbance for another number of ranks.
@@ -60,7 +60,7 @@ pub enum SimError {
         /// Of the disturbance.
         timelines: u32,
     },
-    /// A packet would be sent again before anybody could know that it must.
+    /// A packet would be sent again before its sender could know that it is lost.
     #[error("policy.resend_s is {} s; it must be at least a round trip, {} s", *.resend_ns as f64 * 1e-9, *.round_trip_ns as f64 * 1e-9)]
     Resend {
         /// Nanoseconds.
@@ -71,9 +71,9 @@ pub enum SimError {
     /// An operation names a rank that does not exist.
     #[error("rank {rank} names rank {named}; it must be 0 to {}", .ranks - 1)]
     NoSuchRank {
-        /// Whose operation.
+        /// The rank with the operation.
         rank: u32,
-        /// Whom it names.
+        /// The rank that the operation names.
         named: u32,
         /// How many there are.
         ranks: u32,
@@ -81,7 +81,7 @@ pub enum SimError {
     /// A send to oneself.
     #[error("rank {rank} sends to itself; a send must go to another rank")]
     SendToItself {
-        /// Who.
+        /// The rank.
         rank: u32,
     },
     /// Nothing can happen any more, and ranks are not at their end.
@@ -102,9 +102,9 @@ pub enum SimError {
          policy.away = \"buffer\" packets wait"
     )]
     Starved {
-        /// Who sends.
+        /// The sender.
         from: u32,
-        /// Who is away.
+        /// The destination that is away.
         to: u32,
         /// When it was given up.
         time_s: f64,
@@ -150,7 +150,7 @@ pub enum SimError {
     /// The run would last longer than time can be counted.
     #[error("the run lasts longer than 292 years: rates are too low for the tasks' sizes and works")]
     Endless,
-    /// Whoever watches said stop.
+    /// The caller's callback stopped the run.
     #[error("interrupted")]
     Interrupted,
 }

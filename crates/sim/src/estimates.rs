@@ -11,7 +11,7 @@ use crate::outcome::NodeSeen;
 use crate::time::seconds;
 
 impl Run<'_> {
-    /// Tells a node's estimator something, and what follows to whom it concerns.
+    /// Tells a node's estimator something, and passes what follows from it to the nodes concerned.
     #[inline]
     pub fn estimate(&mut self, node: u32, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
         if let Some(estimator) = self.estimators.get_mut(node as usize) {

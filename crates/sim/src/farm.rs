@@ -29,7 +29,7 @@ pub struct Farm<'a> {
     pub platform: &'a Platform,
     /// The tasks, all at the root at the start.
     pub tasks: &'a Tasks,
-    /// Who decides, and how.
+    /// The order of service and the other options of the policy.
     pub wishes: Wishes<'a>,
     /// Bytes after which a send may be held, KiB.
     pub chunk_kib: u64,
@@ -46,7 +46,7 @@ pub struct Options<'a> {
     pub trace: bool,
 }
 
-/// Events between two looks at whoever watches.
+/// Events between two calls of the caller's callback.
 const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 
 /// Runs a farm to its end.
@@ -106,7 +106,7 @@ pub(crate) struct Run<'a> {
     pub tree: Tree,
     pub settings: Option<Vec<Settings>>,
     pub changes: &'a [PlacedChange],
-    /// What each node estimates; none where nobody adapts.
+    /// What each node estimates; empty without adaptation.
     pub estimators: Vec<Estimator>,
     pub revisions: Vec<Revision>,
     pub now: Nanos,
@@ -145,7 +145,7 @@ impl<'a> Run<'a> {
             why,
         })?;
         let mut wishes = farm.wishes;
-        // Who has what is known by results; where they are empty, they cost nothing.
+        // Results show which node has which task; empty results cost nothing.
         wishes.returns |= farm.result_size_mb > 0.0 || wishes.levels();
         let elastic = options.changes.iter().any(|change| change.kind == ChangeKind::Leaves);
         if elastic {
@@ -391,7 +391,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What each who shares the port above a node has got by now.
+/// MB that each child of the port above a node has received so far.
 #[inline]
 fn progress(links: &[Link], ports: &[Port], node: u32, now: Nanos) -> f64 {
     let above = links[links[node as usize].parent as usize].port;

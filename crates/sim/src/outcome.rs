@@ -18,13 +18,13 @@ pub struct Outcome {
     pub steady_tasks_per_s: f64,
     /// One per node, in the platform's order.
     pub nodes: Vec<NodeOutcome>,
-    /// What was seen of each node and its link; empty where nobody adapts.
+    /// What was observed of each node and its link; empty without adaptation.
     pub seen: Vec<NodeSeen>,
     /// Changes, and what they led to.
     pub events: Vec<Happened>,
     /// Events that were simulated.
     pub steps: u64,
-    /// Who did what when, if asked for.
+    /// What each node did and when, if requested.
     pub trace: Option<Trace>,
 }
 
@@ -57,7 +57,7 @@ pub struct NodeSeen {
 pub struct Happened {
     /// When, s.
     pub t_s: f64,
-    /// To whom: place in the platform's file.
+    /// The receiver: place in the platform's file.
     pub node: u32,
     /// What.
     pub kind: ChangeKind,

@@ -3,7 +3,7 @@
 use crate::shared::Shared;
 use crate::time::{Nanos, after};
 
-/// Nobody.
+/// No child, no port.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
 /// A node's sends, and its children by the policy's numbers.
@@ -47,7 +47,7 @@ impl SingleSend {
         self.ends(now)
     }
 
-    /// Ends; to whom it was.
+    /// Ends the send; returns the child it went to.
     #[inline]
     pub fn end(&mut self, now: Nanos) -> u32 {
         let late = (now - self.last) as f64 - self.remaining / self.rate;

@@ -26,7 +26,7 @@ pub(crate) struct Processor {
     result_loss: f64,
     /// MB/ns from the parent; over a shared port, the least that it is until the share leaves its band.
     pub receive: f64,
-    /// Over a shared port: MB that each who shares it had got at `last`.
+    /// Over a shared port: MB that each child of the port had received at `last`.
     pub shared: Option<f64>,
     pub task: u64,
     fresh: bool,
@@ -81,7 +81,7 @@ impl Processor {
         self.send_loss + self.result_loss + self.ir_receive * receive > 1.0
     }
 
-    /// Accounts for the work since the last time; `shared` is what each who shares the port has got by now.
+    /// Accounts for the work since the last time; `shared` is what each child of the port has received by now.
     #[inline]
     pub fn settle(&mut self, now: Nanos, shared: impl FnOnce() -> f64) {
         let time = (now - self.last) as f64;

@@ -63,9 +63,9 @@ impl Run<'_> {
         let link = &self.links[node as usize];
         let (parent, at_parent) = (link.parent, link.ir_send * rate);
         let at_node = self.processors[node as usize].ir_receive() * rate;
-        for (who, loss) in [(node, at_node), (parent, at_parent)] {
-            self.touch(who);
-            self.processors[who as usize].add_result_loss(loss);
+        for (at, loss) in [(node, at_node), (parent, at_parent)] {
+            self.touch(at);
+            self.processors[at as usize].add_result_loss(loss);
         }
     }
 

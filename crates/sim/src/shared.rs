@@ -4,14 +4,14 @@
 //! what a fair send has got since the start (the integral of the share), so a change of the share touches no send: each
 //! ends when the progress reaches a number of its own. Capped sends end at a time of their own.
 //!
-//! The share of thousands changes with each of them, a little. Who only needs bounds of it looks at the *band*: it holds
+//! With thousands of sends, each changes the share a little. A caller that needs only bounds looks at the *band*: it holds
 //! until the share leaves it.
 
 use crosswind_policy::heap::Heap;
 
 use crate::time::Nanos;
 
-/// Up to so many fair sends, those who receive them are told of every change.
+/// Up to this many fair sends, their receivers are told of every change.
 const FEW: usize = 8;
 /// The band about a share: this part of it either way.
 const BAND: f64 = 0.2;
@@ -59,7 +59,7 @@ pub(crate) struct Send {
 pub(crate) struct Shared {
     limit: f64,
     sends: Vec<Send>,
-    /// What each fair send gets, MB/ns; infinite: nobody needs to share.
+    /// What each fair send gets, MB/ns; infinite where the limit does not bind.
     pub share: f64,
     progress: f64,
     last: Nanos,
@@ -73,7 +73,7 @@ pub(crate) struct Shared {
     capped_rate: f64,
     capped_loss: f64,
     fair_ir: f64,
-    /// Whose kind or rate changed: to be told, then cleared.
+    /// Children whose kind or rate changed: to be told, then cleared.
     pub changed: Vec<u32>,
     /// The band that the fair were told of.
     pub band: (f64, f64),
@@ -387,7 +387,7 @@ impl Shared {
         send.last = now;
     }
 
-    /// Whether those who receive fair sends must be told of the share now.
+    /// Whether the receivers of fair sends must be told of the share now.
     pub fn leaves_band(&self) -> bool {
         self.fair > 0 && (self.exact || self.share < self.band.0 || self.share > self.band.1)
     }

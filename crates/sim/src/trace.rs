@@ -1,4 +1,4 @@
-//! What everybody did when, a row per activity, kept only on request.
+//! What each node did and when, a row per activity, kept only on request.
 
 use crate::time::{Nanos, seconds};
 
@@ -18,9 +18,9 @@ pub enum Activity {
 pub struct Trace {
     /// What.
     pub kind: Vec<Activity>,
-    /// Who: place in the platform's file.
+    /// The node: place in the platform's file.
     pub node: Vec<u32>,
-    /// Whose task or result it was: place in the platform's file; none where a task was computed.
+    /// The child whose task or result it was: place in the platform's file; none where a task was computed.
     pub child: Vec<Option<u32>>,
     /// Task.
     pub task: Vec<u64>,

@@ -189,7 +189,7 @@ impl Run<'_> {
             shared.draw_band();
             let share = shared.share;
             changed.extend(shared.fair());
-            // Where bytes do not say how much is lost, everybody is told of every change.
+            // Where the loss cannot be derived from bytes, all are told of every change.
             let high = share * 1.25;
             let children = &self.ports[p as usize].children;
             let stands_still =

@@ -128,7 +128,7 @@ fn what_a_file_has_wrong_is_seen_with_its_uncertainty() {
 
 #[test]
 fn a_thousand_joins_and_leaves_an_hour_lose_no_task() {
-    // 40 nodes on three levels; somebody leaves or joins every 3.6 s for an hour, four at most are gone.
+    // 40 nodes on three levels; a node leaves or joins every 3.6 s for an hour; four at most are gone.
     let mut tree = vec![Spot { send: Some(60.0), ..root(1.0) }];
     for n in 1..40 {
         let parent = if n <= 6 { 0 } else { 1 + (n - 7) % 6 };
@@ -138,7 +138,7 @@ fn a_thousand_joins_and_leaves_an_hour_lose_no_task() {
     let mut gone: Vec<u32> = Vec::new();
     let changes: Vec<PlacedChange> = (0..1_000u32)
         .map(|n| {
-            // Leaves of the tree, so that nobody is below somebody who is gone.
+            // Leaves of the tree, so that no node is below one that is gone.
             let kind = if gone.len() == 4 { ChangeKind::Joins } else { ChangeKind::Leaves };
             let node = if kind == ChangeKind::Joins { gone.remove(0) } else { 7 + (n * 17) % 33 };
             let (kind, node) = match gone.iter().position(|&left| left == node) {

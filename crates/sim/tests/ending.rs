@@ -1,4 +1,4 @@
-//! The end of a run: slow nodes are left without one of the last tasks, and nobody waits for them.
+//! The end of a run: slow nodes get none of the last tasks, so the run does not wait for them.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
@@ -90,7 +90,7 @@ fn over_many_trees_less_is_lost_at_the_end() {
 }
 
 #[test]
-fn a_node_of_more_than_a_thousand_children_serves_whoever_asks() {
+fn a_node_of_more_than_a_thousand_children_serves_each_that_asks() {
     let star = |children: usize| {
         let mut spots = vec![root(0.0)];
         spots.extend((0..children).map(|n| below(0, if n % 2 == 0 { 10.0 } else { 0.5 }, 1e6)));

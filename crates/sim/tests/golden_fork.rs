@@ -1,4 +1,6 @@
-//! Every order on table 4 (SPEC 1.2): within 1 % of its steady state, where the model has one; K-9 and K-10.
+//! Every order on table 4 (interference-aware-scheduling): within 1 % of its steady state, where the model has one; the ranking
+//! of
+//! the orders (K-9), and no task for a child that costs more than it computes (K-10).
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 

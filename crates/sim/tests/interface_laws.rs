@@ -94,7 +94,7 @@ fn bytes(of: &[(u64, Seen)], class: Class) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// A flow that loses frames may starve: who tries again after a constant time may find the same full buffer for ever.
+    /// A flow that loses frames may starve: a sender that retries after a constant time may find the same full buffer for ever.
     #[test]
     fn nothing_starves_no_byte_is_lost_or_made_and_frames_stay_in_order(described in described(), queued in any::<bool>()) {
         let experiment = experiment(&described.text);
@@ -103,7 +103,7 @@ proptest! {
         let starves = |stream: &MeasuredStream| stream.ended.is_none();
         prop_assert_eq!(measured.is_complete, !measured.streams.iter().any(starves));
         prop_assert!(measured.is_complete || !described.is_reliable, "given up after {} ns", measured.ended);
-        prop_assert!(!measured.streams.iter().all(starves), "nobody gets on");
+        prop_assert!(!measured.streams.iter().all(starves), "all streams starve");
         for class in Class::BOTH {
             let (made, left, arrived, lost) =
                 (bytes(&diary.made, class), bytes(&diary.left, class), bytes(&diary.arrived, class), bytes(&diary.lost, class));
@@ -136,7 +136,7 @@ proptest! {
 
     /// Company delays, where a message's delay does not thin out what its own stream has under way beside it.
     #[test]
-    fn through_one_queue_nobody_gains_by_company(streams in streams()) {
+    fn through_one_queue_no_stream_gains_by_company(streams in streams()) {
         let text = format!("[workload]\nkind = \"streams\"\nhosts = 4\n{streams}");
         let experiment = experiment(&text);
         let run = simulate_streams(&experiment, &[], &mut |_| true).unwrap();
@@ -281,7 +281,10 @@ fn a_jobs_superstep_takes_its_computation_and_its_longest_exchange() {
     let expected = 50.0 * (0.001 + 4.0 * FRAME_S + LATENCY_S);
     assert!(within(run.jobs[0].alone_s, expected, 1e-4), "{} of {expected} s", run.jobs[0].alone_s);
     assert_eq!((run.jobs[0].messages, run.jobs[0].bytes), (150, 150 * 4096));
-    assert!(run.jobs[0].eta_fifo.abs() < 1e-9 && run.jobs[0].eta_queued.abs() < 1e-9, "nobody else is there");
+    assert!(
+        run.jobs[0].eta_fifo.abs() < 1e-9 && run.jobs[0].eta_queued.abs() < 1e-9,
+        "no other stream or job is present"
+    );
 }
 
 #[test]

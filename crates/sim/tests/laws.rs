@@ -214,7 +214,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
 }
 
 /// What was on its way to a node when it left does not reach the one that joins in its place a moment later. Before the
-/// inner node leaves, its leaf has joined alone, and so has a number there that the one who joins gives to nobody.
+/// inner node leaves, its leaf has joined alone, and so has a number there that the joining node gives to no child.
 #[test]
 fn messages_to_a_node_that_left_do_not_reach_the_one_that_joins_in_its_place() {
     let spot = |parent| Spot {

@@ -29,7 +29,7 @@ fn a_ping_alone_takes_its_preparation_and_two_flights_and_four_messages_a_round(
     );
     let round_s = 2.0 * (1e-5 + 0.02) + 4.0 * (2e-5 + 0.02);
     near(ping.ping_alone_s, 1.0 + 0.6 + 50.0 * round_s, 1e-6);
-    assert_eq!((ping.ping_s, ping.burn_s), (ping.ping_alone_s, 0.0), "nobody else was there");
+    assert_eq!((ping.ping_s, ping.burn_s), (ping.ping_alone_s, 0.0), "there were no burners");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn burners_alone_take_what_they_need_and_share_when_there_are_too_many() {
 }
 
 #[test]
-fn who_polls_on_one_processor_has_the_share_of_its_nice_level() {
+fn a_polling_process_on_one_processor_has_the_share_of_its_nice_level() {
     // The ping polls beside one burner until the burner ends: burn_s / burner's share.
     for (scheduler, nice, weight) in [
         ("fair", 0, 1.0),
@@ -89,8 +89,8 @@ fn who_polls_on_one_processor_has_the_share_of_its_nice_level() {
 
 #[test]
 fn a_polling_ping_is_another_burner_on_two_processors() {
-    // SPEC 1.4: the ping needs both ends scheduled, 1.5 (2/3) to 2.25 (4/9) times. That holds where slices are much longer than
-    // a round trip, 6 ms; a fair share's are not, so part of each flight passes while its end is off its processor.
+    // The ping needs both ends scheduled, so it takes 1.5 (2/3) to 2.25 (4/9) times as long. That holds where slices are much
+    // longer than a round trip, 6 ms; a fair share's are not, so part of each flight passes while its end is off its processor.
     for (scheduler, least) in [("decay", 1.5), ("fair", 1.1)] {
         let found = only(&format!(
             r#"{{"scheduler": "{scheduler}", "cpus": 2, "burners": 2, "burn_s": 63.1, "start_spread_s": 0.5, "repetitions": 3,
@@ -178,7 +178,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn nobody_is_faster_than_alone_and_processors_are_never_idle_while_wanted(text in any_matrix()) {
+    fn no_process_is_faster_than_alone_and_processors_are_never_idle_while_wanted(text in any_matrix()) {
         let asked = asked(&text);
         let found = simulate(&asked, &mut |_| true).unwrap();
         let cell = found.cells[0];

@@ -33,7 +33,7 @@ fn what_is_sent_again_within_the_same_absence_is_thrown_away_again() {
 }
 
 #[test]
-fn who_waits_for_a_credit_goes_on_when_the_window_grows_because_its_destination_goes_away() {
+fn a_rank_that_waits_for_a_credit_goes_on_when_the_window_grows_because_its_destination_goes_away() {
     let one = WindowSettings::of(NonZeroU32::MIN);
     let follow = WindowSettings { away_packets: NonZeroU32::new(512), ..one };
     let away = disturbed(AWAY, 2, 1);

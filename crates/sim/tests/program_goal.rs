@@ -56,7 +56,7 @@ fn makespans_are_those_of_loggopsim() {
 }
 
 #[test]
-fn a_receive_that_nobody_sends_to_is_a_deadlock_that_names_the_rank() {
+fn a_receive_without_a_send_is_a_deadlock_that_names_the_rank() {
     let goal = Goal::parse(b"num_ranks 2\nrank 0 {\nrecv 1b from 1 tag 3\n}\n").unwrap();
     let timelines = Timelines::undisturbed(2);
     let error =

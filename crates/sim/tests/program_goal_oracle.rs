@@ -234,7 +234,7 @@ impl Rank {
         first.map(|at| back(&self.noise, at.max(self.now)))
     }
 
-    /// Does one step; the message that it sends: to whom, arrival, number, tag, bytes.
+    /// Does one step; returns the message that it sends: destination, arrival, number, tag, bytes.
     fn step(&mut self, at: u64, network: &Network) -> Option<(usize, u64, u64, u32, u64)> {
         self.now = at;
         self.take_in(at, network);

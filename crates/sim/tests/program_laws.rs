@@ -70,7 +70,7 @@ fn script(steps: &[Vec<Step>]) -> Scripts {
     Scripts { ops: ops.collect(), handler_ns: 700, reply_bytes: 40 }
 }
 
-/// What must have been handled by whom, and answered to whom, in any order of sources.
+/// What each rank must have handled, and from which sources it must have answers, in any order of sources.
 fn expected(program: &Scripts) -> Vec<BTreeMap<Event, u32>> {
     let mut all = vec![BTreeMap::new(); program.ops.len()];
     for (rank, ops) in program.ops.iter().enumerate() {
@@ -198,7 +198,7 @@ fn what_cannot_be_simulated_is_refused() {
 }
 
 #[test]
-fn whoever_watches_can_end_a_run() {
+fn the_callback_can_end_a_run() {
     let program = Scripts::alike(2, &vec![Op::Barrier; 2_000_000]);
     let run = simulate(&program, &cm5(), WindowSettings::default(), &Timelines::undisturbed(2), &mut |_| false);
     assert!(matches!(run.map(|_| ()).unwrap_err(), SimError::Interrupted));

@@ -144,7 +144,7 @@ fn stores_with_buffers_and_enough_to_do_feel_only_the_processor_lost() {
     let settings = WindowSettings::default();
     let alone = program.run(&FREE, settings, &Timelines::undisturbed(ranks)).makespan_ns;
     let run = program.run(&FREE, settings, &timelines).makespan_ns;
-    assert_eq!(run, alone + 50 * MS, "nobody waited for anybody");
+    assert_eq!(run, alone + 50 * MS, "no rank waited for another");
     // With a window of one packet they stop for each other.
     let one = WindowSettings::of(NonZeroU32::MIN);
     let blocked = program.run(&FREE, one, &timelines);

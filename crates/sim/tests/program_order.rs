@@ -18,7 +18,7 @@ fn handled(diary: &[Event]) -> Vec<(u32, u64)> {
 }
 
 #[test]
-fn who_arrives_first_is_handled_first_whatever_its_number() {
+fn the_first_to_arrive_is_handled_first_whatever_its_number() {
     let late = 300;
     for (first, second) in [(1, 2), (2, 1)] {
         let mut ops = vec![vec![Op::WaitStored { bytes: 16 }], Vec::new(), Vec::new()];

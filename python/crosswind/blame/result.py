@@ -111,7 +111,7 @@ class Blame(Tabular):
     @cached_property
     def seeds(self) -> list[int]:
         """The seeds that have all their runs."""
-        needed = {(coalition, False) for coalition in coalitions(len(self.causes))} | {(self._everybody, True)}
+        needed = {(coalition, False) for coalition in coalitions(len(self.causes))} | {(self._all_causes, True)}
         return [seed for seed, variants in sorted(self._makespans.items()) if needed <= set(variants)]
 
     @cached_property
@@ -120,13 +120,13 @@ class Blame(Tabular):
         return {c: np.array([self._makespans[seed][c, False] for seed in self.seeds]) for c in variants}
 
     @property
-    def _everybody(self) -> int:
+    def _all_causes(self) -> int:
         return (1 << len(self.causes)) - 1
 
     @property
     def makespan(self) -> Estimate:
         """With all causes, s."""
-        return estimate(self._costs[self._everybody])
+        return estimate(self._costs[self._all_causes])
 
     @property
     def undisturbed(self) -> Estimate:
@@ -136,7 +136,7 @@ class Blame(Tabular):
     @property
     def cost(self) -> Estimate:
         """What all causes cost together, s."""
-        return estimate(self._costs[self._everybody] - self._costs[0])
+        return estimate(self._costs[self._all_causes] - self._costs[0])
 
     @property
     def aligned(self) -> Estimate:
@@ -146,11 +146,11 @@ class Blame(Tabular):
     @property
     def unaligned(self) -> Estimate:
         """What it costs that the causes strike different ranks at different times, s."""
-        return estimate(self._costs[self._everybody] - self._aligned)
+        return estimate(self._costs[self._all_causes] - self._aligned)
 
     @cached_property
     def _aligned(self) -> Floats:
-        return np.array([self._makespans[seed][self._everybody, True] for seed in self.seeds])
+        return np.array([self._makespans[seed][self._all_causes, True] for seed in self.seeds])
 
     @property
     def aligned_cost(self) -> Estimate:
@@ -161,7 +161,7 @@ class Blame(Tabular):
     def together(self) -> Estimate:
         """What the causes cost together beyond the sum of each alone, s: below 0 they hide behind each other."""
         each = sum(alone(self._costs, k) for k in range(len(self.causes)))
-        return estimate(self._costs[self._everybody] - self._costs[0] - each)
+        return estimate(self._costs[self._all_causes] - self._costs[0] - each)
 
     @cached_property
     def by_cause(self) -> list[CauseCost]:

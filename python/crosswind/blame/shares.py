@@ -68,10 +68,10 @@ def coalitions(causes: int) -> list[int]:
     >>> len(coalitions(6)), len(coalitions(7)), len(coalitions(20))
     (64, 16, 42)
     """
-    everybody = (1 << causes) - 1
+    everything = (1 << causes) - 1
     if causes <= MOST_SHARED:
-        return list(range(everybody + 1))
-    return sorted({0, everybody, *(1 << k for k in range(causes)), *(everybody ^ (1 << k) for k in range(causes))})
+        return list(range(everything + 1))
+    return sorted({0, everything, *(1 << k for k in range(causes)), *(everything ^ (1 << k) for k in range(causes))})
 
 
 def alone(costs: Mapping[int, Floats], cause: int) -> Floats:
@@ -81,8 +81,8 @@ def alone(costs: Mapping[int, Floats], cause: int) -> Floats:
 
 def removed(costs: Mapping[int, Floats], cause: int, causes: int) -> Floats:
     """Return what is saved when a cause is removed from all, per seed."""
-    everybody = (1 << causes) - 1
-    return costs[everybody] - costs[everybody ^ (1 << cause)]
+    everything = (1 << causes) - 1
+    return costs[everything] - costs[everything ^ (1 << cause)]
 
 
 def shapley(costs: Mapping[int, Floats], cause: int, causes: int) -> Floats:

@@ -12,7 +12,7 @@ from crosswind.access import read_token
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="What all who belong together share, 16 bytes or more; off loopback this or --tls."
+        metavar="FILE", help="The shared secret, 16 bytes or more; required off loopback, unless --tls is given."
     ),
 ]
 TlsDirectory = Annotated[

@@ -40,7 +40,7 @@ def cert(
     parent: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="The root, or a node with children; again for more.")
     ] = None,
-    platform: Annotated[Path | None, typer.Option(help="Take the nodes, and who is a parent, from a platform.")] = None,
+    platform: Annotated[Path | None, typer.Option(help="Take the nodes and the parents from a platform.")] = None,
     days: Annotated[int, typer.Option(help="How long they are valid.", min=1, max=LONGEST_DAYS)] = DEFAULT_DAYS,
     show: Annotated[Path | None, typer.Option(metavar="DIR", help="Print what stands in certificates.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,

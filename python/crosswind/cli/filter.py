@@ -199,7 +199,7 @@ def _serve(
 
 
 def _watch(filter_here: Filter, asked: list[int], for_s: float | None) -> None:
-    """Look on until somebody asks for the end; on a terminal, say every second what goes through."""
+    """Wait until the end is requested; on a terminal, report every second what goes through."""
     from rich.console import Console
     from rich.live import Live
 

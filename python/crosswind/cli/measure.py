@@ -257,7 +257,7 @@ def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: di
     beside = beside | {f"--{name.rstrip('s')}": arguments[name] != value for name, value in usual.items()}
     for option, value in beside.items():
         if value:
-            raise DescriptionError(f"{option} does not go with --on", "usage", "who meets whom is what --pairs says")
+            raise DescriptionError(f"{option} does not go with --on", "usage", "choose the pairs of hosts with --pairs")
     return measure_on(on, {name: value for name, value in arguments.items() if name not in usual}, **how)
 
 

@@ -20,9 +20,10 @@ EXAMPLES = """
 Record this machine's own noise: when each CPU is kept from computing, for how long, and by what. The file is a
 disturbance.toml that can be simulated, injected and blamed.
 
-A loop on each CPU looks at the clock. As root, the kernel's trace says who had the CPU meanwhile: interrupts, softirqs,
-threads by name; "unknown" is nobody whom the kernel knows of: the hypervisor, or the hardware. Without, only whether
-another thread had it or none is told apart. Nothing is changed but a trace of its own, which is removed at the end.
+A loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile: interrupts,
+softirqs, threads by name; "unknown" is not known to the kernel: the hypervisor, or the hardware. Without, only
+whether another thread had it or none is told apart. Nothing is changed but a trace of its own, which is removed
+at the end.
 
 Examples:
 

@@ -248,7 +248,7 @@ def _placing(
     from crosswind.run.deployment import Placing
 
     given = hosts_of_nodes(nodes)
-    token_in(token_file, allow_loose_token)  # said before anybody is asked
+    token_in(token_file, allow_loose_token)  # checked before any host is reached
     if links is not None and not links.is_file():
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():

@@ -1,4 +1,4 @@
-"""A Dask cluster that is there already: reached, looked at, checked; nothing of ours is left in it.
+"""A Dask cluster that is there already: reached, looked at, checked, and left as it was.
 
 | question | module |
 |---|---|

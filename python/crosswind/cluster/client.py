@@ -114,20 +114,20 @@ def fitting(client: Client, workers: Sequence[str] | None = None) -> dict[str, A
     finally:
         cloudpickle.unregister_pickle_by_value(versions)
     for worker, theirs in found.items():
-        problem = difference(ours(), theirs)
+        problem = difference(running_here(), theirs)
         if problem is not None:
             message, hint = problem
             raise DescriptionError(f"{there[worker]['host']} ({worker}): {message}", "versions-differ", hint)
     return there
 
 
-def ours() -> dict[str, Any]:
+def running_here() -> dict[str, Any]:
     """Return what this process runs."""
     return versions.look()
 
 
-def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return what keeps a worker from working with us and what to do about it; None where nothing does.
+def difference(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what keeps a worker from running tasks of this process and what to do about it; None where nothing does.
 
     Examples
     --------
@@ -135,9 +135,9 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str,
     ('Python is 3.11 there and 3.12 here', 'run both with the same minor version: functions travel as bytecode')
     """
     python, where = theirs["python"], theirs.get("executable", "its Python")
-    if ours["python"] != python:
+    if own["python"] != python:
         hint = "run both with the same minor version: functions travel as bytecode"
-        return f"Python is {python} there and {ours['python']} here", hint
+        return f"Python is {python} there and {own['python']} here", hint
     if theirs["crosswind"] is None:
         why = theirs.get("error", "it is not installed")
         return f"Crosswind cannot be imported there: {why}", f"on that host: {where} -m pip install 'crosswind[dask]'"
@@ -146,9 +146,9 @@ def difference(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str,
         ("protocol", "the agents' protocol"),
         ("cloudpickle", "cloudpickle"),
     ):
-        if ours.get(field) != theirs.get(field):
+        if own.get(field) != theirs.get(field):
             hint = "install the same version on every host"
-            return f"{name} is {theirs.get(field)} there and {ours.get(field)} here", hint
+            return f"{name} is {theirs.get(field)} there and {own.get(field)} here", hint
     return None
 
 

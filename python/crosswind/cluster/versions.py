@@ -1,4 +1,4 @@
-"""What a process runs: looked at here and on each worker. Travels by value, as it needs nothing of ours there."""
+"""What a process runs: looked at here and on each worker. Travels by value: workers need no Crosswind for it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def softirq_placement(interface: str, root: Path = ROOT) -> Finding:
     rps = network.steering(interface, "rps", root)
     code = "softirq-placement"
     if kind == UNKNOWN:
-        return Finding(code, "note", f"interface {interface} is not visible: who works on its packets is unknown")
+        return Finding(code, "note", f"interface {interface} is not visible: its packets' CPU is unknown")
     steered = "" if rps in ("off", "not available", UNKNOWN) else f"; RPS steers received packets ({rps})"
     if kind in ("loopback", "veth", "bridge", "tun"):
         seen = f"{interface} is a {kind}: the sender's CPU works on its packets, not one that a network card interrupts"

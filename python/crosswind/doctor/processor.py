@@ -1,4 +1,4 @@
-"""Whether the processor is ours, keeps its speed, and has its time counted as it is."""
+"""Whether the processor is free for the measurement, keeps its speed, and has its time counted as it is."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def steal(activity: Activity, root: Path = ROOT) -> Finding:
 
 
 def foreign_load(activity: Activity, own: Sequence[int], root: Path = ROOT) -> list[Finding]:
-    """Who else computes on the allowed CPUs, by pid and name, and which CPUs take softirqs."""
+    """Find what else computes on the allowed CPUs, by pid and name, and which CPUs take softirqs."""
     allowed = processor.allowed_cpus(root)
-    ours = sum(process.cpu_s for process in activity.processes if process.pid in own) / max(activity.seconds, 1e-9)
-    busy = max(0.0, sum(activity.busy(cpu) for cpu in allowed) - ours)
+    own_cpus = sum(process.cpu_s for process in activity.processes if process.pid in own) / max(activity.seconds, 1e-9)
+    busy = max(0.0, sum(activity.busy(cpu) for cpu in allowed) - own_cpus)
     others = [process for process in activity.processes if process.pid not in own][:NAMED]
-    who = ", ".join(
+    names = ", ".join(
         f"{process.name} (pid {process.pid}, {process.cpu_s / activity.seconds:.2f} CPU on CPU {process.cpu})"
         for process in others
     )
@@ -119,7 +119,7 @@ def foreign_load(activity: Activity, own: Sequence[int], root: Path = ROOT) -> l
     if busy < SILENT_CPUS:
         found = [Finding("foreign-load", "ok", seen)]
     else:
-        named = f"{seen}: {who}" if who else f"{seen}, by nobody who is visible from here"
+        named = f"{seen}: {names}" if names else f"{seen}, by no process that is visible from here"
         end = f"end or pause it (`kill -STOP {others[0].pid}`, later `kill -CONT`)" if others else "look on the host"
         level: Level = "warning" if busy >= QUIET_CPUS else "note"
         found = [Finding("foreign-load", level, named, f"{end}, or wait until it is over")]

@@ -26,7 +26,7 @@ Kind = Literal["farm", "program", "streams"]
 
 
 class Experiment(Description[_core.Experiment]):
-    """What to run, on what, decided by whom, and which values to try. Made by `load`, `from_toml` or `from_dict`.
+    """What to run, where, under which policy, and which values to try. Made by `load`, `from_toml` or `from_dict`.
 
     Examples
     --------

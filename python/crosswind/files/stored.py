@@ -164,7 +164,7 @@ def replaced(path: str | Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
                     os.fsync(file.fileno())
             part.replace(place)
         except BaseException as error:
-            if not isinstance(error, FileExistsError):  # what has this very name is not ours
+            if not isinstance(error, FileExistsError):  # an existing file of this name is another process's
                 with suppress(OSError):
                     part.unlink(missing_ok=True)
             if isinstance(error, OSError):
@@ -222,7 +222,7 @@ def _ended_by_signals() -> Iterator[None]:
     Only where they would end the process: other handlers, and signals that are ignored, stay.
     """
     asked: list[int] = []
-    ours: list[signal.Signals] = []
+    taken: list[signal.Signals] = []
 
     def end(number: int, frame: FrameType | None) -> None:
         asked.append(number)
@@ -230,13 +230,13 @@ def _ended_by_signals() -> Iterator[None]:
             raise _EndedError
 
     if threading.current_thread() is threading.main_thread():
-        ours = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
+        taken = [one for one in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(one) is signal.SIG_DFL]
     try:
-        for one in ours:
+        for one in taken:
             signal.signal(one, end)
         yield
     finally:
-        for one in ours:
+        for one in taken:
             signal.signal(one, signal.SIG_DFL)
         if asked:
             os.kill(os.getpid(), asked[0])

@@ -127,7 +127,7 @@ class Filter:
     peers : sequence of str
         HOST:PORT of the filters that are dialled, again and again.
     listen : str, optional
-        HOST:PORT where filters knock; None: nobody may.
+        HOST:PORT where peers connect; None: no listener.
     queues : Queues
         How frames are chosen.
     frame_bytes : int
@@ -199,7 +199,7 @@ class Filter:
 
     @property
     def address(self) -> str:
-        """HOST:PORT where peers knock; empty where nobody may."""
+        """HOST:PORT where peers connect; empty without a listener."""
         return self._filter.address or ""
 
     @property

@@ -1,4 +1,4 @@
-"""Who uses the processor now: the difference of two readings of `/proc`."""
+"""What uses the processor now: the difference of two readings of `/proc`."""
 
 from __future__ import annotations
 

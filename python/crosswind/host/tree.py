@@ -1,7 +1,7 @@
 """Reading `/proc` and `/sys`, or a copy of them under another root, without ever failing.
 
 What cannot be read is `None` here and "unknown" in a description: a container, another kernel or a missing
-permission must never keep anybody from measuring.
+permission must never prevent a measurement.
 """
 
 from __future__ import annotations

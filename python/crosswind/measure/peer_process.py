@@ -39,8 +39,8 @@ def peer_process(cpus: Sequence[int], host: str = "127.0.0.1", token: str | None
     command = [sys.executable, "-c", start, "--listen", f"{host}:0", "--end-with-parent"]
     if cpus:
         command += ["--cpus", ",".join(map(str, cpus))]
-    ours = str(Path(__file__).resolve().parents[1])
-    paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    package = str(Path(__file__).resolve().parents[1])
+    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     command += ["--token-on-stdin"] if token else []
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)

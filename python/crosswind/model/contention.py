@@ -91,7 +91,7 @@ class DelayRatio:
 
     @property
     def warnings(self) -> list[Told]:
-        """What to keep in mind: beyond saturation the model only supposes who gets how much."""
+        """What to keep in mind: beyond saturation the model only supposes how much each flow gets."""
         if self.saturated is None:
             return []
         message = f"{self.saturated}: flows want {self.wanted:.6g} of the {self.carries:.6g} that it carries"
@@ -115,7 +115,7 @@ def delay_ratio(
     Parameters
     ----------
     pattern : {"many-to-one", "one-to-many", "each-to-many", "all-to-all"}
-        Who sends to whom. Several targets of a sender are served one after the other.
+        Senders and receivers. Several targets of a sender are served one after the other.
     link : float
         What each link carries in one direction (gamma), greater than 0. All rates are in one unit: messages/s of one
         size, or MB/s (E4-13).

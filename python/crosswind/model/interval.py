@@ -68,7 +68,7 @@ def slope_interval(
     Percentile intervals are too narrow when there are few cycles: their spread misses a factor sqrt(C / (C - 1)), and
     2.5 % of a normal is not 2.5 % of Student's t with C - 1 degrees of freedom. The distance from the estimate to each
     percentile is stretched by both (after Hesterberg, "What Teachers Should Know About the Bootstrap", The American
-    Statistician 69(4), 2015, who moves the percentile instead, which needs far more resamples). Where neighbouring
+    Statistician 69(4), 2015; to move the percentile, as there, needs far more resamples). Where neighbouring
     cycles still push the estimate the same way, with lag-1 correlation r > 0 among the cycles' influences (leave one
     out), C cycles are worth only C (1 - r) / (1 + r), and the interval is stretched by that too; or by what batches of
     2, 4, 8... cycles show, where that is more: slow wander of the host hardly shows from one cycle to the next. With

@@ -6,7 +6,7 @@ Each task that a node computed is one observation. While it computed for `d` sec
     work = C (d - IR_r R - sum_i IR_s(i) S_i)
 
 which is linear in `C`, `C IR_r` and `C IR_s(i)`: least squares over all tasks, intervals from residuals summed over
-blocks of consecutive tasks (cluster-robust covariance, delta method). Not a measurement: nobody varied the rates on
+blocks of consecutive tasks (cluster-robust covariance, delta method). Not a measurement: the rates were not varied on
 purpose, and `fit_trace` says where they varied too little to tell anything.
 """
 
@@ -94,11 +94,11 @@ class TraceFit(Tabular):
         }
         nodes = []
         for described in description["node"]:
-            node, ours, parent = dict(described), found[described["name"]], described.get("parent")
-            if np.isfinite(ours.compute_per_s):
-                node["compute_per_s"] = ours.compute_per_s
-            if parent is not None and np.isfinite(ours.receive_mb_per_s):
-                node["receive_limit_mb_per_s"] = ours.receive_mb_per_s
+            node, fitted, parent = dict(described), found[described["name"]], described.get("parent")
+            if np.isfinite(fitted.compute_per_s):
+                node["compute_per_s"] = fitted.compute_per_s
+            if parent is not None and np.isfinite(fitted.receive_mb_per_s):
+                node["receive_limit_mb_per_s"] = fitted.receive_mb_per_s
             receive = rates.get((node["name"], "receive", parent or ""))
             send = rates.get((parent or "", "send", node["name"]))
             if receive:
@@ -209,8 +209,8 @@ def _warnings(trace: Trace, untold: list[str]) -> list[Told]:
 def _transfers(trace: Trace, child: str) -> tuple[Floats, Floats, Floats]:
     """Return start, end and MB of the transfers to a child, in order."""
     sends = trace.of_kind("send")
-    ours = sends.filter(pc.equal(sends["child"], pa.scalar(child))).sort_by("start_s")
-    start, end, mb = (ours[name].to_numpy() for name in ("start_s", "end_s", "mb"))
+    own = sends.filter(pc.equal(sends["child"], pa.scalar(child))).sort_by("start_s")
+    start, end, mb = (own[name].to_numpy() for name in ("start_s", "end_s", "mb"))
     return start, np.maximum(end, start), mb
 
 
@@ -218,8 +218,8 @@ def _fit_node(
     trace: Trace, name: str, moved: list[tuple[str, str, tuple[Floats, Floats, Floats]]], own: tuple[Floats, ...]
 ) -> NodeFit:
     computed = trace.of_kind("compute")
-    ours = computed.filter(pc.equal(computed["node"], pa.scalar(name))).sort_by("start_s")
-    start, end, work = (ours[column].to_numpy() for column in ("start_s", "end_s", "work"))
+    computed_here = computed.filter(pc.equal(computed["node"], pa.scalar(name))).sort_by("start_s")
+    start, end, work = (computed_here[column].to_numpy() for column in ("start_s", "end_s", "work"))
     seconds = end - start
     usable = (seconds > 0) & (work > 0)
     start, end, work, seconds = start[usable], end[usable], work[usable], seconds[usable]

@@ -82,8 +82,8 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
     if not why and base.noise > UNEVEN:
         yield warning(
             "uneven-speed",
-            f"without any traffic, blocks of one cycle differ by {100 * base.noise:.0f} % of their mean although nobody"
-            " else had the CPU: a neighbour of this virtual machine, or the clock",
+            f"without any traffic, blocks of one cycle differ by {100 * base.noise:.0f} % of their mean although no"
+            " other process had the CPU: a neighbour of this virtual machine, or the clock",
             "another hour may give another IR, by more than the interval says; repeat, or use dedicated hardware",
         )
     left = 100 * base.intercept_against_bare

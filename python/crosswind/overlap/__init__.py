@@ -8,7 +8,7 @@
 | what became of both, and what should be changed? | `verdict` |
 | the matrix itself | `result` |
 
-Source: quadrics-overlap (SPEC F3-1 to F3-4): a program that only computes beside one that only sends messages and
+Source: quadrics-overlap (F3-1 to F3-4): a program that only computes beside one that only sends messages and
 waits until they come back.
 """
 

@@ -161,12 +161,12 @@ def _kept(session: Session, out: Path) -> Told | None:
     if not out.exists():
         return None
     there = Overlap.load(out).summary
-    ours = {**session.settings(), "host": _machine(session.document)}
+    asked = {**session.settings(), "host": _machine(session.document)}
     theirs = {**(there.get("asked") or {}), "host": _machine(there)}
-    differing = [name for name, value in ours.items() if theirs.get(name) != value]
+    differing = [name for name, value in asked.items() if theirs.get(name) != value]
     if differing:
         told = "; ".join(
-            f"{name} is {json.dumps(theirs.get(name))} there, {json.dumps(ours[name])} now" for name in differing
+            f"{name} is {json.dumps(theirs.get(name))} there, {json.dumps(asked[name])} now" for name in differing
         )
         hint = "give the same arguments, another --out, or --force instead of --resume to measure it all again"
         raise DescriptionError(f"{out}: holds another matrix: {told}", "overlap-differs", hint)
@@ -264,16 +264,17 @@ class _Bench:
         return row
 
     def _own_s(self, told: Sequence[Told]) -> float:
-        """Return the CPU time of our own programs on this machine, s."""
-        ours = sum(one["cpu_ns"] for one in told)
+        """Return the CPU time of Crosswind's processes on this machine, s."""
+        own = sum(one["cpu_ns"] for one in told)
         if self._session.document["peer"]["loopback"]:
-            ours += sum(one["there"]["cpu_ns"] for one in told if "there" in one)
-        return float(ours) * 1e-9
+            own += sum(one["there"]["cpu_ns"] for one in told if "there" in one)
+        return float(own) * 1e-9
 
     def wake_up_s(self) -> float:
         """Return what blocking costs a message: half of what a round trip of one byte takes longer than with polling.
 
-        Who asks for so long before blocking never loses more than twice of what is needed, whenever the message comes
+        A process that polls for so long before blocking never loses more than twice of what is needed, whenever the
+        message comes
         (competitive spinning). Where polling is the slower of the two, as on one processor, the least.
         """
         trips: dict[Wait, float] = {}

@@ -16,7 +16,7 @@ from crosswind import _core
 
 def main() -> int:
     """Be the program that stdin describes; the end of stdin ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for whoever started us; it ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends this one
     _core.end_with_parent()
     settings = json.loads(sys.stdin.readline() or "null")
     if settings is None:

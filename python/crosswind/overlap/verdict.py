@@ -18,7 +18,7 @@ HURT = 0.10
 GRAIN_S = 0.01
 """So much is a few slices of a scheduler: a shorter delay says nothing."""
 MOSTLY = 0.5
-"""Who waits for at least this part of the other's time alone is serialised."""
+"""A program that waits for at least this part of the other's time alone is serialised."""
 WORTH = 0.1
 """A change is worth it when it saves this part of both times together, and more than the grain; the least is told."""
 

@@ -170,7 +170,7 @@ def compute_share(ir_send_s_per_mb: Mapping[str, float], rates_mb_per_s: Mapping
 
 
 def bandwidth_centric_order(platform: Platform, parent: str, task_size_mb: float, task_work: float) -> list[str]:
-    """Question 3: whom a parent serves first when nothing interferes: the child with the shortest transfer.
+    """Question 3: the child that a parent serves first when nothing interferes: the child with the shortest transfer.
 
     The planner's own order for a single port, with all interference rates 0. It is that of the steady state of stars
     and trees: by communication time, however fast or slow the children compute.
@@ -220,7 +220,7 @@ def situations(platform: Platform, node: str) -> list[str]:
     """Question 5: the k + 2 situations in which a node with k children must be measured, and no more.
 
     Alone (C^n), receiving (MR^n, C_r^n), and receiving while sending to each child (C_sr^n(i)): the link from the
-    parent is idle at first, and in a steady state a node that sends also receives. The root receives from nobody:
+    parent is idle at first, and in a steady state a node that sends also receives. The root receives nothing:
     k + 1.
 
     Raises
@@ -280,7 +280,7 @@ def without_a_part(platform: Platform, task_size_mb: float, task_work: float) ->
 
 @dataclass(frozen=True)
 class Queue:
-    """A priority queue at a parent: who is served first, and what a fork graph reaches with it.
+    """A priority queue at a parent: which child is served first, and what a fork graph reaches with it.
 
     Attributes
     ----------

@@ -87,9 +87,9 @@ def groups_of(runs: Runs[Run]) -> list[Group]:
     relative = all(run.of_root_only is not None for run in runs)
     title = " / ".join(UNITS.get(path.split(".")[-1], path.split(".")[-1]) for path in inside) or "application"
     groups = []
-    for number, (key, ours) in enumerate(_gathered(runs, apart).items(), 1):
+    for number, (key, grouped) in enumerate(_gathered(runs, apart).items(), 1):
         group = Group(number, runs.on, key, title, relative)
-        for application, alike in _gathered(ours, inside, names=False).items():
+        for application, alike in _gathered(grouped, inside, names=False).items():
             for series, repeated in _by_order(alike).items():
                 values = [run.of_root_only if relative else run.makespan_s for run in repeated]
                 group.rows.append(_row(application or "all", series, values, repeated[0], relative))
@@ -175,7 +175,7 @@ def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[Run, float]
     for runs in several:
         for run in runs if runs.on == on else []:
             gathered.setdefault(_point(run), []).append(run)
-    return {point: (ours[0], fmean(run.makespan_s for run in ours)) for point, ours in gathered.items()}
+    return {point: (alike[0], fmean(run.makespan_s for run in alike)) for point, alike in gathered.items()}
 
 
 def _alike(predicted: Run, run: Run) -> bool:

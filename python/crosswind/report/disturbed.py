@@ -261,8 +261,8 @@ def _beside(spots: Sequence[Spot], prefix: str) -> Figure | None:
     rows = []
     for spot in chosen:
         if spot.name in names:
-            ours = {"name": spot.name, "which": spot.which, "middle": spot.slowdown, "low": spot.low, "high": spot.high}
-            rows.append({**ours, "is_bound": False})
+            own = {"name": spot.name, "which": spot.which, "middle": spot.slowdown, "low": spot.low, "high": spot.high}
+            rows.append({**own, "is_bound": False})
             for name, value in spot.bounds.items() if spot.which == "simulated" else ():
                 form = {"name": spot.name, "which": name, "middle": value, "low": value, "high": value}
                 rows.append({**form, "is_bound": True})

@@ -1,4 +1,4 @@
-"""A figure of the report: a chart with a stable name, a title, words for those who cannot see it, and its JSON."""
+"""A figure of the report: a chart with a stable name, a title, words for readers who cannot see it, and its JSON."""
 
 from __future__ import annotations
 

@@ -30,17 +30,17 @@ class Finding:
 def finding(channel: ChannelFit, several_peers: bool) -> Finding:
     """Say what one channel's traffic costs."""
     verb, preposition = VERBS[channel.direction]
-    whom = f" {preposition} {channel.peer}" if several_peers else ""
+    to_peer = f" {preposition} {channel.peer}" if several_peers else ""
     at = reference_rate_mb_per_s(channel.transfer_max_mb_per_s)
     if channel.upper_bound is not None:
         headline = (
-            f"{verb} {rate(at)}{whom} costs this host's computation nothing that could be told from 0: "
+            f"{verb} {rate(at)}{to_peer} costs this host's computation nothing that could be told from 0: "
             f"less than {percent(channel.upper_bound * at)}"
         )
     else:
         low, high = (end * at for end in channel.ir_ci95)
         headline = (
-            f"{verb} {rate(at)}{whom} takes {percent(channel.ir_s_per_mb * at)} ({percent_range(low, high)}) "
+            f"{verb} {rate(at)}{to_peer} takes {percent(channel.ir_s_per_mb * at)} ({percent_range(low, high)}) "
             "of this host's computation"
         )
     at_most = (

@@ -266,14 +266,14 @@ def _cards(fit: Fit) -> list[Card]:
     several = len(fit.measurement.header["peers"]) > 1
     cards = []
     for channel in fit.channels[:4]:
-        whom = f" {channel.peer}" if several else ""
+        to_peer = f" {channel.peer}" if several else ""
         low, high = (1000 * end for end in channel.ir_ci95)
         detail = f"s/GB ({number_range(low, high)})"
         if channel.upper_bound is None:
-            cards.append(Card(f"IR, {channel.direction}{whom}", number(channel.ir_s_per_gb), detail, "ir"))
+            cards.append(Card(f"IR, {channel.direction}{to_peer}", number(channel.ir_s_per_gb), detail, "ir"))
         else:
             bound = f"< {number(1000 * channel.upper_bound)}"
-            cards.append(Card(f"IR, {channel.direction}{whom}", bound, detail, "upper-bound"))
+            cards.append(Card(f"IR, {channel.direction}{to_peer}", bound, detail, "upper-bound"))
         if not several:
             loss = percent(channel.loss_at_top)
             detail = f"({percent_range(*channel.loss_ci95)}) at {rate(channel.top_mb_per_s)}"

@@ -147,7 +147,7 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         ),
         bars=Figure(
             f"{id_}-nodes",
-            "Who computes them",
+            "Tasks per second by node",
             f"Bars of the tasks per second that each node computes; {busy} of {len(nodes)} nodes compute.",
             node_bars(nodes),
         ),

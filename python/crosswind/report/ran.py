@@ -43,7 +43,7 @@ _OWN = (
         "Which child gets the next task when several ask. `interference`: the derived optimum; "
         "`interference-rate`: lowest IR first, as in the paper's experiments; `bandwidth`, `compute`: fastest "
         "link, fastest processor first; `arrival`: first come; `planned`: the plan's exact rates; "
-        "`root-only`: nobody.",
+        "`root-only`: no child.",
     ),
     Term(
         "agreement",
@@ -155,7 +155,7 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
     which = cut if shown < len(trace.nodes) else ""
     figure = Figure(
         f"trace-{place}-lanes",
-        "Who did what when",
+        "What each node did when",
         f"Lanes of {shown} nodes over {number(run.makespan_s)} seconds, {len(rows)} marks.",
         lanes(trace),
     )
@@ -239,10 +239,10 @@ def _findings(groups: Sequence[Group]) -> list[str]:
             continue
         wins = dict.fromkeys(group.series, 0)
         for application in group.applications:
-            ours = [row for row in group.rows if row["application"] == application]
-            best = min(row["middle"] for row in ours)
+            own = [row for row in group.rows if row["application"] == application]
+            best = min(row["middle"] for row in own)
             # Orders that choose alike are as fast to the last digit or nearly.
-            for row in ours:
+            for row in own:
                 wins[row["series"]] += row["middle"] <= 1.001 * best
         most = max(wins.values())
         first = [series for series, count in wins.items() if count == most]

@@ -26,9 +26,9 @@ def order_table(group: Group, caption: str) -> Table:
     by_place = {(row["application"], row["series"]): row for row in group.rows}
     rows = []
     for application in group.applications[:MOST_APPLICATIONS]:
-        ours = [by_place.get((application, series)) for series in group.series]
-        bound = next((row["bound"] for row in ours if row), None)
-        rows.append([application, *(number(row["middle"]) if row else "–" for row in ours), number(bound)])
+        own = [by_place.get((application, series)) for series in group.series]
+        bound = next((row["bound"] for row in own if row), None)
+        rows.append([application, *(number(row["middle"]) if row else "–" for row in own), number(bound)])
     left = len(group.applications) - len(rows)
     note = f"and {left} more applications; runs.json has all" if left > 0 else ""
     return Table(caption, columns, rows, note)

@@ -44,7 +44,7 @@ TERMS = (
         "two-queues",
         "two queues (T3)",
         "The same with a queue for each class, parallel and local, served as the policy says: so many "
-        "parallel frames or bytes to one of local while both wait. Whoever has the link to itself gets all of "
+        "parallel frames or bytes to one of local while both wait. A queue that has the link to itself gets all of "
         "it.",
     ),
     Term(
@@ -193,9 +193,9 @@ def _shown(path: str, value: Any) -> str:
 def _findings(spots: Sequence[Spot]) -> list[str]:
     found = []
     for key in list(dict.fromkeys((spot.which, spot.name, spot.what) for spot in spots))[:MOST_STREAMS]:
-        ours = [spot for spot in spots if (spot.which, spot.name, spot.what) == key]
-        worst = max(ours, key=lambda spot: spot.fifo[0])
-        at = f" ({worst.point})" if len(ours) > 1 and worst.params else ""
+        shown = [spot for spot in spots if (spot.which, spot.name, spot.what) == key]
+        worst = max(shown, key=lambda spot: spot.fifo[0])
+        at = f" ({worst.point})" if len(shown) > 1 and worst.params else ""
         times = worst.fifo[0] / worst.queued[0]
         words = (
             f"{number(times)} times less"
@@ -222,12 +222,12 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[Figure]:
     keys = [json.dumps([spot.params.get(path) for path in others]) for spot in spots]
     drawn = []
     for place, key in enumerate(list(dict.fromkeys(keys))[:MOST_FIGURES], 1):
-        ours = [spot for spot, own in zip(spots, keys, strict=True) if own == key]
-        names = list(dict.fromkeys(spot.name for spot in ours))[:MOST_STREAMS]
-        ours = [spot for spot in ours if spot.name in names]
-        rows = [row for spot in ours for row in _points(spot, x)]
+        shown = [spot for spot, its in zip(spots, keys, strict=True) if its == key]
+        names = list(dict.fromkeys(spot.name for spot in shown))[:MOST_STREAMS]
+        shown = [spot for spot in shown if spot.name in names]
+        rows = [row for spot in shown for row in _points(spot, x)]
         title = _axis(x, streams)
-        where = ", ".join(f"{_word(path)} {_shown(path, ours[0].params.get(path))}" for path in others)
+        where = ", ".join(f"{_word(path)} {_shown(path, shown[0].params.get(path))}" for path in others)
         drawn.append(
             Figure(
                 identifier(prefix, "slowdown", str(place)),

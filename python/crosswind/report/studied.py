@@ -192,9 +192,9 @@ def _narrow(study: Study, rows: Sequence[Entry]) -> list[Entry]:
 def _large(study: Study, name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
     """Draw what a large window does where the program has the least of the shared node: figure 5's third graph."""
     share, most = min(row["share"] for row in rows), max(row["window"] for row in rows)
-    ours = [row for row in rows if row["share"] == share and not row["polls"]]
-    points = [_dot(str(row["program"]).upper(), "best dedicated window", [row]) for row in _narrow(study, ours)]
-    points += [_dot(str(row["program"]).upper(), f"{most} packets", [row]) for row in ours if row["window"] == most]
+    own = [row for row in rows if row["share"] == share and not row["polls"]]
+    points = [_dot(str(row["program"]).upper(), "best dedicated window", [row]) for row in _narrow(study, own)]
+    points += [_dot(str(row["program"]).upper(), f"{most} packets", [row]) for row in own if row["window"] == most]
     title = f"Figure 5: share {plain(100 * share)} %, windows"
     words = "Slowdowns of five programs with one shared node, with the best dedicated window and with a large one."
     return [_dots(identifier(prefix, name, "windows"), title, words, points)]
@@ -206,7 +206,7 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
     for row in rows:
         groups.setdefault(", ".join(_said(key, row[key]) for key in apart), []).append(row)
     figures = []
-    for number_, (group, ours) in enumerate(groups.items(), 1):
+    for number_, (group, own) in enumerate(groups.items(), 1):
         points = [
             {
                 "value": plain(float(row[x])),
@@ -215,7 +215,7 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
                 "low": row["slowdown_low"],
                 "high": row["slowdown_high"],
             }
-            for row in sorted(ours, key=lambda row: row[x])
+            for row in sorted(own, key=lambda row: row[x])
         ]
         wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
         heading = name.removesuffix("-windows").replace("-", " ").capitalize()
@@ -234,13 +234,13 @@ def _local(study: Study, name: str, rows: Sequence[Entry], prefix: str) -> list[
     """Draw both graphs of figure 2 for each quantum: windows that are best when dedicated, windows that are best so."""
     figures = []
     for quantum in dict.fromkeys(row["quantum_s"] for row in rows):
-        ours = [row for row in rows if row["quantum_s"] == quantum]
+        own = [row for row in rows if row["quantum_s"] == quantum]
         fastest: dict[tuple[str, str], Entry] = {}
-        for row in ours:
+        for row in own:
             key = (row["program"], _reading(row))
             fastest[key] = min(fastest.get(key, row), row, key=lambda row: float(row["slowdown"]))
         for which, chosen in (
-            ("windows best when dedicated", _narrow(study, ours)),
+            ("windows best when dedicated", _narrow(study, own)),
             ("windows best when locally scheduled", list(fastest.values())),
         ):
             points = [_dot(str(row["program"]).upper(), _reading(row), [row]) for row in chosen]

@@ -90,10 +90,10 @@ def _findings(rows: list[dict[str, Any]], unit: str) -> list[str]:
     """Say for each direction where interference is least and most, or that no difference is shown."""
     found = []
     for direction in dict.fromkeys(row["direction"] for row in rows):
-        ours = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
-        if len(ours) < 2:
+        own = [row for row in rows if row["direction"] == direction and np.isfinite(row["ir_s_per_mb"])]
+        if len(own) < 2:
             continue
-        low, high = (choose(ours, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
+        low, high = (choose(own, key=lambda row: row["ir_s_per_mb"]) for choose in (min, max))
         ends = [f"{number(1000 * row['ir_s_per_mb'])} s/GB at {_value(row, unit)}" for row in (low, high)]
         if low["ir_high"] < high["ir_low"]:
             found.append(f"{direction.capitalize()}: least {ends[0]}, most {ends[1]}{_at_matched(low, high)}.")

@@ -28,8 +28,8 @@ def load(code: bytes) -> Call:
 
     A value that has `is_failure` set is a failure too, which may be tried again.
 
-    `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one that says
-    that it is a parent's; from nobody else. Nothing is unpickled before that.
+    `code` is a pickled function. It comes from a parent that has shown the token, and with certificates one whose
+    certificate says that it is a parent's. Nothing is unpickled before that.
     """
     import pickle
     import traceback
@@ -74,8 +74,8 @@ def be_agent(
     name : str
         The node's name in the platform.
     token : str or None
-        What all agents of the farm share, at least 16 bytes. Without `tls`, whoever knows it may have this process run
-        any code. None: certificates are enough.
+        What all agents of the farm share, at least 16 bytes. Without `tls`, a process that knows it may run any code
+        in this one. None: certificates are enough.
     tls : str, optional
         This node's directory of certificates (`crosswind cert`). Then only a parent whose certificate says so may have
         it run code.
@@ -175,7 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.ended and status not in {OVER_TIME, DISK_FULL}:
         with contextlib.suppress(OSError):  # it lies in a directory of the run, which may be over and gone
             leave_mark(options.ended, said)
-    os._exit(status)  # a user's function may still run on the computing thread; nobody waits for it
+    os._exit(status)  # a user's function may still run on the computing thread; it is not waited for
 
 
 def tell_address(address: str) -> None:

@@ -114,7 +114,7 @@ def run_command(
         message = f"--out is {str(out)!r}: {(error.strerror or str(error)).lower()}"
         raise DescriptionError(message, "out", "name a directory that can be made") from None
     _check_results(files, name, out, may_replace=resume or force)
-    described = platform is not None  # of this machine nobody has said what its links carry
+    described = platform is not None  # the capacity of this machine's links is not known
     if not isinstance(platform, Platform):
         platform = Platform.load(platform) if platform is not None else launch.tree()
     size_mb = sum(os.stat(file).st_size for file in files) / len(files) / 1e6  # noqa: PTH116

@@ -209,7 +209,7 @@ class DaskAgents:
         there = {host.worker for host in hosts_of(workers, "worker")}
         gone = {name for name, task in self.tasks.items() if task.done()}
         gone |= {name for name, host in self._hosts.items() if host.worker not in there}
-        # Below an inner node that is gone nobody is of use: those hosts are free, too.
+        # Nodes below a lost inner node are of no use: their hosts are free, too.
         orphans = {name for name in self._hosts if self.parent(name) in gone and name not in gone}
         for name in gone | orphans:
             host = self._hosts.pop(name)
@@ -301,7 +301,7 @@ class DaskAgents:
             self.warnings.append(warning(code, message, hint))
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all, and leave nothing of ours in the cluster."""
+        """End all, and leave the cluster as it was."""
         from distributed import wait
 
         from crosswind.run import hosted
@@ -310,7 +310,7 @@ class DaskAgents:
         if self._watcher.ident is not None:
             self._watcher.join(_WAIT_S)
         there: dict[str, Any] = {}
-        with contextlib.suppress(Exception):  # a cluster that is gone has nothing of ours
+        with contextlib.suppress(Exception):  # in a cluster that is gone there is nothing to end
             there = workers_of(self._client)
         touched = [worker for worker in self._touched if worker in there]
         if touched:

@@ -1,4 +1,4 @@
-"""Deployment: where the agents of a tree run, and who starts them. Each place is a class of this shape."""
+"""Deployment: where the agents of a tree run, and how they are started. Each place is a class of this shape."""
 
 from __future__ import annotations
 

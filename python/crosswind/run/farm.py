@@ -265,6 +265,6 @@ class Farm(Executor):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
-        # After ctrl-C nobody wants to wait for what has not begun.
+        # After ctrl-C, tasks that have not begun are cancelled.
         self.shutdown(wait=True, cancel_futures=kind is not None)
         return False

@@ -254,7 +254,7 @@ def _performed(points: Iterator[Point], perform: Perform, workers: int) -> Itera
         for point in points:
             yield point, perform(point)
         return
-    # Daemons: after ctrl-C nobody waits for a simulation that may still take a minute.
+    # Daemons: after ctrl-C the process does not wait for a simulation that may still take a minute.
     done: queue.SimpleQueue[tuple[Point, AnyRun] | BaseException | None] = queue.SimpleQueue()
     turn, stop = threading.Lock(), threading.Event()
 

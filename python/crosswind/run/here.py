@@ -39,7 +39,7 @@ def here(nodes: int | None = None) -> Platform:
 def point_of(
     name: str, tasks: int, task_size_mb: float, order: str, buffer_tasks: int | None, seed: int = 1
 ) -> dict[str, Any]:
-    """Return what the policy reckons with for tasks of a user, whose work nobody knows: one work unit each."""
+    """Return the policy's assumptions on a user's tasks, whose work is unknown: one work unit each."""
     return {
         "schema_version": 1,
         "name": name,

@@ -87,7 +87,7 @@ class Carried:
                 self.process.send_signal(signal.SIGTERM)
 
     def end(self) -> None:
-        """End it: it is told that nobody needs it, then killed."""
+        """End it: it is told that it is not needed, then killed."""
         assert self.process.stdin is not None  # it was asked for
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()

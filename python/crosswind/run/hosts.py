@@ -38,7 +38,7 @@ class Hosts(Description[_core.Hosts]):
 
     @property
     def root(self) -> str:
-        """Who holds the tasks."""
+        """Name of the node that holds the tasks."""
         return next(str(host["name"]) for host in self.rows if host.get("parent") is None)
 
     def _row(self, name: str) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class OnHosts:
     Attributes
     ----------
     hosts : Hosts
-        Who they are.
+        The hosts.
     placing : Placing
         Its `token_file` or `tls` must be given.
     """
@@ -101,7 +101,7 @@ class OnHosts:
             raise DescriptionError(message, "argument", hint)
         if replace(placing, token_file=None, tls=None, allow_loose_token=False):
             raise DescriptionError(
-                "the file of hosts says who is where; --node, --per, --listen and --links do not go with it", "argument"
+                "a file of hosts cannot be combined with --node, --per, --listen or --links", "argument"
             )
         return cls(Hosts.load(path), placing)
 
@@ -129,7 +129,7 @@ class OnHosts:
         return str(self.hosts.listens(root))
 
     def agents(self, nodes: Sequence[Mapping[str, Any]], token: str, task: MeanTask) -> AgentProcesses:
-        """Return agents that somebody else starts.
+        """Return agents that are started elsewhere.
 
         Raises
         ------

@@ -12,7 +12,7 @@ from crosswind.run.deployment import MeanTask
 from crosswind.run.here import LINK_MB_PER_S
 
 _LEAST = 1e-6  # a task of which nothing is known has size or work 0, which no plan takes
-_GAIN = 1.0 + 1e-9  # below, bounds differ by rounding: who is asked first then stays
+_GAIN = 1.0 + 1e-9  # below, bounds differ by rounding: then the one asked first stays
 
 Node = Mapping[str, Any]
 

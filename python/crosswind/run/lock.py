@@ -87,5 +87,5 @@ def _is_that(file: Path, descriptor: int) -> bool:
         there = file.stat()
     except OSError:
         return False
-    ours = os.fstat(descriptor)
-    return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
+    own = os.fstat(descriptor)
+    return (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)

@@ -51,7 +51,7 @@ class Launch:
     logs: Path | None = None
     """Directory of one log per process; default: one of its own, kept when something went wrong."""
     by_hand: bool = False
-    """Start nobody: wait for `crosswind serve --parent` of each node."""
+    """Start no agent: wait for `crosswind serve --parent` of each node."""
     listen: str | None = None
     """HOST:PORT of the root; default: its `address` and a free port."""
     again: bool = True
@@ -230,7 +230,7 @@ class AgentProcesses:
         self._processes[name].send_signal(number)
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all: those who know that the run is over have ended; the others are told, then killed."""
+        """End all: agents that know that the run is over have ended; the others are told, then killed."""
         self._ending.set()
         if self._watch is not None:
             self._watch.join()
@@ -292,7 +292,7 @@ def last_lines(log: Path) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Return our own environment, in which our own package is found first."""
-    ours = str(Path(__file__).resolve().parents[2])
-    paths = [ours, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+    """Return the environment of this process, in which this package is found first."""
+    package = str(Path(__file__).resolve().parents[2])
+    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

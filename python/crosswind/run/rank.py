@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rank", required=True, type=int)
     parser.add_argument("--patience-s", type=float, default=60.0)
     options = parser.parse_args(arguments)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for whoever started us; it ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends this one
     config = {
         "rank": options.rank,
         "conductor": options.conductor,

@@ -79,7 +79,7 @@ class RankProcesses:
         return None
 
     def end(self, *, keep_logs: bool) -> None:
-        """End all: those who know that the run is over have ended; the others are told, then killed."""
+        """End all: ranks that know that the run is over have ended; the others are told, then killed."""
         for process in self._processes:
             if process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):

@@ -1,7 +1,7 @@
 """A directory of our own for tasks' bytes on their way, which does not outlive us for long.
 
-Whoever is killed with -9 cannot clean up. So a directory is locked as long as its owner lives, and whoever starts next
-takes away those whose owner is gone.
+A process killed with -9 cannot clean up. So a directory is locked as long as its owner lives, and the next process
+that starts removes those whose owner is gone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _locked(path: Path) -> int | None:
         held = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
         return None
-    fcntl.flock(held, fcntl.LOCK_SH)  # whoever is taking it away has it until then
+    fcntl.flock(held, fcntl.LOCK_SH)  # a process that removes it holds the lock until then
     if path.exists():
         return held
     os.close(held)

@@ -85,7 +85,7 @@ def _started(command: list[str], token: str | None, listen: str | None) -> subpr
         stdin=subprocess.PIPE,  # it ends when this closes, so never outlives us
         stdout=subprocess.PIPE if listen is not None else sys.stderr,
         env=environment(),
-        start_new_session=True,  # ctrl-C is ours to hand on
+        start_new_session=True,  # this process hands on ctrl-C
     )
     assert process.stdin is not None  # it was asked for
     with contextlib.suppress(BrokenPipeError):  # it has ended already: seen when it is waited for

@@ -17,7 +17,7 @@ Handler = Callable[[int, FrameType | None], Any] | int | None
 def heard(numbers: Sequence[signal.Signals]) -> Iterator[list[int]]:
     """Collect these signals while the body runs; what they did before is put back. Only the main thread hears any.
 
-    One that is ignored stays so: whoever started us under `nohup` wants that.
+    One that is ignored stays so: a user who starts the program under `nohup` wants that.
 
     Examples
     --------

@@ -56,16 +56,16 @@ def test_causes_in_another_order_get_the_same_shares(case):
         other = sum(1 << (n - 1 - k) for k in range(n) if coalition >> k & 1)
         turned[other] = table[coalition]
     for k in range(n):
-        ours, theirs = shapley(by_coalition(table), k, n), shapley(by_coalition(turned), n - 1 - k, n)
-        assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-6)
+        own, other = shapley(by_coalition(table), k, n), shapley(by_coalition(turned), n - 1 - k, n)
+        assert own == pytest.approx(other, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize("causes", [1, 2, 6, 7, 12])
 def test_the_coalitions_to_run_hold_what_removal_and_alone_need(causes):
     runs = set(coalitions(causes))
-    everybody = (1 << causes) - 1
-    assert {0, everybody} <= runs
-    assert all({1 << k, everybody ^ (1 << k)} <= runs for k in range(causes))
+    everything = (1 << causes) - 1
+    assert {0, everything} <= runs
+    assert all({1 << k, everything ^ (1 << k)} <= runs for k in range(causes))
     assert len(runs) == (1 << causes if causes <= 6 else 2 * causes + 2)
 
 

@@ -238,10 +238,10 @@ def test_samples_go_to_a_pipe_but_not_to_a_terminal(tmp_path, inputs):
     words = spelt(VERBS["run, trace"][0], "-", inputs)
     done = crosswind(*words)
     assert (done.returncode, done.stdout[:4], done.stdout[-4:]) == (0, b"PAR1", b"PAR1")
-    ours, terminal = os.openpty()
+    own, terminal = os.openpty()
     done = crosswind(*words, stdout=terminal)
     os.close(terminal)
-    os.close(ours)
+    os.close(own)
     assert done.returncode == 2
     assert b"a trace is binary, and standard output is a terminal" in done.stderr
 

@@ -72,7 +72,7 @@ def watched(tmp_path, ticks, later=(), earlier=()):
     return Snapshot.take(tmp_path).since(before)
 
 
-def test_who_disturbs_is_named_with_pid_and_cpu(tmp_path):
+def test_what_disturbs_is_named_with_pid_and_cpu(tmp_path):
     activity = watched(
         tmp_path, [(90, 0, 0, 10, 0, 0, 0, 0), (0, 0, 0, 100, 0, 0, 0, 0)], [process(77, "miner", 90, 0, 3, cpu=0)]
     )
@@ -90,11 +90,11 @@ def test_our_own_process_is_not_foreign(tmp_path):
     assert found.level == "ok"
 
 
-def test_load_that_nobody_visible_makes_is_told_too(tmp_path):
+def test_load_of_no_visible_process_is_told_too(tmp_path):
     activity = watched(tmp_path, [(50, 0, 0, 50, 0, 0, 0, 0)])
     [found] = processor.foreign_load(activity, own=[], root=tmp_path)
     assert found.level == "warning"
-    assert "nobody" in found.message
+    assert "no process" in found.message
 
 
 def test_a_cpu_full_of_softirqs_is_named(tmp_path):

@@ -136,7 +136,7 @@ def test_what_others_put_at_the_name_of_the_new_file_is_neither_followed_nor_rem
     monkeypatch.setattr(secrets, "token_hex", lambda count: "guessed")
     (tmp_path / ".crosswind-guessed.part").symlink_to(other)
     with pytest.raises(CrosswindError, match="file exists"):
-        write_text("ours", tmp_path / "a")
+        write_text("text", tmp_path / "a")
     assert other.read_text() == "theirs"
     assert only(tmp_path) == [".crosswind-guessed.part", "other"]
 
@@ -166,15 +166,15 @@ def test_a_plain_user_is_refused_where_it_may_not_write():
 
 @as_root
 def test_a_link_that_another_user_put_into_a_shared_directory_is_not_followed(tmp_path):
-    shared, ours = tmp_path / "shared", tmp_path / "ours"
+    shared, kept = tmp_path / "shared", tmp_path / "text"
     shared.mkdir()
     shared.chmod(0o1777)
-    ours.write_text("ours")
-    (shared / "a").symlink_to(ours)
+    kept.write_text("text")
+    (shared / "a").symlink_to(kept)
     os.chown(shared / "a", NOBODY, NOBODY, follow_symlinks=False)
     with pytest.raises(DescriptionError, match="of another user, in a directory that all may write to"):
         write_text("new", shared / "a")
-    assert ours.read_text() == "ours"
+    assert kept.read_text() == "text"
 
 
 def test_a_directory_for_results_is_refused_before_it_is_made(tmp_path):

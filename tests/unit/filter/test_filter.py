@@ -11,7 +11,7 @@ from crosswind.filter.export import check_marks, export
 PEERS = ["10.0.0.2:7200", "10.0.0.3:7200"]
 
 
-def test_a_forward_says_where_to_listen_what_for_and_through_whom():
+def test_a_forward_says_where_to_listen_what_for_and_through_which_peer():
     assert Forward.parse("8001=db:5432", "local", PEERS[:1]) == Forward("local", "127.0.0.1:8001", "db:5432", 0)
     both = Forward.parse("0.0.0.0:8001=db:5432@10.0.0.3:7200", "parallel", PEERS)
     assert both == Forward("parallel", "0.0.0.0:8001", "db:5432", 1)

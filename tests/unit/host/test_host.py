@@ -242,7 +242,7 @@ def test_loopback_is_this_machine_and_is_reached_by_lo():
 
 
 def test_an_address_for_documentation_is_not_this_machine():
-    # 203.0.113.0/24 is nobody's (RFC 5737); no packet is sent.
+    # 203.0.113.0/24 is reserved (RFC 5737); no packet is sent.
     assert ipaddress.ip_address("203.0.113.1").is_global is False
     assert not is_same_machine("203.0.113.1:7117")
 

@@ -1,4 +1,4 @@
-"""A cluster of hosts whose measurements are synthetic: what is asked of whom, kept, told, and made of it."""
+"""A cluster of hosts whose measurements are synthetic: what each host is asked, kept, told, and made of it."""
 
 from __future__ import annotations
 

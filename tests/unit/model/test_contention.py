@@ -139,7 +139,7 @@ def test_latencies_and_throughput_are_not_mixed(tmp_path):
         fit_contention([other], link_mb_per_s=-1)
 
 
-def test_beyond_saturation_the_answer_says_who_to_ask():
+def test_beyond_saturation_the_answer_says_what_to_ask():
     rates = {"link": message_rate(19.375, 8192), "parallel": 500.0, "effective": LINEAR}
     assert delay_ratio("one-to-many", **rates, local=[500.0]).warnings == []
     (told,) = delay_ratio("one-to-many", **rates, local=[2000.0]).warnings

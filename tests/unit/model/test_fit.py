@@ -290,7 +290,7 @@ def test_the_whole_fit_covers_the_law_as_often_as_it_says():
     assert synergy >= 13
 
 
-def test_a_processor_that_is_uneven_with_nobody_else_on_it_is_told():
+def test_a_processor_that_is_uneven_with_no_other_process_on_it_is_told():
     def codes(noise):
         return {w["code"] for w in fit(synthetic.measurement(cycles=40, noise=noise, drift=0.0)).warnings}
 

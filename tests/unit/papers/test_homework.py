@@ -1,4 +1,4 @@
-"""The homework sheet (SPEC 1.0): every answer comes from the model, and is the one that the paper gives."""
+"""The homework sheet: every answer comes from the model, and is the one that the paper gives."""
 
 import itertools
 

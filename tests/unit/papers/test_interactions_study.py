@@ -190,7 +190,7 @@ def test_a_message_takes_alone_what_the_rates_of_flows_suppose(tmp_path):
 
 
 def test_one_queue_slows_the_small_stream_by_what_the_closed_form_says(tmp_path):
-    # 1 + L_local / L_test in frames, SPEC 1.5: a frame of A waits for the frames of one local message.
+    # 1 + L_local / L_test in frames: a frame of A waits for the frames of one local message.
     reproduce(tmp_path, calibration=SMALL)
     for run in Runs.load(tmp_path / "figure-8.json"):
         if run.params["stream"] == "A":

@@ -94,7 +94,7 @@ def test_the_policy_forbids_all_scripts_but_the_two_of_the_page(page):
     assert [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in programs] == allowed
 
 
-def test_every_figure_has_its_specification_and_words_for_those_who_cannot_see_it(page):
+def test_every_figure_has_its_specification_and_words_for_readers_who_cannot_see_it(page):
     charts = [a for tag, a in page.elements if a.get("class") == "chart"]
     specifications = {a["id"] for a, _ in page.scripts if "id" in a}
     # Per channel 2, both directions, 3 time lines, 2 of the sweep, 2 of the plan, 2 of the runs, 1 of the trace.
@@ -237,7 +237,7 @@ def test_one_run_is_told_in_a_sentence_with_its_nodes_and_what_happened(tmp_path
     assert "What each node did" in found.text
 
 
-def test_runs_whose_work_nobody_knows_are_compared_in_seconds(tmp_path):
+def test_runs_of_unknown_work_are_compared_in_seconds(tmp_path):
     unknown = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, "compute": "command"}
     runs = [Run({**run.data, **unknown}) for run in reported.ran()]
     found = Page(report(Runs("mine", "local", runs), tmp_path / "report.html").read_text())

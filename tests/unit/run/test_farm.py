@@ -23,7 +23,7 @@ SUMMARY = {"seed": 1, "tasks": 0, "makespan_s": 1.0, "throughput_tasks_per_s": 1
 class InProcess:
     """Stands for a tree of agents: one thread that calls what was submitted, last come first served."""
 
-    lost_after = None  # tasks submitted before everybody is lost
+    lost_after = None  # tasks submitted before all agents are lost
 
     def __init__(self, platform, point, work, **options):
         self.work, self.waiting, self.done = work, [], queue.Queue()
@@ -36,7 +36,7 @@ class InProcess:
 
     def submit(self, task):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:
-            raise AgentLost("nobody is left")
+            raise AgentLost("no agent is left")
         self.places.acquire()
         with self.ready:
             self.waiting.append((self.count, task.data))
@@ -61,7 +61,7 @@ class InProcess:
 
     def results(self, timeout_s=None):
         if InProcess.lost_after is not None and self.count > InProcess.lost_after:
-            raise AgentLost("nobody is left")
+            raise AgentLost("no agent is left")
         try:
             return [self.done.get(timeout=timeout_s)]
         except queue.Empty:
@@ -155,7 +155,7 @@ def test_a_farm_is_an_executor():
     farm.shutdown()
 
 
-def test_calls_that_nobody_is_left_to_compute_fail():
+def test_calls_fail_when_no_agent_is_left():
     InProcess.lost_after = 0
     farm = crosswind.Farm()
     calls = []
@@ -164,7 +164,7 @@ def test_calls_that_nobody_is_left_to_compute_fail():
         calls += [farm.submit(abs, k) for k in range(50)]
     assert calls
     for call in calls:
-        with pytest.raises(AgentLost, match="nobody is left"):
+        with pytest.raises(AgentLost, match="no agent is left"):
             call.result(timeout=30)
     with pytest.raises(AgentLost):
         farm.submit(abs, 1)

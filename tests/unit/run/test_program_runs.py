@@ -94,7 +94,7 @@ def test_a_rank_that_is_not_there_is_named():
         crosswind.run(described(job))
 
 
-def test_a_missing_disturbance_says_who_named_it(tmp_path):
+def test_a_missing_disturbance_says_which_file_named_it(tmp_path):
     (tmp_path / "e.toml").write_text(
         'schema_version = 1\nname = "e"\ndisturbance = "d.toml"\n'
         '[workload]\nkind = "program"\nprogram = "em3d"\nranks = 4\n'
@@ -188,14 +188,14 @@ def stalled(experiment):
     return sum(run.data["stalled_s"] for run in crosswind.run(experiment))
 
 
-def test_who_takes_packets_off_the_network_meanwhile_spares_senders_the_wait():
+def test_a_daemon_that_takes_packets_off_the_network_spares_senders_the_wait():
     quick = {**LOCAL, "quantum_s": 0.005}
     waits = stalled(sorted_by(1, quick))
     assert stalled(sorted_by(1, quick, credit="extracted")) > 0.5 * waits
     assert stalled(sorted_by(1, {**quick, "polls": True}, credit="extracted")) < 0.1 * waits
 
 
-def test_a_window_that_opens_for_who_is_away_spares_senders_the_wait():
+def test_a_window_that_opens_for_a_rank_that_is_away_spares_senders_the_wait():
     quick = {**LOCAL, "quantum_s": 0.005}
     waits = stalled(sorted_by(1, quick))
     assert stalled(sorted_by(1, quick, window="follow", away_packets=512)) < 0.5 * waits

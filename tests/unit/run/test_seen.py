@@ -50,7 +50,7 @@ def test_a_file_is_stale_where_it_is_certainly_wrong_by_more_than_matters(given,
     assert [told["code"] for told in stale_warnings([given])] == ["platform-stale"] * stale
 
 
-def test_the_warning_names_who_is_off_by_how_much_the_furthest_first():
+def test_the_warning_names_the_nodes_that_are_off_the_furthest_first():
     nodes = [node(4.0, 5.0) | {"name": f"n{k}"} for k in range(6)] + [node(9.0, 3.0) | {"name": "worst"}]
     [told] = stale_warnings(nodes)
     assert "worst: compute rate 3 work units/s, planned 9 (-67%); n0" in told["message"]
@@ -61,7 +61,7 @@ def test_the_warning_names_who_is_off_by_how_much_the_furthest_first():
 def test_a_host_that_the_platform_does_not_have_is_said_to_be_outside_of_the_bound():
     [point] = experiment().points()
     summary = crosswind.run(experiment())[0].data
-    for name, warned in (("a", False), ("guest", True)):  # who only comes again is in the bound
+    for name, warned in (("a", False), ("guest", True)):  # a guest that only comes again is in the bound
         events = [{"at_s": 1.0, "node": name, "code": "agent-joined"}]
         told = complete({**summary, "warnings": [], "events": events}, point)["warnings"]
         assert [warning["message"].split()[0] for warning in told] == (["guest"] if warned else [])
@@ -101,7 +101,7 @@ def test_without_adapting_nothing_is_estimated_in_a_simulation():
         ({"at_s": 1.0, "node": "a", "leaves": True, "compute_per_s": 1.0}, "change[0] must say one thing"),
         ({"at_s": 1.0, "node": "a", "joins": True}, "change[0].joins is true for a node that is there"),
         ({"at_s": -1.0, "node": "a", "leaves": True}, "at_s"),
-        ({"at_s": 1.0, "node": "r", "receive_limit_mb_per_s": 1.0}, "receives from nobody"),
+        ({"at_s": 1.0, "node": "r", "receive_limit_mb_per_s": 1.0}, "has no parent to receive from"),
         ({"at_s": 1.0, "node": "a", "compute_per_s": 0.0}, "greater than 0"),
         ({"at_s": 1.0, "node": "a", "compute": 1.0}, "compute"),
     ],

@@ -1,4 +1,4 @@
-"""Directories for tasks' bytes: none is left behind for long, and nobody's is taken away."""
+"""Directories for tasks' bytes: none is left behind for long, and none in use is taken away."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_a_directory_is_gone_with_all_that_is_in_it_when_it_is_closed() -> None:
     assert not spool.path.exists()
 
 
-def test_the_directory_of_one_who_lives_stays() -> None:
+def test_the_directory_of_a_live_process_stays() -> None:
     spool = Spool()
     take_away_abandoned()
     assert spool.path.exists()
     spool.close()
 
 
-def test_the_directory_of_one_who_was_killed_is_taken_away_by_the_next(tmp_path: Path) -> None:
+def test_the_directory_of_a_killed_process_is_taken_away_by_the_next(tmp_path: Path) -> None:
     code = (
         "import tempfile, time; from crosswind.run.spool import Spool\n"
         f"tempfile.tempdir = {str(tmp_path)!r}\n"

@@ -58,10 +58,10 @@ def test_the_example_of_one_to_all_and_all_to_one_is_relieved_on_both_sides():
     # Of short messages three frames wait at most, so more than 4 gives nothing; long ones gain, the local class pays.
     times = [run.stream("test")["queued_s"] for run in short]
     assert times[0] > times[1] == times[2]
-    ours, theirs = ([run.stream(name)["slowdown_queued"] for run in long] for name in ("test", "local out"))
+    small, local = ([run.stream(name)["slowdown_queued"] for run in long] for name in ("test", "local out"))
     assert [run.params["policy.threshold"] for run in long] == [1, 4, 16]
-    assert ours[0] > 1.2 * ours[1] > 1.3 * ours[2]
-    assert theirs[0] < theirs[1] / 2 < theirs[2] / 4
+    assert small[0] > 1.2 * small[1] > 1.3 * small[2]
+    assert local[0] < local[1] / 2 < local[2] / 4
 
 
 def test_one_queue_in_place_of_two_is_the_same_run_again():

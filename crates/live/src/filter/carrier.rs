@@ -17,7 +17,7 @@ use crate::linux;
 
 /// Room for reading: many large frames in one call, which costs as much as a few small ones.
 const INPUT: usize = 1 << 20;
-/// Words that a peer does not take, bytes: whoever asks so much and listens to nothing is dropped.
+/// Bytes of replies that a peer does not read; a peer that requests more without reading is dropped.
 const UNHEARD: usize = 256 << 10;
 
 /// A place in a queue: so many bytes of a connection.

@@ -165,7 +165,7 @@ impl Connection {
         if self.peer_ended && !self.shut && self.on_link == 0 && self.pending.is_empty() {
             if let Some(socket) = &self.socket {
                 self.shut = true;
-                // Where the application is gone already, nobody is left to be told.
+                // If the application is gone already, there is nothing to shut down.
                 let _ = socket.shutdown(Shutdown::Write);
             }
         }
@@ -195,7 +195,7 @@ impl Connection {
         self.end_told && self.shut
     }
 
-    /// Frames that were not wholly taken, for whoever must make them good when the connection is given up.
+    /// Frames that were not wholly taken: their credits must be returned when the connection is given up.
     pub fn frames_left(&self) -> usize {
         self.pending_frames.len()
     }

@@ -1,4 +1,4 @@
-//! What a filter has done so far, for people who look on.
+//! Counters of a filter, for people who observe it.
 
 use crosswind_schema::Class;
 use serde::Serialize;
@@ -37,7 +37,7 @@ pub struct Counters {
     pub connections: usize,
     /// Connections of applications since the start.
     pub connections_made: u64,
-    /// Connections that were refused: no room, no peer, or nobody at the target.
+    /// Connections that were refused: no room, no peer, or no listener at the target.
     pub refused: u64,
     /// Peers that were dropped for what they said or did not say.
     pub peers_dropped: u64,

@@ -40,7 +40,7 @@ const WHICH: u64 = (1 << 56) - 1;
 
 /// Bytes read from one peer before the others have their turn.
 const TURN: usize = 1 << 20;
-/// Between two looks at who does not move, ns.
+/// Interval between two checks for connections that do not move, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 /// A peer that does not move for so long is named in the log, ns.
 const STILL_NS: u64 = 5_000_000_000;
@@ -87,9 +87,9 @@ pub(super) struct Exchange {
     held_back: Vec<Key>,
     /// Connections that are gone, and how many frames of each are on the incoming link: they keep their places until then.
     departed: HashMap<Key, usize>,
-    /// Targets that wait to be reached, and for whom.
+    /// Targets that wait to be reached, and the connections that wait for them.
     to_reach: VecDeque<(Key, Key, String)>,
-    /// For whom targets are being reached.
+    /// Connections whose targets are being reached.
     reaching: Vec<Key>,
     /// A descriptor to give up when there is no other.
     spare: Option<OwnedFd>,
@@ -253,7 +253,7 @@ impl Exchange {
         }
     }
 
-    /// Before the connection is closed: who was refused may ask for the count at once.
+    /// Before the connection is closed: the refused client may ask for the count immediately.
     fn count_refusal(&mut self) {
         self.counters.refused += 1;
         self.publish();
@@ -287,7 +287,7 @@ impl Exchange {
         if let Some(place) = carrier.dialled {
             let (address, own, access, post) =
                 (self.settings.peers[place].clone(), self.own.clone(), self.access.clone(), self.post.clone());
-            // Without a thread nobody is dialled again; that stands in the log.
+            // Without a thread the peer is not dialled again; the log says so.
             if let Err(error) = std::thread::Builder::new().spawn(move || dial(place, &address, &own, &access, &post)) {
                 self.name(&carrier.peer, "dialled", &error.to_string());
             }
@@ -354,7 +354,7 @@ impl Exchange {
             let socket = match self.listeners[place].accept() {
                 Ok((socket, _)) => socket,
                 Err(error) if is_out_of_descriptors(&error) && self.spare.take().is_some() => {
-                    // Who waits unanswered would be told of again and again: it is let in and turned away.
+                    // An unanswered connection would be reported again and again: it is accepted and closed.
                     self.count_refusal();
                     drop(self.listeners[place].accept());
                     self.spare = spare();
@@ -378,7 +378,7 @@ impl Exchange {
                 continue;
             };
             let number = carrier.next_number;
-            // A number comes again after four thousand million others; who still has it then keeps it.
+            // A number is reused after four thousand million others; a connection that still has it then keeps it.
             carrier.next_number = carrier.next_number.checked_add(1).unwrap_or(1);
             if carrier.streams.contains_key(&number) || carrier.closing.contains_key(&number) {
                 continue;
@@ -450,7 +450,7 @@ impl Exchange {
         let may_send = self.carriers.get(carrier).map_or(0, |carrier| carrier.window);
         if let Some(key) = self.add(None, carrier, number, class, may_send) {
             if self.to_reach.len() >= self.settings.connections {
-                // Somebody opens and resets again and again.
+                // A client opens and resets again and again.
                 self.to_reach.retain(|(_, key, _)| self.connections.get(*key).is_some());
             }
             self.to_reach.push_back((carrier, key, target));
@@ -536,7 +536,7 @@ impl Exchange {
         self.counters.late_s += now.saturating_sub(left_ns) as f64 * 1e-9;
     }
 
-    /// Names who does not move.
+    /// Logs the connections that do not move.
     fn look(&mut self, now: u64) {
         for key in self.carriers.keys() {
             let Some(carrier) = self.carriers.get(key) else { continue };

@@ -214,7 +214,7 @@ impl Filter {
 
 impl Drop for Filter {
     fn drop(&mut self) {
-        // What it ended with was asked for by `stop`, or nobody wants it.
+        // The result is reported by `stop`, or not wanted.
         let _ = self.end();
     }
 }

@@ -1,7 +1,7 @@
 //! A link that takes its time: what is put in leaves one frame after the other, each after the time that it takes there.
 //!
 //! A link is emulated, or a real one shaped just below its rate, so that frames wait here, where it is decided which goes
-//! next, and not in a kernel or a card. Whoever looks late finds everything that has left meanwhile: the rate is kept.
+//! next, and not in a kernel or a card. A late look finds everything that has left meanwhile: the rate is kept.
 
 use crosswind_policy::queue::{DoubleQueue, QueueSettings};
 use crosswind_schema::Class;

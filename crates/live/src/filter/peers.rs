@@ -1,7 +1,7 @@
-//! How filters meet: somebody knocks here, or is dialled from here; both show the token.
+//! How filters meet: a peer connects here, or is dialled from here; both prove that they know the token.
 //!
-//! Meeting may take time and stay unanswered, so each way has a thread of its own; who has met is handed to the exchange.
-//! Whoever is dialled is dialled again when the connection is lost.
+//! Handshakes may take time and stay unanswered, so each way has a thread of its own; an authenticated peer is handed to the
+//! exchange. A peer that is dialled is dialled again when the connection is lost.
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -22,7 +22,7 @@ use crate::linux::{self, Bell, now_ns, watch};
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";
-/// How long a peer is dialled before somebody looks whether it is still wanted, s.
+/// How long a peer is dialled before the thread checks whether it is still wanted, s.
 const PATIENCE_S: f64 = 2.0;
 /// The door looks so often whether it is still wanted, ns.
 const LOOK_NS: u64 = 200_000_000;
@@ -43,7 +43,7 @@ pub(super) struct Met {
 
 /// What other threads tell the exchange.
 pub(super) enum News {
-    /// Somebody has met us.
+    /// A peer is authenticated.
     Met(Met),
     /// A target was reached, or not.
     Reached { carrier: u64, key: u64, result: Result<TcpStream, String> },
@@ -77,7 +77,7 @@ impl Post {
     }
 }
 
-/// Lets in who knocks, until it is no more wanted.
+/// Accepts peers until stopped.
 pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
     while post.is_wanted() {
         let mut watched: Vec<_> = door.fds().map(|fd| watch(fd, true, false)).collect();

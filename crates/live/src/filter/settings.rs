@@ -1,4 +1,4 @@
-//! What a filter is told: whom it talks to, what it forwards, and how its queues are served.
+//! Settings of a filter: its peers, what it forwards, and how its queues are served.
 
 use crosswind_policy::queue::{CreditSettings, QueueSettings};
 use crosswind_schema::Class;
@@ -33,7 +33,7 @@ pub struct Forward {
 /// What a filter is told.
 #[derive(Clone, Debug)]
 pub struct FilterSettings {
-    /// HOST:PORT where peers knock; none: nobody may.
+    /// HOST:PORT where peers connect; none: no listener.
     pub listen: Option<String>,
     /// HOST:PORT of the peers that are dialled, again and again.
     pub peers: Vec<String>,
@@ -95,7 +95,7 @@ impl FilterSettings {
             }
         }
         if !has_entrance && self.peers.is_empty() {
-            return refused("peers", "empty".into(), "at least one, where nobody may knock here".into());
+            return refused("peers", "empty".into(), "at least one, or `listen` given".into());
         }
         Ok(())
     }

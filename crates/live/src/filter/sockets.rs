@@ -30,7 +30,7 @@ pub(super) struct Epoll {
 
 impl Epoll {
     pub fn new() -> io::Result<Self> {
-        // SAFETY: takes an integer only; a descriptor that was just opened belongs to nobody else.
+        // SAFETY: takes an integer only; a descriptor that was just opened has no other owner.
         let fd = unsafe {
             let fd = libc::epoll_create1(libc::EPOLL_CLOEXEC);
             if fd < 0 {
@@ -129,7 +129,7 @@ fn set(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
 /// Connects with packets that carry a mark from the first: the type of service's byte, whose upper six bits are the DSCP.
 pub(super) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: takes integers only; a descriptor that was just opened belongs to nobody else.
+    // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
     let stream = unsafe {
         let fd = libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
         if fd < 0 {

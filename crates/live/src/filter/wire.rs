@@ -100,10 +100,10 @@ impl Head {
         let class = match class {
             0 => Class::Parallel,
             1 => Class::Local,
-            _ => return wrong("a class that nobody knows"),
+            _ => return wrong("an unknown class"),
         };
         if flag > 1 || zero != 0 || (flag == 1 && kind != Kind::Data) {
-            return wrong("a flag that nobody knows");
+            return wrong("an unknown flag");
         }
         if (kind == Kind::Credit) != (u32::from_be_bytes(stream) == 0) {
             return wrong("a stream that it cannot have");

@@ -1,9 +1,9 @@
 //! Keeps a rank's processors busy while the rank is held.
 //!
-//! A program that is away because another job has its processor comes back to one that was busy all the while. Where nobody
-//! takes its place the processor falls asleep instead: its frequency may go down, and on a virtual machine the host gives
-//! it to somebody else, and not always back at once. So threads compute where the rank's threads ran last, until the rank is
-//! let go, by the lowest policy that there is (SCHED_IDLE): whoever wants the processor has it.
+//! A program that is away because another job has its processor comes back to one that was busy all the while. If the processor
+//! is idle instead, it sleeps: its frequency may go down, and on a virtual machine the host gives it to another guest, and may
+//! return it late. So threads compute where the rank's threads ran last, until the rank is let go, under the policy of the
+//! lowest priority (SCHED_IDLE): every other thread preempts them.
 //!
 //! They are threads of the injector and end with it, however it ends: nothing of them is to be undone.
 
@@ -17,7 +17,7 @@ use super::priority;
 use super::processes::Pid;
 use crate::linux::now_ns;
 
-/// Shorter intervals end before a processor sleeps deeply, and to look who computed would make them longer.
+/// Shorter intervals end before a processor sleeps deeply, and the search for threads that compute would make them longer.
 const SHORTEST_NS: u64 = 1_000_000;
 /// The part of an interval after which no more threads are looked at.
 const LOOKING: u64 = 10;
@@ -64,7 +64,7 @@ impl Drop for StandIn {
 
 fn stand_in(cpu: usize, told: &AtomicU8) {
     if !priority::give_way() || priority::place(0, &[cpu]).is_err() {
-        return; // rather nobody than one who takes time from others
+        return; // better no stand-in than one that takes time from others
     }
     let mut word = 1u64;
     loop {
@@ -80,7 +80,7 @@ fn stand_in(cpu: usize, told: &AtomicU8) {
     }
 }
 
-/// Those who stand in for one rank.
+/// The threads that stand in for one rank.
 #[derive(Debug, Default)]
 pub struct StandIns {
     by_cpu: BTreeMap<usize, StandIn>,
@@ -113,12 +113,12 @@ impl StandIns {
         }
     }
 
-    /// Leaves the CPUs to whoever wants them.
+    /// Yields the CPUs to all other threads.
     pub fn step_back(&self) {
         self.by_cpu.values().for_each(|one| one.tell(WAIT));
     }
 
-    /// CPUs on which anybody ever stood in.
+    /// CPUs on which a thread ever stood in.
     #[must_use]
     pub fn cpus(&self) -> Vec<usize> {
         self.by_cpu.keys().copied().collect()
@@ -156,7 +156,7 @@ mod tests {
     fn a_thread_stands_in_where_one_computed_last_and_only_while_it_is_told_to() {
         let (pid, thread) = here();
         let cpu = priority::cpus_of(0).expect("we are here")[0];
-        priority::place(0, &[cpu]).expect("one of ours");
+        priority::place(0, &[cpu]).expect("a permitted CPU");
         assert_eq!(last_cpu(pid, thread), Some(cpu));
         let mut stand_ins = StandIns::default();
         stand_ins.step_in([pid], u64::MAX / 2);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_stands_in_for_a_moment_or_for_who_sleeps() {
+    fn no_thread_stands_in_for_a_moment_or_for_a_sleeping_rank() {
         let mut sleeper = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
         let pid = sleeper.id() as Pid;
         let mut stand_ins = StandIns::default();
@@ -182,6 +182,6 @@ mod tests {
         stand_ins.step_in([pid], u64::MAX / 2);
         assert!(stand_ins.by_cpu.values().all(|one| one.told.load(Ordering::Relaxed) == WAIT));
         sleeper.kill().expect("runs");
-        sleeper.wait().expect("ours");
+        sleeper.wait().expect("a child of this process");
     }
 }

@@ -34,7 +34,7 @@ impl Undo for Changes {
             self.let_go(held);
         }
         if let Some(groups) = &self.groups {
-            let _ = groups.remove(); // somebody else put a group of his own below: nothing more can be done
+            let _ = groups.remove(); // another process made a group of its own below: nothing more can be done
         }
         for _ in 0..ROUNDS {
             let marked: Vec<Pid> = processes::all().filter(|pid| processes::is_marked(*pid, &self.mark)).collect();
@@ -70,7 +70,7 @@ impl Changes {
             },
             Held::Group(rank) => {
                 if let Some(groups) = &self.groups {
-                    let _ = groups.freeze(rank, false); // removed meanwhile: then nobody is in it
+                    let _ = groups.freeze(rank, false); // removed meanwhile: then it is empty
                 }
             }
         }

@@ -53,7 +53,7 @@ impl Running {
         let mut command = Command::new(program);
         command.args(arguments).env(MARK, &around.mark);
         if around.stdout_to_stderr {
-            // SAFETY: a copy of an open descriptor is nobody else's.
+            // SAFETY: a copy of an open descriptor has no other owner.
             let copy = unsafe { libc::fcntl(2, libc::F_DUPFD_CLOEXEC, 3) };
             if copy >= 0 {
                 // SAFETY: as above.
@@ -105,7 +105,7 @@ impl Running {
                     cpu_s: (seconds(usage.ru_utime), seconds(usage.ru_stime)),
                 });
             } else if found < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-                // Somebody else has waited for our child: how it ended is not known, but it did.
+                // Another part of this process has reaped the child: its status is not known, but it has ended.
                 self.end = Some(End { status: None, signal: None, cpu_s: (f64::NAN, f64::NAN) });
             }
         }
@@ -115,7 +115,7 @@ impl Running {
     /// Sends it a signal, while it is there.
     pub fn signal(&mut self, signal: i32) {
         if self.ended().is_none() {
-            // SAFETY: our child, which nobody has waited for.
+            // SAFETY: a child of this process that is not reaped yet.
             unsafe { libc::kill(self.pid, signal) };
         }
     }

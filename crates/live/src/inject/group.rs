@@ -99,7 +99,7 @@ impl Groups {
         fs::write(self.of(rank).join("cgroup.freeze"), if frozen { "1" } else { "0" })
     }
 
-    /// Thaws all groups, moves who is in them back to where they came from, and removes the groups.
+    /// Thaws all groups, moves their processes back to where they came from, and removes the groups.
     ///
     /// # Errors
     /// When a group is still there after many tries.
@@ -119,7 +119,7 @@ impl Groups {
             match &last {
                 Ok(()) => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-                Err(_) => std::thread::sleep(Duration::from_millis(5)), // those who are just ending
+                Err(_) => std::thread::sleep(Duration::from_millis(5)), // processes in it are just ending
             }
         }
         last

@@ -48,7 +48,7 @@ impl Hold {
             return Ok(now_ns());
         }
         self.stopped.values().for_each(|place| self.ledger.put_off(*place, due_ns));
-        // Those who compute first: to look through the tree takes longer than to stop them.
+        // The processes that compute first: to walk the tree takes longer than to stop them.
         let mut found: BTreeSet<Pid> = leaders.iter().copied().collect();
         let mut since_ns = None;
         for _ in 0..ROUNDS {

@@ -1,4 +1,4 @@
-//! What is held right now, in memory that the watchdog shares: whoever outlives the injector knows what to let go.
+//! What is held right now, in memory shared with the watchdog: a process that outlives the injector knows what to let go.
 //!
 //! A slot is taken before something is held and cleared after it was let go, so that it may name what is not held (which
 //! to let go does no harm), but never misses what is.
@@ -12,12 +12,12 @@ const SLOTS: usize = 8192;
 #[repr(C)]
 struct Slot {
     /// A process that is stopped, or minus one minus the rank whose group is frozen; 0: free.
-    who: AtomicI32,
+    held: AtomicI32,
     /// When it was to be let go, on the monotonic clock, ns.
     due_ns: AtomicU64,
 }
 
-/// Who is held.
+/// What is held: a process, or a rank's group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
     /// A process, by SIGSTOP.
@@ -59,7 +59,7 @@ impl Ledger {
     /// When there is no memory.
     pub fn new() -> io::Result<Self> {
         let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
-        // SAFETY: a fresh mapping that nobody else knows; zeroes are free slots.
+        // SAFETY: a fresh mapping without another owner; zeroes are free slots.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), SLOTS * size_of::<Slot>(), protection, kind, -1, 0) };
         if at == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Self(at.cast())) }
     }
@@ -77,11 +77,11 @@ impl Ledger {
         let start = word.unsigned_abs() as usize * 61 % SLOTS;
         (start..SLOTS).chain(0..start).find(|place| {
             let slot = &self.slots()[*place];
-            if slot.who.load(Ordering::Relaxed) != 0 {
+            if slot.held.load(Ordering::Relaxed) != 0 {
                 return false;
             }
             slot.due_ns.store(due_ns, Ordering::Relaxed);
-            slot.who.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
+            slot.held.compare_exchange(0, word, Ordering::Release, Ordering::Relaxed).is_ok()
         })
     }
 
@@ -92,13 +92,13 @@ impl Ledger {
 
     /// Clears a slot.
     pub fn forget(&self, place: usize) {
-        self.slots()[place].who.store(0, Ordering::Release);
+        self.slots()[place].held.store(0, Ordering::Release);
     }
 
     /// What is held and was to be let go before that time.
     pub fn due_before(&self, time_ns: u64) -> impl Iterator<Item = Held> {
         let due = move |slot: &&Slot| slot.due_ns.load(Ordering::Relaxed) < time_ns;
-        self.slots().iter().filter(due).filter_map(|slot| Held::decode(slot.who.load(Ordering::Acquire)))
+        self.slots().iter().filter(due).filter_map(|slot| Held::decode(slot.held.load(Ordering::Acquire)))
     }
 
     /// All that is held.
@@ -109,7 +109,7 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        // SAFETY: the mapping that `new` made; nobody borrows from it any more.
+        // SAFETY: the mapping that `new` made; no borrow of it is left.
         unsafe { libc::munmap(self.0.cast_mut().cast(), SLOTS * size_of::<Slot>()) };
     }
 }

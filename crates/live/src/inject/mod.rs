@@ -6,11 +6,12 @@
 //! | which processes are the command's, and which rank is each? | [`processes`] |
 //! | how does the command start and end? | `command` |
 //! | when is time 0? | `start` |
-//! | who keeps the time? | `rank`: a thread per rank |
+//! | what keeps the time? | `rank`: a thread per rank |
 //! | how is a processor taken away? | [`hold`] (stopped, or frozen in a [`group`]), or by a thread of higher [`priority`] |
 //! | what does the processor do meanwhile? | [`busy`] |
-//! | who undoes it, whatever happens? | the [`watchdog`](crate::watchdog), which knows the `changes` and the [`ledger`] of what is held |
-//! | who sees to all that? | `supervisor` |
+//! | what undoes it, whatever happens? | the [`watchdog`](crate::watchdog), which knows the `changes` and the [`ledger`] of
+//! what is held |
+//! | what runs all that? | `supervisor` |
 //! | what was really injected? | [`outcome`] |
 //!
 //! It knows no Python and draws no random numbers: intervals come from outside.
@@ -127,7 +128,7 @@ impl Drop for Injection {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.stop(libc::SIGTERM);
-            let _ = self.outcome(); // nobody is left who would hear it
+            let _ = self.outcome(); // the result is not wanted any more
         }
     }
 }

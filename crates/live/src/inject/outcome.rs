@@ -85,7 +85,7 @@ pub enum Ending {
     Exited,
     /// The time limit was reached.
     Limit,
-    /// Somebody asked, with this signal.
+    /// A signal requested it.
     Asked(i32),
     /// The watchdog is gone: without it nothing may be held.
     Unwatched,

@@ -13,7 +13,7 @@ pub enum Urgency {
     RealTime,
     /// Nice level -20: 98.9 % of a CPU that one program of level 0 wants as well.
     High,
-    /// As everybody: half of the CPU.
+    /// Like every other process: half of the CPU.
     Ordinary,
 }
 
@@ -49,7 +49,7 @@ pub fn hurry() -> Urgency {
     if high { Urgency::High } else { Urgency::Ordinary }
 }
 
-/// Lets this thread run only where nobody else wants to; whether that could be had.
+/// Lets this thread run only on an idle CPU; returns whether the kernel permits it.
 #[must_use]
 pub fn give_way() -> bool {
     // SAFETY: an all-zero sched_param is valid; the pointer is to a live local; 0 is this thread.
@@ -115,7 +115,7 @@ mod tests {
         let before = cpus_of(0).expect("we are here");
         let there = before[before.len() - 1];
         let placed = std::thread::spawn(move || place(0, &[there]).map(|()| cpus_of(0))).join().expect("ends");
-        assert_eq!(placed.expect("one of ours"), Some(vec![there]));
+        assert_eq!(placed.expect("a permitted CPU"), Some(vec![there]));
         assert_eq!(cpus_of(0), Some(before));
         assert!(place(0, &[]).is_err());
     }

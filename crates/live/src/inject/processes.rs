@@ -1,7 +1,7 @@
 //! Which processes belong to a command, and which rank each of them is. Read from `/proc`; nothing is changed here.
 //!
 //! A process belongs to the command when it descends from it, or when its environment carries the command's mark: a rank
-//! that a daemon starts on the launcher's behalf (`srun`) descends from nobody here, but inherits the environment.
+//! that a daemon starts on the launcher's behalf (`srun`) has no ancestor here, but inherits the environment.
 //! A rank is told by the first of [`VARIABLES`] that any process of the command has.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -121,7 +121,7 @@ pub struct Finder {
 #[derive(Debug, Default)]
 struct Seen {
     looks: u32,
-    ours: bool,
+    is_member: bool,
     ranks: Vec<(usize, u32)>,
 }
 
@@ -135,7 +135,7 @@ impl Finder {
         Self { command, mark, seen: HashMap::new(), began: false }
     }
 
-    /// Who is which rank now. Until a launcher has told any process its rank, the whole command is rank 0.
+    /// The processes of each rank now. Until a launcher has told any process its rank, the whole command is rank 0.
     pub fn look(&mut self) -> Ranks {
         let present: BTreeSet<Pid> = all().collect();
         self.seen.retain(|pid, _| present.contains(pid));
@@ -147,10 +147,10 @@ impl Finder {
             seen.looks += 1;
             let is_stranger = !self.began && pid != self.command;
             if let Some(environment) = environment(pid) {
-                seen.ours = value_of(&environment, MARK) == Some(self.mark.as_bytes());
-                seen.ranks = if seen.ours { told_rank(&environment) } else { Vec::new() };
+                seen.is_member = value_of(&environment, MARK) == Some(self.mark.as_bytes());
+                seen.ranks = if seen.is_member { told_rank(&environment) } else { Vec::new() };
             }
-            if is_stranger && !seen.ours {
+            if is_stranger && !seen.is_member {
                 seen.looks = LOOKS;
             }
         }
@@ -160,7 +160,7 @@ impl Finder {
 
     fn ranks(&self) -> Ranks {
         let told: Vec<(Pid, &Vec<(usize, u32)>)> =
-            self.seen.iter().filter(|(_, seen)| seen.ours).map(|(pid, seen)| (*pid, &seen.ranks)).collect();
+            self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, seen)| (*pid, &seen.ranks)).collect();
         let Some(place) = told.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place)).min() else {
             return Ranks { leaders: BTreeMap::from([(0, vec![self.command])]), told_by: None };
         };
@@ -177,7 +177,7 @@ impl Finder {
     /// All processes of the command, those that descend from it and those that carry its mark.
     pub fn members(&mut self) -> BTreeSet<Pid> {
         self.look();
-        let marked: Vec<Pid> = self.seen.iter().filter(|(_, seen)| seen.ours).map(|(pid, _)| *pid).collect();
+        let marked: Vec<Pid> = self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, _)| *pid).collect();
         with_descendants(&[vec![self.command], marked].concat())
     }
 }
@@ -195,7 +195,7 @@ mod tests {
             command.env_remove(name);
         }
         let child = command.spawn().expect("sleep is there");
-        // Whoever starts it may go on a moment before its variables can be read.
+        // The parent may go on a moment before the child's variables can be read.
         let variables = format!("/proc/{}/environ", child.id());
         while fs::read(&variables).is_ok_and(|bytes| bytes.is_empty()) {
             std::thread::yield_now();
@@ -205,7 +205,7 @@ mod tests {
 
     fn end(mut child: Child) {
         child.kill().expect("runs");
-        child.wait().expect("ours");
+        child.wait().expect("a child of this process");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
             // SAFETY: our own child and grandchild, which were alive a moment ago.
             unsafe { libc::kill(*other, libc::SIGKILL) };
         }
-        child.wait().expect("ours");
+        child.wait().expect("a child of this process");
         assert!(found.contains(&pid));
     }
 

@@ -36,7 +36,7 @@ pub struct Target {
     pub over: RawFd,
     /// How its processes are held.
     pub hold: Hold,
-    /// Who computes where the rank did, while it is held; none: nobody.
+    /// Threads that compute where the rank did, while it is held; none: the CPUs stay idle.
     pub stand_ins: Option<StandIns>,
     /// Whether that is the freezer.
     pub freezer: bool,
@@ -189,7 +189,7 @@ impl Target {
             stand_ins.step_in(self.hold.held(&leaders), length_ns);
         }
         loop {
-            let next = self.next(report, away.end_ns); // now, since nobody waits for it
+            let next = self.next(report, away.end_ns); // now, since nothing waits for it
             let goes_on = self.sleep_until(away.end_ns);
             if let Some((after, _)) = next.filter(|(after, same)| goes_on && touches(&away, how, after, *same)) {
                 let now = self.now();

@@ -37,7 +37,7 @@ pub trait Script: Send + Sync {
     fn intervals(&self, rank: u32) -> Intervals;
 }
 
-/// Ranks of a command that nobody counted: timelines are made when a rank is met.
+/// Ranks of a command whose number of ranks is not given: timelines are made when a rank is first observed.
 const ANY_NUMBER: u32 = 1 << 24;
 
 /// A disturbance file as a script.

@@ -1,8 +1,8 @@
 //! When time 0 of a disturbance is: with the command, or when the command says so, by a file that it makes.
 //!
-//! A launcher takes its time, and so does a program that reads its input: who makes the file when it begins to compute is
-//! disturbed from then on. The file may be empty (now), or say when, in ns of the monotonic clock (a moment ahead, so that
-//! the first interval is in time too).
+//! A launcher takes its time, and so does a program that reads its input: a program that makes the file when it begins to
+//! compute is disturbed from then on. The file may be empty (now), or say when, in ns of the monotonic clock (a moment ahead,
+//! so that the first interval is in time too).
 
 use std::ffi::CString;
 use std::io;
@@ -35,14 +35,14 @@ impl Start {
         }
         let directory = file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let name = CString::new(directory.as_os_str().as_bytes())?;
-        // SAFETY: takes integers only; a descriptor that was just opened belongs to nobody else; the name is a live string.
+        // SAFETY: takes integers only; a descriptor that was just opened has no other owner; the name is a live string.
         let descriptor = unsafe {
             let descriptor = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
             if descriptor < 0 {
                 return Err(io::Error::last_os_error());
             }
             let descriptor = OwnedFd::from_raw_fd(descriptor);
-            // Written and closed, or moved here whole: whoever looks then sees all of it.
+            // Written and closed, or moved here whole: a reader then sees all of it.
             let events = libc::IN_CLOSE_WRITE | libc::IN_MOVED_TO;
             if libc::inotify_add_watch(descriptor.as_raw_fd(), name.as_ptr(), events) < 0 {
                 return Err(io::Error::last_os_error());
@@ -57,7 +57,7 @@ impl Start {
         self.zero_ns
     }
 
-    /// What becomes readable when somebody may have said it.
+    /// A descriptor that becomes readable when the file may have been made.
     pub(super) fn watched(&self) -> Option<Watched> {
         let (_, descriptor) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none())?;
         Some(watch(descriptor.as_raw_fd(), true, false))

@@ -1,5 +1,5 @@
-//! Sees to an injection from the command's start to its end: finds ranks, starts their threads, heeds the limit and who
-//! asks to stop, and undoes everything.
+//! Runs an injection from the command's start to its end: finds ranks, starts their threads, obeys the limit and requests
+//! to stop, and undoes everything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +28,7 @@ const LOOK_NS: u64 = 50_000_000;
 const LOOK_LATER_NS: u64 = 1_000_000_000;
 /// A launcher has started its ranks by then, most of the time.
 const LAUNCHED_NS: u64 = 3_000_000_000;
-/// How long the command has to end by itself after Ctrl-C reached it too, and after a signal of ours.
+/// How long the command has to end by itself after Ctrl-C reached it too, and after a signal from here.
 const COURTESY_NS: u64 = 1_000_000_000;
 const PATIENCE_NS: u64 = 5_000_000_000;
 
@@ -221,7 +221,7 @@ impl Begun {
         others.into_iter().chain(self.start.watched()).collect()
     }
 
-    /// Starts a thread for each rank that is new, and tells the others who belongs to them now.
+    /// Starts a thread for each new rank, and tells the other threads the current processes of their ranks.
     fn meet(&mut self, found: &Ranks) {
         if found.told_by != self.told_by {
             // The command turned out to be a launcher, or its ranks are told more exactly now.
@@ -306,7 +306,7 @@ impl Begun {
         }
     }
 
-    /// As long as it takes, or until somebody asks to end it.
+    /// Waits until the command ends, or until a stop is requested.
     fn wait_for_the_end(&mut self) {
         if !self.wait_until(u64::MAX, true) {
             let signal = locked(&self.asked.1).unwrap_or(libc::SIGTERM);
@@ -339,7 +339,7 @@ impl Begun {
 
     /// The command is asked, then made, to end; so are processes of it that outlive it.
     fn end_it_with(&mut self, signal: i32) {
-        self.undo.perform(); // who is stopped hears nothing
+        self.undo.perform(); // a stopped process receives no signal
         let members = self.finder.members();
         // Ctrl-C on a terminal has reached the command as well, and for some launchers a second one means something else.
         let heard = signal == libc::SIGINT && self.wait_until(now_ns() + COURTESY_NS, false);

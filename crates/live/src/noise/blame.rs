@@ -1,8 +1,8 @@
 //! Whose is a gap? Lays the turns that the kernel told beside the gaps that the loop saw.
 //!
-//! The loop knows to tens of nanoseconds when it was away, the kernel's trace to a microsecond who was there. A gap is cut
+//! The loop knows to tens of nanoseconds when it was away, the kernel's trace to a microsecond what ran meanwhile. A gap is cut
 //! where the turn passes from one to another; what lies before the first and after the last (entry, exit, the switch
-//! itself) goes to them. A gap in which the kernel saw nobody is the hypervisor's or the hardware's.
+//! itself) goes to them. A gap in which the kernel recorded nothing is the hypervisor's or the hardware's.
 
 use std::collections::VecDeque;
 
@@ -19,11 +19,11 @@ pub struct Piece {
     pub start_ns: u64,
     /// End.
     pub end_ns: u64,
-    /// Whose.
+    /// What had the CPU.
     pub who: Who,
 }
 
-/// Turns of one CPU, the earliest first, and who had it before them.
+/// Turns of one CPU, the earliest first, and what had it before them.
 #[derive(Debug)]
 pub struct Turns {
     waiting: VecDeque<Turn>,
@@ -62,7 +62,7 @@ impl Turns {
             (who, from) = (turn.who, at);
         }
         add(pieces, first, Piece { start_ns: from, end_ns: gap.end_ns, who });
-        // Who was only seen within the blur had it as well.
+        // What was only recorded within the tolerance had it as well.
         if pieces.len() == first {
             let seen = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns).map(|turn| turn.who);
             let who = seen.chain([self.before]).find(|who| *who != LOOP).unwrap_or(UNKNOWN);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_in_which_the_kernel_saw_nobody_is_unknown() {
+    fn a_gap_in_which_the_kernel_recorded_nothing_is_unknown() {
         assert_eq!(cut((50_000, 90_000), &[(10_000, 3), (12_000, LOOP)]), [(50_000, 90_000, UNKNOWN)]);
     }
 

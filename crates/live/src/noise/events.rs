@@ -1,17 +1,17 @@
-//! What the kernel's trace says: who had a CPU from when on.
+//! The kernel's trace, parsed: what had a CPU, and from when on.
 //!
 //! Lines are those of `trace_pipe` with the events `sched_switch`, `irq_handler_*`, `softirq_*` and `irq_vectors`. Interrupts
 //! nest within threads and within each other; the innermost has the processor.
 
 use std::collections::HashMap;
 
-/// Somebody who can have a CPU, as a place in a [`Names`]; or one of these three.
+/// A thread or interrupt that can have a CPU, as a place in a [`Names`]; or one of these three.
 pub type Who = u16;
 /// The loop that looks for gaps, and nothing on top of it.
 pub const LOOP: Who = u16::MAX;
-/// The recorder's other threads: noise of our own making.
+/// The recorder's other threads: noise that the recorder makes itself.
 pub const OURSELVES: Who = u16::MAX - 1;
-/// Nobody whom the kernel knows of.
+/// Nothing that the kernel knows of.
 pub const UNKNOWN: Who = u16::MAX - 2;
 
 /// Most causes that are told apart; what comes after is "others".
@@ -53,7 +53,7 @@ impl Names {
 pub struct Turn {
     /// Monotonic clock, ns; the kernel writes microseconds.
     pub from_ns: u64,
-    /// Who.
+    /// What has the CPU from then on.
     pub who: Who,
 }
 
@@ -102,7 +102,7 @@ fn kind_of(name: &str) -> &str {
 /// Follows one CPU's events.
 #[derive(Debug)]
 pub struct Follower {
-    /// Who has the CPU when no interrupt has it.
+    /// The thread that has the CPU when no interrupt has it.
     thread: Who,
     /// Interrupts, the innermost last.
     nested: Vec<Who>,
@@ -115,7 +115,8 @@ impl Default for Follower {
 }
 
 impl Follower {
-    /// Takes a line; from when on who has the CPU. `of_thread` says which threads are the loops and which are ours.
+    /// Parses a line; returns what has the CPU, and from when on. `of_thread` tells which threads are the loops and which are
+    /// the recorder's.
     pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<Who>) -> Option<Turn> {
         let (from_ns, event) = parsed(line)?;
         match event {

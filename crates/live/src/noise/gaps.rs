@@ -78,14 +78,14 @@ pub fn watch_gaps(watch: Watch, over: &AtomicBool, to: &Sender<(usize, Vec<Gap>)
         }
         let ends = now >= watch.until_ns || over.load(Ordering::Relaxed);
         if now - handed_ns >= HAND_OVER_NS || batch.len() == BATCH || ends {
-            // Who is gone needs no gaps any more.
+            // If the receiver is gone, the gaps are not needed any more.
             let _ = to.send((watch.cpu, std::mem::replace(&mut batch, Vec::with_capacity(BATCH))));
             handed_ns = now;
         }
         if ends {
             return Ok(now.min(watch.until_ns));
         }
-        before = now_ns(); // what was done just now is nobody's noise
+        before = now_ns(); // the hand-over is not noise
     }
 }
 

@@ -3,7 +3,8 @@
 //! | question | module |
 //! |---|---|
 //! | when was the processor away? | [`gaps`]: a loop per CPU that looks at the clock |
-//! | who had it meanwhile? | [`trace`] (the kernel's own), whose lines [`events`] reads; where it can't be had, only whether another thread did |
+//! | what had it meanwhile? | [`trace`] (the kernel's own), whose lines [`events`] reads; where it can't be had, only whether
+//! another thread did |
 //! | whose is a gap, then? | [`blame`] |
 //! | what is kept? | [`outcome`] |
 //!
@@ -122,7 +123,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         if self.thread.is_some() {
             self.stop();
-            let _ = self.recording(); // nobody is left who would hear it
+            let _ = self.recording(); // the result is not wanted any more
         }
     }
 }
@@ -198,7 +199,7 @@ fn watch_all(
             let (over, to, to_loops) = (over.clone(), to.clone(), to_loops.clone());
             std::thread::spawn(move || {
                 // SAFETY: takes nothing.
-                let _ = to_loops.send(unsafe { libc::gettid() }); // who is gone does not count us
+                let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not count this thread
                 watch_gaps(watch, &over, &to).map_err(LiveError::system(format!("CPU {cpu}", cpu = watch.cpu)))
             })
         })

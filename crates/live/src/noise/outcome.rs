@@ -57,7 +57,7 @@ pub struct Recording {
     pub full: bool,
 }
 
-/// Where the kernel saw nobody: its name in the file.
+/// Name in the file of gaps without a recorded cause.
 pub const NOBODY: &str = "unknown";
 
 impl Recording {

@@ -1,7 +1,7 @@
-//! The kernel's trace, through tracefs: an instance of our own, which disturbs no other user of tracing, with the events that
-//! say who has a CPU.
+//! The kernel's trace, through tracefs: a separate instance, which disturbs no other user of tracing, with the events that
+//! state what has a CPU.
 //!
-//! Where tracefs is not mounted, it is mounted in a mount namespace of the one thread that reads it, which nobody else sees
+//! Where tracefs is not mounted, it is mounted in a mount namespace of the one thread that reads it, which is private to it
 //! and which ends with the thread. The instance is removed at the end, by the watchdog if need be.
 
 use std::ffi::CString;
@@ -170,7 +170,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Events that the kernel had to throw away because nobody read them in time.
+    /// Events that the kernel had to throw away because they were not read in time.
     #[must_use]
     pub fn lost(&self) -> u64 {
         let of = |pipe: &Pipe| {

@@ -1,7 +1,7 @@
 //! The conductor: brings the ranks of a program together, is their control network, and knows when it is over or stuck.
 //!
 //! It sees no message of the program. Barriers and store-syncs go through it (one message there, one back), as through the
-//! control network of the papers' machine. It starts no process: whoever does tells it, by [`Stop`], when one has ended.
+//! control network of the papers' machine. It starts no process: its caller does, and reports by [`Stop`] when one has ended.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use crate::linux::{self, Bell, now_ns, watch};
 
 /// Time 0 is so long after all were connected, ns: each rank hears of it before.
 const AHEAD_NS: u64 = 20_000_000;
-/// Who says that a rank is lost is believed after so long, ns; the lost one's own words are waited for until then.
+/// Delay before a rank's report that another rank is lost is believed, ns; until then the lost rank's own report is waited for.
 const HEARSAY_NS: u64 = 2_000_000_000;
 /// Most bytes that a rank may hold at its end.
 const MOST_HELD: usize = 1 << 30;
@@ -103,7 +103,7 @@ impl Conductor {
     /// Opens the door.
     ///
     /// # Errors
-    /// When the settings can't be, or the address is not ours.
+    /// When the settings are invalid, or the address is not one of this host.
     pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
         config.run.check()?;
         let door = Door::open(&config.listen, config.access.clone())?;
@@ -152,7 +152,7 @@ impl Conductor {
             Err(error) => {
                 self.config.diary.note(&format!("the run ends: {error}"));
                 for channel in self.seats.iter_mut().filter_map(|seat| seat.channel.as_mut()) {
-                    // Whoever is gone need not hear it.
+                    // If the rank is gone, the message is not needed.
                     let _ = channel.say(&Wire::Abort { why: error.to_string() }, 0);
                 }
                 return Err(error);
@@ -270,7 +270,7 @@ impl Conductor {
             return Ok(());
         };
         let stores = entered[0].0;
-        // Some at a barrier, others at a store-sync: nobody goes on, and the waves find it.
+        // Some at a barrier, others at a store-sync: no rank goes on, and the waves detect it.
         let same = entered.iter().all(|one| one.0 == stores);
         let empty = entered.iter().map(|one| one.1).sum::<u64>() == entered.iter().map(|one| one.2).sum::<u64>();
         if !same || stores && !empty {
@@ -355,7 +355,7 @@ impl Conductor {
                 Err(error) => return Err(self.gone(rank, &error)),
             }
         }
-        // Who has told everything may go.
+        // A rank that has reported everything may go.
         match filled {
             Err(error) if self.seats[rank].report.is_none() => Err(self.gone(rank, &error)),
             Err(_) => {

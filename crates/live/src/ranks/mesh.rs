@@ -1,7 +1,7 @@
-//! Ranks find each other: the conductor first, then everybody everybody. Each connection shows the token, both ways.
+//! How ranks connect: first to the conductor, then each to all others. Each connection is authenticated in both directions.
 //!
-//! A rank opens its own door before it knocks at the conductor's; so all doors are open before any address is told. It dials
-//! the ranks below it and lets in those above: rank 0 dials nobody, so nobody waits in a circle.
+//! A rank opens its own listener before it dials the conductor; so all listeners are open before any address is told. It dials
+//! the ranks below it and accepts those above: rank 0 dials no rank, so there is no circular wait.
 
 use std::time::{Duration, Instant};
 
@@ -37,7 +37,7 @@ pub struct RankConfig {
     pub diary: Diary,
 }
 
-/// A rank that the conductor has let in; it knows what the run is about, and nobody else yet.
+/// A rank that the conductor has accepted; it knows the run's settings, and is not connected to other ranks yet.
 pub struct Joined {
     pub(super) config: RankConfig,
     pub(super) settings: RanksSettings,
@@ -105,7 +105,7 @@ impl Joined {
 
     /// Tells the conductor that nothing will come of this rank.
     pub fn give_up(mut self, why: &str) {
-        // Whoever is gone need not hear it.
+        // If the conductor is gone, the message is not needed.
         let _ = self.conductor.say(&super::wire::Wire::Abort { why: why.into() }, 0);
     }
 

@@ -8,12 +8,12 @@
 //! |---|---|
 //! | what is a run about? | [`settings`] |
 //! | what do ranks say, as bytes? | [`wire`] |
-//! | who is connected with whom, and how are they let in? | [`mesh`], `channel` |
+//! | which ranks are connected, and how are connections authenticated? | [`mesh`], `channel` |
 //! | what does a rank do with its operations and with what comes? | `rank` |
 //! | what does it wait for, until when, and what of it is told when the run is stuck? | `waiting` |
 //! | what does it hear from the conductor and tell it? | `obeying` |
 //! | what is computing? | `processor` |
-//! | who starts all at once, lets them through barriers, and ends the run? | [`conductor`] |
+//! | what starts all at the same time, lets them through barriers, and ends the run? | [`conductor`] |
 //! | is it over, or stuck? | `waves` |
 //! | what came of it? | [`report`] |
 

@@ -10,7 +10,7 @@ use super::wire::{State, Wire};
 use crate::error::LiveError;
 use crate::linux::{self, now_ns, watch};
 
-/// How long the conductor may take to say what becomes of a run that has lost somebody, ns.
+/// How long the conductor may take to decide on a run that has lost a rank, ns.
 const VERDICT_NS: u64 = 15_000_000_000;
 /// What a rank holds is told in pieces of so many bytes.
 const PIECE: usize = 1 << 20;

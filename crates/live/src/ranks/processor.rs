@@ -1,6 +1,6 @@
 //! The processor of a rank: real work for a stated time, or a wait for as long.
 //!
-//! *Burn* keeps a CPU busy until this thread has had it for so long (CLOCK_THREAD_CPUTIME_ID): whoever takes the CPU away,
+//! *Burn* keeps a CPU busy until this thread has had it for so long (CLOCK_THREAD_CPUTIME_ID): whatever takes the CPU away,
 //! or stops the process, makes it last longer, as real work would. It knows nothing of caches or of the memory's speed.
 //! *Emulated* needs no CPU but at the end of a wait, to be there in time; and it keeps to its rank's timeline: while that says
 //! that the processor is away, nothing is computed, sent or handled. (A burning rank is disturbed from outside, or not at all.)
@@ -43,7 +43,7 @@ pub(super) enum Work {
 pub(super) struct Absence {
     /// When it is back, on the monotonic clock, ns; none: never.
     pub until_ns: Option<u64>,
-    /// Somebody takes messages off the network meanwhile.
+    /// A daemon takes messages off the network meanwhile.
     pub polled: bool,
 }
 

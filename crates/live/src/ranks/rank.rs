@@ -2,7 +2,7 @@
 //!
 //! Messages are taken off the network and handled where the program communicates or waits, never while it computes. Whatever
 //! arrives meanwhile waits in the kernel, as the packets of the papers wait in the network. Nothing here blocks with a message
-//! unsent and unread ones waiting: who waits for credits, or for room in a full socket, goes on handling.
+//! unsent and unread ones waiting: a rank that waits for credits, or for room in a full socket, goes on handling.
 //!
 //! Not here: until when it waits (`waiting`); what the conductor wants of it (`obeying`); when a credit goes back, and how many
 //! there are (`crosswind_policy::window`); what is computed (`crosswind_program`).
@@ -32,7 +32,7 @@ const RETURNS_NS: u64 = 200_000;
 struct Extracted {
     from: u32,
     said: Wire,
-    /// Taken by somebody else while the program was away.
+    /// Taken by a daemon while the program was away.
     elsewhere: bool,
 }
 
@@ -94,7 +94,7 @@ impl Joined {
         let mut station = Station::new(self, links, program)?;
         let result = station.run();
         if let Err(error) = &result {
-            // Whoever is gone need not hear it.
+            // If the conductor is gone, the message is not needed.
             let _ = station.conductor.say(&Wire::Abort { why: error.to_string() }, 0);
         }
         result
@@ -286,7 +286,7 @@ impl<R: Rank> Station<R> {
         self.come_back()?;
         let mut wait_ns = wait_ns.unwrap_or(u64::MAX);
         if self.watch_input || matches!(self.waiting, Waiting::Credit { .. }) && self.window.follows() {
-            // Nobody tells when the input ends, or when another rank's processor comes back.
+            // There is no event when the input ends, or when another rank's processor comes back.
             wait_ns = wait_ns.min(if self.window.follows() { RETURNS_NS } else { LOOK_NS });
         }
         self.extract(wait_ns, false)?;
@@ -323,7 +323,7 @@ impl<R: Rank> Station<R> {
         Ok(())
     }
 
-    /// Waits while the processor is away; what somebody takes off the network meanwhile is not handled.
+    /// Waits while the processor is away; messages that a daemon takes off the network meanwhile are not handled.
     fn come_back(&mut self) -> Result<(), LiveError> {
         while let Some(Absence { until_ns, polled }) = self.processor.absence() {
             let begun = now_ns();
@@ -389,7 +389,7 @@ impl<R: Rank> Station<R> {
             Wire::Answer { packets, body } => {
                 self.give_back(from, packets)?;
                 if self.open == 0 {
-                    return Err(broken(from, "answers what nobody asked"));
+                    return Err(broken(from, "sent an answer that was not requested"));
                 }
                 self.answered(from, body);
             }

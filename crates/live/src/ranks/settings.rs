@@ -25,7 +25,7 @@ pub struct RanksSettings {
     /// The window: packets that may be under way.
     #[serde(default)]
     pub policy: WindowPolicy,
-    /// What takes processors away. Emulated ranks keep to it themselves; for burning ones it only says who runs.
+    /// What takes processors away. Emulated ranks keep to it themselves; for burning ones it is only informative.
     #[serde(default)]
     pub disturbance: Option<Disturbance>,
     /// Seed of the disturbance.
@@ -46,7 +46,7 @@ pub struct RanksSettings {
     /// The run is ended after so long, s; none: never.
     #[serde(default)]
     pub limit_s: Option<f64>,
-    /// What the ranks make their program of: a text for whoever started them.
+    /// What the ranks make their program of: a text for the code that started them.
     #[serde(default)]
     pub about: String,
 }

@@ -79,7 +79,7 @@ impl<R: Rank> Station<R> {
         }
     }
 
-    /// For a person who looks at a run that is stuck.
+    /// What it waits for, for a person who looks at a run that is stuck.
     pub(super) fn waits_for(&self) -> String {
         match self.waiting {
             Waiting::Nothing => "goes on".into(),

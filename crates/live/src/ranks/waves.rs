@@ -59,7 +59,7 @@ impl Waves {
         self.missing > 0
     }
 
-    /// The conductor lets somebody go on.
+    /// The conductor lets a rank go on.
     pub fn stir(&mut self) {
         self.stirred = true;
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_answer_is_known_and_late_answers_count_for_nothing() {
+    fn a_rank_that_does_not_answer_is_known_and_late_answers_count_for_nothing() {
         let mut waves = Waves::new(2);
         let first = waves.begin();
         assert_eq!(waves.answer(0, first, answer(State::Waiting, 0, 0)), None);

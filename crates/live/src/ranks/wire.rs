@@ -263,14 +263,14 @@ impl Reader<'_> {
     fn state(&mut self) -> Result<State, FrameError> {
         match STATES.get(usize::from(self.byte()?)) {
             Some(&state) => Ok(state),
-            None => self.wrong("a state that nobody knows"),
+            None => self.wrong("an unknown state"),
         }
     }
 
     fn message_kind(&mut self) -> Result<Kind, FrameError> {
         match Kind::ALL.get(usize::from(self.byte()?)) {
             Some(&kind) => Ok(kind),
-            None => self.wrong("a message of a kind that nobody knows"),
+            None => self.wrong("a message of an unknown kind"),
         }
     }
 
@@ -286,7 +286,7 @@ impl Reader<'_> {
                 self.bytes = rest;
                 Body::Words(self::words(words).collect())
             }
-            _ => return self.wrong("a body of a form that nobody knows"),
+            _ => return self.wrong("a body of an unknown form"),
         })
     }
 

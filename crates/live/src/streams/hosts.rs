@@ -42,7 +42,7 @@ impl Hosts {
                 place.insert((Some(entrance), address));
             }
         }
-        // Where messages arrive is there before anybody sends.
+        // The listeners for messages are open before the first send.
         let mut sinks = Vec::new();
         for stream in streams {
             let listen = |_: &u32| TcpListener::bind("127.0.0.1:0").map_err(LiveError::system("listening"));

@@ -32,7 +32,7 @@ use source::{Operations, Source};
 
 /// Most hosts that have filters on one machine.
 pub const MOST_HOSTS: usize = 16;
-/// Looks between which somebody may want it no more.
+/// Poll interval for a request to stop.
 const LOOK: Duration = Duration::from_millis(20);
 /// Nothing that is timed has arrived for so long, beyond gaps between operations and what links need for them: nothing
 /// will, s.

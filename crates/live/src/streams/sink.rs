@@ -49,7 +49,7 @@ pub(super) fn receive(mut stream: TcpStream, expected: &Receiver<Expected>, arri
     }
 }
 
-/// Writes so many bytes; false where nobody takes them.
+/// Writes so many bytes; false if the other end takes no more.
 pub(super) fn write(stream: &mut TcpStream, bytes: u64, piece: &[u8]) -> bool {
     let mut left = bytes as usize;
     while left > 0 {

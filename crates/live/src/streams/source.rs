@@ -53,14 +53,14 @@ struct UnderWay {
     gap_ns: u64,
 }
 
-/// How often somebody looks whether all is over.
+/// Poll interval for the end of the run.
 const LOOK: Duration = Duration::from_millis(20);
 /// How long a connection may take through two filters, ns.
 const ARRIVAL_NS: u64 = 10_000_000_000;
 /// Zeros that messages are made of.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Who arrives, if somebody does within the time that a filter takes to reach a target.
+/// Accepts a connection, if one arrives within the time that a filter takes to reach a target.
 fn accept(sink: &TcpListener) -> std::io::Result<TcpStream> {
     let mut watched = [watch(sink.as_raw_fd(), true, false)];
     wait(&mut watched, Some(ARRIVAL_NS))?;
@@ -149,7 +149,7 @@ impl Source {
         }
         let Self { ways, threads, name, .. } = self;
         for way in &ways {
-            // Whoever waits for bytes on it waits no longer.
+            // A thread that waits for bytes on it waits no longer.
             let _ = way.stream.shutdown(std::net::Shutdown::Both);
         }
         drop(ways);

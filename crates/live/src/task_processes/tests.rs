@@ -117,17 +117,17 @@ fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
 #[test]
 fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
     use crate::watchdog::Undo as _;
-    let (ours, theirs) = (mark(), mark());
+    let (own, foreign) = (mark(), mark());
     let start = |seconds: &str, value: &str| {
         Command::new("sleep").arg(seconds).env(marked::MARK, value).process_group(0).spawn().expect("sleep is there")
     };
-    let (mut one, mut other) = (start(&ours, "one"), start(&theirs, "other"));
+    let (mut one, mut other) = (start(&own, "one"), start(&foreign, "other"));
     // Until its program begins, its environment is this process's.
-    wait_until(|| !alive(&ours).is_empty() && !alive(&theirs).is_empty(), "both");
+    wait_until(|| !alive(&own).is_empty() && !alive(&foreign).is_empty(), "both");
     let reaper = std::thread::spawn(move || one.wait());
     marked::Marked::new("one", Duration::from_secs(20)).perform();
     reaper.join().expect("no panic").expect("waited for");
-    assert_eq!(alive(&theirs).len(), 1);
+    assert_eq!(alive(&foreign).len(), 1);
     other.kill().expect("ended");
     other.wait().expect("waited for");
 }

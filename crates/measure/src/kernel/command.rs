@@ -45,7 +45,7 @@ impl Command {
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.process_group(0);
-        // SAFETY: prctl is async-signal-safe and touches nothing of ours; the child dies with the computing thread.
+        // SAFETY: prctl is async-signal-safe and touches no memory of this process; the child dies with the computing thread.
         unsafe {
             command.pre_exec(|| {
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64);
@@ -70,7 +70,7 @@ impl Command {
             let (waited, switches) = (numbers.nth(1).unwrap_or(0), numbers.next().unwrap_or(0));
             self.tally.children.wait_ns.fetch_add(waited, Ordering::Relaxed);
             self.tally.children.switches.fetch_add(switches, Ordering::Relaxed);
-            // From here on nobody may signal this number: once reaped, it may be another's.
+            // From here on no signal may be sent to this number: once reaped, it may be another process's.
             *self.tally.child.lock().unwrap_or_else(PoisonError::into_inner) = 0;
             let (mut status, mut usage) = (0, zeroed::<libc::rusage>());
             if libc::wait4(process, &raw mut status, 0, &raw mut usage) != process {

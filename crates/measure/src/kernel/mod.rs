@@ -155,7 +155,7 @@ impl Computation {
                 .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |maker| maker(&shared)));
             match made {
                 Ok(mut kernel) => {
-                    // The one who waits may have gone: then nobody needs the answer.
+                    // The waiting thread may have gone: then the answer is not needed.
                     let _ = ready.send(Ok(kernel.steps_per_unit()));
                     compute(kernel.as_mut(), &shared, coarse);
                 }

@@ -45,7 +45,7 @@ impl Burners {
         let (placed, ready) = mpsc::channel();
         let (own, stop) = (burner.clone(), Arc::clone(&self.stop));
         let run = move || {
-            // The one who waits may have gone: then nobody needs the answer, and nothing is begun.
+            // The waiting thread may have gone: then the answer is not needed, and nothing is begun.
             if placed.send(own.place()).is_ok() { compute(own.iterations, &told, &stop) } else { 0 }
         };
         let thread = std::thread::Builder::new()

@@ -10,7 +10,7 @@ use crosswind_schema::overlap::Waiting;
 
 use crate::linux;
 
-/// Longest wait for the next byte: whoever is silent for so long is gone. A ping behind burners of a higher priority waits
+/// Longest wait for the next byte: a peer that is silent for so long is gone. A ping behind burners of a higher priority waits
 /// for as long as they compute.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 /// Spinning looks at the clock so often: asking the kernel takes longer than looking.

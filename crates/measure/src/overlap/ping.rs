@@ -50,7 +50,7 @@ pub struct Pinged {
 pub struct Ping {
     peer: String,
     spec: PingSpec,
-    /// As long as it is there, the other end knows us.
+    /// Keeps the session at the other end alive.
     _control: Control,
     stream: TcpStream,
     message: Vec<u8>,
@@ -60,7 +60,7 @@ impl Ping {
     /// Connects, and has the other end make itself ready.
     ///
     /// # Errors
-    /// When a setting is out of its range, nobody is there, or the other end refuses.
+    /// When a setting is out of its range, the other end cannot be reached, or it refuses.
     pub fn open(config: &PingConfig, access: &Access) -> Result<Self, MeasureError> {
         config.spec.check()?;
         placement::place_this_thread("the ping", &config.cpus, 0)?;

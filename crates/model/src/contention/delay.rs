@@ -7,7 +7,7 @@ use super::effective::EffectiveRatio;
 use crate::error::{ModelError, at_least_zero};
 pub use crate::law::Formula;
 
-/// Who sends how fast over links that all carry the same.
+/// Flows, and their rates, over links that all carry the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Flows<'a> {
     /// gamma: what each link carries, in one direction.

@@ -1,4 +1,4 @@
-//! What scheduling disturbances cost a parallel program, in closed form, and what it can bear.
+//! What scheduling disturbances cost a parallel program, in closed form, and what it tolerates.
 //!
 //! Slowdowns are of the makespan over that of a program whose ranks are always away together (dedicated time times jobs).
 //! A barrier program is one whose ranks all compute `work_s` between any two barriers. Messages cost nothing here.

@@ -150,7 +150,7 @@ pub struct Daemon {
 }
 
 /// Independent daemons: about the least that a barrier program loses: `1 + E[longest] / w`, where a rank is hit with probability
-/// `w / I` while it works, by the longest daemon that hits anybody; and at least what a single rank loses.
+/// `w / I` while it works, by the longest daemon that hits any rank; and at least what a single rank loses.
 ///
 /// Daemons that were running already when a barrier opened are left out, so that the truth lies between this and [`union`].
 ///
@@ -166,11 +166,11 @@ pub fn exposed(daemons: &[Daemon], work_s: f64) -> Result<f64, ModelError> {
     }
     let mut longest_first: Vec<&Daemon> = daemons.iter().collect();
     longest_first.sort_by(|one, other| other.duration_s.total_cmp(&one.duration_s));
-    let (mut expected, mut nobody_yet) = (0.0, 1.0);
+    let (mut expected, mut none_yet) = (0.0, 1.0);
     for daemon in longest_first {
-        let nobody = (1.0 - (work / daemon.interval_s).min(1.0)).powf(f64::from(daemon.ranks));
-        expected += nobody_yet * (1.0 - nobody) * daemon.duration_s;
-        nobody_yet *= nobody;
+        let none = (1.0 - (work / daemon.interval_s).min(1.0)).powf(f64::from(daemon.ranks));
+        expected += none_yet * (1.0 - none) * daemon.duration_s;
+        none_yet *= none;
     }
     Ok((1.0 + expected / work).max(1.0 / own))
 }

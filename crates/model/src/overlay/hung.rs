@@ -152,7 +152,7 @@ impl<'a> Hung<'a> {
         true
     }
 
-    /// Moves a node from its parent's children to another's; the root is its own parent and nobody's child.
+    /// Moves a node from its parent's children to another's; the root is its own parent and no node's child.
     fn hang(&mut self, node: usize, parent: usize) {
         let former = self.shape.parent[node];
         if former != node {

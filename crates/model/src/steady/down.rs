@@ -52,7 +52,7 @@ impl Walk {
                 self.lessen(place, &mut up, &mut bench);
             }
             let range = self.children(place);
-            // What rounding leaves of a limit is no flow: at 1e-16 tasks/s nobody is sent to, or for ever.
+            // Treat rounding residue as zero: a rate of 1e-16 tasks/s would never send a task, or send for ever.
             up.flow[range.clone()].iter_mut().filter(|flow| **flow < ROUNDING * received).for_each(|flow| *flow = 0.0);
             for (rank, &child) in (1..).zip(&up.order[range.start..range.start + up.served[place] as usize]) {
                 rates.rank[self.order[child as usize] as usize] = rank;

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `station` | what holds at one node? |
 //! | `serve` | what do children get when they are served in an order? |
-//! | `ranking` | who comes before whom? |
+//! | which child comes before which? | `ranking` |
 //! | `balance`, `single` | what when two constraints bind at once? |
 //! | `tree` | where does each node stand? |
 //! | `up` | what can each subtree do at best? |

@@ -1,6 +1,6 @@
 //! The exact optimum of a node with a single port.
 //!
-//! Where the paper's order ends at the port or has served everybody, it is optimal. Where it ends at (3), or at (2) with
+//! Where the paper's order ends at the port or has served all, it is optimal. Where it ends at (3), or at (2) with
 //! a drop (E0-5), a second constraint counts besides the port (E0-4): never both. What may be sent in all at the rate T is
 //! `min(T, (receive - T) / drop)`, whose terms meet at `T* = receive / (1 + drop)`. If the best flows under the port and
 //! (3) alone break (2), their rate lies above T*, so T* is possible and the best rate under (2) is at least T*, where (2) is

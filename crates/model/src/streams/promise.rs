@@ -85,10 +85,10 @@ fn shortest_local_frame(point: &StreamsExperiment, frame: f64) -> f64 {
 /// Whether the parallel class meets a local stream nowhere but at the output of a host: only there two queues divide a link.
 fn at_outputs_only(point: &StreamsExperiment, local: &Stream, links: &Links) -> bool {
     let parallel = point.workload.streams.iter().filter(|stream| stream.class == Class::Parallel);
-    let meets = |ours: &[u32], theirs: &[u32]| ours.iter().any(|host| theirs.contains(host));
+    let meets = |one: &[u32], other: &[u32]| one.iter().any(|host| other.contains(host));
     parallel
         .flat_map(|stream| legs(stream, links))
-        .all(|theirs| legs(local, links).all(|ours| !meets(ours.to, theirs.to) || ours.from == theirs.from))
+        .all(|theirs| legs(local, links).all(|own| !meets(own.to, theirs.to) || own.from == theirs.from))
 }
 
 /// What the queues of one point promise.

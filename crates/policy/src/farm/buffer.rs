@@ -1,13 +1,13 @@
 //! How many tasks a node asks for ahead, where the user does not say.
 //!
-//! Enough that nobody starves while the parent is busy with others. With `r` the tasks per second that a node's subtree
+//! Enough to avoid starvation while the parent is busy with others. With `r` the tasks per second that a node's subtree
 //! uses while it receives nothing, `t` the longest that a task for a sibling keeps a single port, `s` the time of a task on
 //! the node's own link, `u` the part of its time that the port gives to those served before, and `l` the latency, it asks
 //! for `r ((t + s) / (1 - u) + 2 l)` and two more: one on its way and one that waits. An inner node asks for what its own
 //! port may hold while it sends, too.
 //!
 //! Where the number of tasks is known, no more than 1 % of the node's part of them and two, and no more than 10 % of it in
-//! all, but one: at the end of a run everybody waits for what lies in the fullest buffer, and in a short run that costs more
+//! all, but one: at the end of a run all nodes wait for the fullest buffer to drain, and in a short run that costs more
 //! than a starved node.
 
 use crosswind_schema::plan::Ports;
@@ -25,7 +25,7 @@ const OF_PART: f64 = 0.01;
 /// What may wait in a buffer in all. Of 200 tasks in three levels, slow nodes had four of their seven before them when the
 /// tasks were out, and the run took 1.40 times as long as the bound; with this 1.18 times (simulated).
 const ALL_OF_PART: f64 = 0.1;
-/// A port that is never free for long makes nobody ask for more than so many times as much.
+/// A port that is never free for long makes a node ask for no more than this many times as much.
 const BUSIEST: f64 = 0.9;
 
 /// A child that is served, as its places depend on it; tasks/s and s.
@@ -41,7 +41,7 @@ pub(crate) struct Asker {
     pub latency_s: f64,
     /// Its own longest send.
     pub own_sends_s: f64,
-    /// Tasks of the whole run that it uses; infinite where nobody knows.
+    /// Tasks of the whole run that it uses; infinite if unknown.
     pub part: f64,
 }
 
@@ -80,8 +80,8 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, dema
 
 /// Tasks of the whole run that a child's subtree uses; infinite where their number is not known.
 pub(crate) fn part(tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, child: u32) -> f64 {
-    let everybody = demand.uses[tree.root as usize];
-    wishes.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / everybody)
+    let total = demand.uses[tree.root as usize];
+    wishes.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
 }
 
 /// The places of each child of a node, of all that are served, in the order of the file.
@@ -115,7 +115,7 @@ pub(crate) fn longest_send(children: &[u32], demand: &Demand) -> f64 {
     longest_sends(served.map(|c| (1.0 / demand.link[c], c as u32)))[0].0
 }
 
-/// The two longest sends of a port, and whose the longest is.
+/// The two longest sends of a port, and the child with the longest.
 fn longest_sends(sends: impl Iterator<Item = (f64, u32)>) -> [(f64, u32); 2] {
     let mut longest = [(0.0f64, u32::MAX); 2];
     for send in sends {

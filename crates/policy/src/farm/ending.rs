@@ -1,8 +1,8 @@
-//! The end of a run: who is left without one of the last tasks, since others would be done with it earlier.
+//! The end of a run: which children get none of the last tasks, since others would finish them earlier.
 //!
-//! While there are tasks for everybody, whoever asks gets one. Of the last ones a slow node would still be computing when
+//! While there are tasks for all, each child that asks gets one. Of the last ones a slow node would still be computing when
 //! all others are done. So when the last fifth has begun, a child gets a task only if it is done with it, at the rates
-//! that are known, by the time that all could be. With `L` tasks that nobody has, `o_i` that computer `i` (a child's
+//! that are known, by the time that all could be. With `L` tasks that no node has, `o_i` that computer `i` (a child's
 //! subtree, or the own processor) has and has not given back a result of, the rate `u_i` that it uses, the rate `e_c` at
 //! which child `c` computes what it has and the time `s_c` of a send to it, it is served if
 //!
@@ -10,21 +10,21 @@
 //! max(s_c, o_c / e_c) + 1 / e_c <= (L + sum o_i) / sum u_i
 //! ```
 //!
-//! No schedule is over before the right side. To be later than that by little costs little if the task goes to a fast node,
-//! and much if everybody waits for a slow one. Or `c` is served if nobody who has tasks or asks for some would be done with
-//! one earlier: so the last tasks wait for somebody who will ask, and never for nobody.
+//! The right side is a lower bound of the makespan. To exceed it by little costs little if the task goes to a fast node, and
+//! much if all wait for a slow one. Or `c` is served if no computer that has tasks or asks for some would be done with one
+//! earlier: so a task waits only for a node that will request it.
 //!
-//! With a single port: where several sends share one, nobody knows when one that begins will be done.
+//! With a single port only: where several sends share a port, the end of a send that begins is not known.
 //!
-//! How many tasks are still to come, a node is told by its parent, the root by the user. Without results nobody knows who
-//! has what, and all are served as they ask.
+//! A node learns from its parent, the root from the user, how many tasks are still to come. Without results it is not known
+//! which node has what, and all are served as they ask.
 
 use super::waiting::ChildState;
 
 /// At the root the end has begun when no more than this part of all tasks is left: one in so many. The others are told
 /// nothing before.
 const LAST: u64 = 5;
-/// Nodes with more children serve whoever asks: who is done when is looked up child by child.
+/// Nodes with more children serve each child that asks: the time at which each would be done is looked up child by child.
 const MOST_CHILDREN: u64 = 1_000;
 
 /// What a node knows of a run's end.
@@ -34,7 +34,7 @@ pub(crate) struct Ending {
     root: bool,
     /// Served children.
     children: u64,
-    /// Tasks still to come from above; none: nobody knows.
+    /// Tasks still to come from above; none: unknown.
     to_come: Option<u64>,
     /// Tasks that came.
     came: u64,
@@ -62,7 +62,7 @@ impl Ending {
         self.to_come = self.to_come.map(|to_come| to_come.saturating_sub(tasks));
     }
 
-    /// Tasks that nobody has yet, where the end has begun.
+    /// Tasks that no node has yet, once the end has begun.
     #[inline]
     pub fn left(&self, ready: u64) -> Option<u64> {
         let to_come = self.to_come.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
@@ -70,7 +70,7 @@ impl Ending {
         (!self.root || left <= self.came.saturating_add(to_come) / LAST).then_some(left)
     }
 
-    /// The time before which nobody can have computed all, s.
+    /// Lower bound of the time by which all tasks can be computed, s.
     pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
         (left as f64 + self.out as f64 + f64::from(u8::from(computing))) / self.all
     }

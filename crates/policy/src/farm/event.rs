@@ -28,21 +28,21 @@ pub enum Event {
     },
     /// A child has room for so many more tasks.
     Asked {
-        /// Who.
+        /// The child.
         child: Child,
         /// How many.
         tasks: u64,
     },
     /// The last byte of a task has left for a child, and the port is free.
     Sent {
-        /// To whom.
+        /// The receiver.
         child: Child,
         /// Which.
         task: TaskId,
     },
     /// A send has stopped at the end of a chunk, as [`Command::Hold`] said.
     Held {
-        /// To whom.
+        /// The receiver.
         child: Child,
     },
     /// A task is computed.
@@ -52,14 +52,14 @@ pub enum Event {
     },
     /// A task's result came up from a child.
     Returned {
-        /// From whom.
+        /// The sender.
         child: Child,
         /// Which.
         task: TaskId,
     },
     /// More is known of a child than before.
     Known {
-        /// Of whom.
+        /// The child.
         child: Child,
         /// What is known now.
         settings: ChildSettings,
@@ -81,17 +81,17 @@ pub enum Event {
     },
     /// A child is gone, and nothing more will come from it. A send to it is abandoned.
     Left {
-        /// Who.
+        /// The child.
         child: Child,
     },
     /// A child drains: nothing more is to be sent to it, but for the end of what is on its way.
     Draining {
-        /// Who.
+        /// The child.
         child: Child,
     },
     /// A child that drains gave a task back which it had not begun.
     HandedBack {
-        /// Who.
+        /// The child.
         child: Child,
         /// Which.
         task: TaskId,
@@ -107,14 +107,14 @@ pub enum Command {
     /// Tell a child how many tasks are still to come to it, about: [`Event::ToCome`]. Before the task that follows, which is
     /// counted.
     Foretell {
-        /// Whom.
+        /// The child that is told.
         child: Child,
         /// How many.
         tasks: u64,
     },
     /// Begin to send a task to a child, or go on with it where it was held.
     Send {
-        /// To whom.
+        /// The receiver.
         child: Child,
         /// Which.
         task: TaskId,
@@ -123,12 +123,12 @@ pub enum Command {
     },
     /// Stop the send to a child at the end of its chunk, and say [`Event::Held`]. If the chunk was the last: [`Event::Sent`].
     Hold {
-        /// To whom.
+        /// The receiver.
         child: Child,
     },
     /// Go on with the send to a child no faster than this; none: as fast as the links allow.
     Limit {
-        /// To whom.
+        /// The receiver.
         child: Child,
         /// MB/s.
         limit_mb_per_s: Option<f64>,

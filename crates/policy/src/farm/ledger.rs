@@ -24,7 +24,7 @@ impl Ledger {
         self.out.remove(&task).is_some()
     }
 
-    /// The tasks that were out under a child who left, lowest number first. They are no longer out.
+    /// The tasks that were out under a child that left, lowest number first. They are no longer out.
     pub fn recall(&mut self, child: Child) -> Vec<TaskId> {
         let lost: Vec<TaskId> = self.out.iter().filter(|&(_, &c)| c == child).map(|(&task, _)| task).collect();
         for task in &lost {

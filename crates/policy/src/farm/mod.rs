@@ -9,11 +9,11 @@
 //! | `event` | what happens to a node, and what can it say? |
 //! | `node` | what does it do then? |
 //! | `single`, `multi` | which send begins, with one port and with many? |
-//! | `order/` | who is served next? |
-//! | `waiting`, `queue` | who and what is waiting? |
+//! | `order/` | which child is served next? |
+//! | `waiting`, `queue` | which children and tasks wait? |
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
-//! | `ending` | who is left without one of the last tasks? |
+//! | `ending` | which child gets none of the last tasks? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | `settings` | what does a node know of itself and its children? |
 //! | [`estimate`] | what does it find out while it runs? |

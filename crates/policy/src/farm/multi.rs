@@ -1,11 +1,11 @@
 //! Several sends at once, up to the send limit.
 //!
 //! In order of preference children get their whole pace (their receive limit, or less: see `demand`) until the send limit is used up; the last one gets what
-//! is left of it. Who asks and is preferred takes its share from those least preferred: the last is slowed, and one that
+//! is left of it. A preferred child that asks takes its share from the least preferred: the last is slowed, and one that
 //! is left with nothing is held at the end of its chunk. What becomes free goes first to the one that was slowed, then to
 //! those held and those waiting. A child gets one task at a time.
 //!
-//! With `arrival` nobody is preferred: all who asked are served at once, and the links decide.
+//! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
 
 use super::event::{Child, Command};
 use super::node::Node;
@@ -16,7 +16,7 @@ use crate::heap::{First, Heap, Last};
 /// Shares of the send limit below this part of it are none: sums of shares are rounded.
 const NOTHING: f64 = 1e-9;
 
-/// Who has which share.
+/// The share of each child.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MultiPort {
     send_limit: f64,
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// Who was slowed gets what is free.
+    /// The child that was slowed gets what is free.
     fn raise_last(&mut self, commands: &mut Vec<Command>) {
         if !self.multi.is_free() {
             return;
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// A share for a candidate: what is free, then what those who are less preferred have.
+    /// A share for a candidate: what is free, then what less preferred children have.
     fn make_room(&mut self, candidate: (f64, Child), commands: &mut Vec<Command>) -> f64 {
         let wanted = self.children[candidate.1 as usize].pace;
         let mut share = 0.0;

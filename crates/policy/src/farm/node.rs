@@ -13,7 +13,7 @@ use super::waiting::{ChildState, Transfer, Waiting};
 
 /// What one node of a farm does next. It holds task numbers, never their bytes.
 ///
-/// Its own processor comes first when it is idle; other tasks go to the children who asked, in the order's preference.
+/// Its own processor comes first when it is idle; other tasks go to the children that asked, in the order's preference.
 /// Below the root, a place is free, and asked for again, when its task starts to compute or has left for a child.
 ///
 /// Deterministic: the same events give the same commands. Memory grows with the tasks held, not with those handled.
@@ -64,7 +64,7 @@ impl Node {
     /// A node to which nothing has happened yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let levels = settings.level_end && settings.returns; // without results nobody knows who has what
+        let levels = settings.level_end && settings.returns; // without results it is unknown which node has what
         let own_tasks_per_s = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
         let mut ending = Ending::new(levels, settings.root, own_tasks_per_s);
         let children: Vec<ChildState> = settings.children.into_iter().map(ChildState::new).collect();
@@ -91,7 +91,7 @@ impl Node {
 
     /// Takes in an event; adds what to do to `commands`, in the order in which it is to be done.
     ///
-    /// Events about children that it does not know, or who left, change nothing.
+    /// Events about children that it does not know, or that left, change nothing.
     #[inline]
     pub fn handle(&mut self, event: Event, commands: &mut Vec<Command>) {
         match event {
@@ -193,7 +193,7 @@ impl Node {
         self.ending.own_s() <= self.ending.horizon_s(left, false) || self.ending.own_s() <= self.earliest_s()
     }
 
-    /// Who asked and is served next.
+    /// The child that asked and is served next.
     #[inline]
     pub(crate) fn next_child(&mut self) -> Option<(f64, Child)> {
         let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
@@ -205,7 +205,7 @@ impl Node {
         })
     }
 
-    /// When the first of all who take tasks would be done with one task more, s.
+    /// The earliest time at which a computer that takes tasks would be done with one task more, s.
     fn earliest_s(&self) -> f64 {
         let own_s = if self.computes {
             (1.0 + f64::from(u8::from(self.computing.is_some()))) * self.ending.own_s()
@@ -245,7 +245,7 @@ impl Node {
         commands.push(Command::Compute { task });
     }
 
-    /// Asks for what it has places for, where it or somebody below could compute it.
+    /// Asks for what it has places for, where it or a node below could compute it.
     #[inline]
     fn ask(&mut self, commands: &mut Vec<Command>) {
         if self.root || !(self.computes || self.children.iter().any(|child| child.served)) {

@@ -21,7 +21,7 @@ pub struct Mean {
 /// How the farm is to be run: what is the same for all nodes.
 #[derive(Clone, Copy, Debug)]
 pub struct Wishes<'a> {
-    /// Who is served next.
+    /// The order of service.
     pub order: Order,
     /// Sends at a time.
     pub ports: Ports,
@@ -37,7 +37,7 @@ pub struct Wishes<'a> {
     pub returns: bool,
     /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
     pub recovers: bool,
-    /// Whether the last tasks go to those only who are done with them as early as the others, with a single port: see
+    /// Whether the last tasks go only to nodes that are done with them as early as the others, with a single port: see
     /// `ending`.
     pub level_end: bool,
     /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
@@ -74,8 +74,8 @@ impl<'a> Wishes<'a> {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
     }
 
-    /// Whether the end is levelled: where sends share a port nobody knows when one that begins will be done, and first come,
-    /// first served is just that.
+    /// Whether the end is levelled. Not where sends share a port, since the end of a send that begins is not known there; and
+    /// not with first come, first served, which has no preference.
     #[must_use]
     pub fn levels(&self) -> bool {
         self.level_end
@@ -112,7 +112,7 @@ pub struct ChildSettings {
 /// What a node knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Whether it holds the input and asks nobody.
+    /// Whether it holds the input and requests nothing.
     pub root: bool,
     /// Whether it computes at all.
     pub computes: bool,
@@ -128,7 +128,7 @@ pub struct Settings {
     pub returns: bool,
     /// Whether it keeps a ledger.
     pub recovers: bool,
-    /// Whether the last tasks go to those only who are done with them as early as the others. Needs results.
+    /// Whether the last tasks go only to nodes that are done with them as early as the others. Needs results.
     pub level_end: bool,
     /// Tasks per second that the node itself computes.
     pub own_tasks_per_s: f64,
@@ -180,7 +180,7 @@ impl Settings {
             rule: order::rule(wishes.order),
             returns: wishes.returns,
             recovers: wishes.recovers,
-            level_end: false, // nobody knows who is done when
+            level_end: false, // completion times are unknown
             own_tasks_per_s: 0.0,
             children: Vec::new(),
         }

@@ -33,7 +33,7 @@ impl SinglePort {
         was
     }
 
-    /// The task that was on its way to a child who left.
+    /// The task that was on its way to a child that left.
     pub fn abandon(&mut self, child: Child) -> Option<TaskId> {
         self.busy.take_if(|&mut (to, _)| to == child).map(|(_, task)| task)
     }

@@ -1,4 +1,4 @@
-//! The children who asked and are not yet served, and who of them is next.
+//! The children that asked and are not yet served, and which of them is next.
 
 use std::collections::VecDeque;
 
@@ -76,13 +76,13 @@ impl ChildState {
 }
 
 impl ChildState {
-    /// Whether it is one of those who compute: see `ending`.
+    /// Whether its subtree computes: see `ending`.
     #[inline]
     pub fn is_counted(&self) -> bool {
         self.served && !self.gone && self.uses > 0.0
     }
 
-    /// Whether it takes tasks: who has none and asks for none does not, though it may be able to.
+    /// Whether it takes tasks: a child that has none and asks for none does not, though it may be able to.
     pub fn takes_tasks(&self) -> bool {
         self.is_counted() && (self.requests > 0 || self.out > 0)
     }
@@ -94,7 +94,7 @@ impl ChildState {
     }
 }
 
-/// Who is next.
+/// The waiting children, in the order of service.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub rule: Rule,
@@ -124,7 +124,7 @@ impl Waiting {
             return;
         }
         state.requests = state.requests.saturating_add(u32::try_from(tasks).unwrap_or(u32::MAX));
-        // Who is never served may be so later; who is being sent to waits again when the send is over.
+        // A child that is never served may be so later; a child that is being sent to waits again when the send is over.
         if !state.served || state.transfer != Transfer::None {
             return;
         }
@@ -142,7 +142,7 @@ impl Waiting {
         if self.rule != Rule::Arrival {
             return self.ranking.first();
         }
-        // Who is being served, or has left, stands in line no more.
+        // A child that is being served, or has left, leaves the line.
         while let Some(&child) = self.line.front() {
             let state = &children[child as usize];
             if state.served && state.requests > 0 && state.transfer == Transfer::None {
@@ -153,7 +153,7 @@ impl Waiting {
         None
     }
 
-    /// The next to be served of those who would be done with one task more within so many seconds.
+    /// The next child to be served of those that would be done with one task more within so many seconds.
     #[inline]
     pub fn first_done(&mut self, children: &[ChildState], within_s: f64) -> Option<(f64, Child)> {
         let first = self.first(children)?;

@@ -49,7 +49,7 @@ pub struct DoubleQueue<F> {
     came: u64,
     /// What the first local frame has earned by waiting: parallel frames (threshold) or bytes (drr) that went meanwhile.
     earned: u64,
-    /// As printed: the frame that left last was a parallel one, and nobody has looked for a local one since.
+    /// As printed: the frame that left last was a parallel one, and no local one has been looked for since.
     after_parallel: bool,
 }
 
@@ -81,7 +81,7 @@ impl<F> DoubleQueue<F> {
     }
 
     /// The frame that leaves next: its class, its length, itself. `may_send` says of each class whether it may send now; one
-    /// that may not is passed over, never waited for. None: nobody may, or nobody waits.
+    /// that may not is passed over, never waited for. None: no class may send, or no frame waits.
     #[inline]
     pub fn pop(&mut self, may_send: [bool; 2]) -> Option<(Class, u32, F)> {
         let ready = [
@@ -174,7 +174,7 @@ impl<F> DoubleQueue<F> {
             return Some(Class::Parallel);
         }
         ready[LOCAL].then(|| {
-            // What an empty queue has saved is lost, and who goes for want of another has paid nothing.
+            // What an empty queue has saved is lost, and a frame that goes for want of another has paid nothing.
             let goes_on = ready[PARALLEL] && self.queues[LOCAL].len() > 1;
             self.earned = if goes_on { self.earned - price } else { 0 };
             Class::Local

@@ -6,12 +6,12 @@
 //! Not here: frames' contents, links, time. The simulator and the live filter hold one [`DoubleQueue`] for each interface and
 //! one pair of credits for each connection, and tell them what happens when.
 //!
-//! Source: communication-interactions, section 5. What is printed there starves and stops (SPEC E4-14, E4-15); it is here as
-//! `literal`, beside what does not.
+//! Source: communication-interactions, section 5. What is printed there starves and stops (E4-14 and E4-15 of
+//! `docs/papers/communication-interactions.md`); it is here as `literal`, beside what does not.
 //!
 //! | question | module |
 //! |---|---|
-//! | which discipline, which threshold, how long may anybody wait? | [`settings`] |
+//! | which discipline, which threshold, how long may a frame wait? | [`settings`] |
 //! | which frame leaves next? | [`double`] |
 //! | how many frames may be under way to a receiver? | [`receiver`] |
 //! | may a frame be sent to it? | [`sender`] |

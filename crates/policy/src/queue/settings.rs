@@ -11,7 +11,7 @@ pub struct QueueSettings {
     pub discipline: Discipline,
     /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr). 0 counts as 1.
     pub threshold: u32,
-    /// The threshold as printed: it counts on while nobody waits.
+    /// The threshold as printed: it counts on while no frame waits.
     pub literal: bool,
     /// The longest frame, bytes.
     pub frame_bytes: u32,
@@ -99,7 +99,7 @@ pub struct CreditSettings {
 }
 
 impl CreditSettings {
-    /// Those that an experiment describes; none where receivers limit nobody.
+    /// Those that an experiment describes; none where receivers set no limit.
     #[must_use]
     pub fn from_policy(policy: &QueuePolicy) -> Option<Self> {
         let frames = |frames: u64| u32::try_from(frames).unwrap_or(u32::MAX);

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::settings::WindowSettings;
 
-/// What one sending rank may still send to whom.
+/// What one sending rank may still send to each destination.
 ///
 /// # Examples
 ///

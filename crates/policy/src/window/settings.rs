@@ -10,11 +10,11 @@ pub enum CreditReturn {
     /// When the receiving program has handled the packet.
     #[default]
     Handled,
-    /// When the packet has left the network for a buffer: the receiving program may be away, if somebody polls for it.
+    /// When the packet has left the network for a buffer: the receiving program may be away, if a daemon polls for it.
     Extracted,
 }
 
-/// What happens to a packet that arrives while the receiving program is away and nobody polls for it.
+/// What happens to a packet that arrives while the receiving program is away and no daemon polls for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Away {
     /// It waits.
@@ -46,7 +46,7 @@ pub struct WindowSettings {
 pub enum Moment {
     /// The receiving program has taken it off the network, and has not yet looked at it.
     Extracted,
-    /// Somebody else has: a daemon that polls while the program is away.
+    /// A daemon that polls while the program is away has taken it.
     ExtractedForIt,
     /// The receiving program has handled it.
     Handled,

@@ -1,6 +1,6 @@
 //! Allreduce: the sum of all ranks' vectors, at every rank, for every number of ranks.
 //!
-//! Says what to send to whom and what to wait for; it sends nothing itself.
+//! Returns what to send to which rank and what to wait for; it sends nothing itself.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub enum Algorithm {
 pub enum Action {
     /// Sends this to a rank, in a round that the receiver waits for.
     Send {
-        /// Whom to.
+        /// The receiver.
         to: u32,
         /// The round.
         round: u32,

@@ -5,7 +5,7 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | who is whose neighbour? | `grid` |
+//! | which ranks are neighbours? | `grid` |
 //! | how do all ranks come by the sum? | [`allreduce`] |
 //! | what does a rank do when? | `rank` |
 

@@ -39,7 +39,7 @@ pub struct BspRank {
     iteration: u32,
     phase: Phase,
     value: u64,
-    /// The neighbours' values of this iteration and the next, by parity: nobody is further ahead.
+    /// The neighbours' values of this iteration and the next, by parity: no neighbour is further ahead.
     halo: [[u64; DIRECTIONS]; 2],
     /// Which of those are here, a bit for each.
     here: [u8; 2],

@@ -1,4 +1,4 @@
-//! Nested dissection: in which order the points of a grid are eliminated, and whose they are.
+//! Nested dissection: in which order the points of a grid are eliminated, and which rank owns each.
 
 use crate::random::Stream;
 

@@ -130,7 +130,7 @@ impl CholeskyRank {
         self.forget(slot);
     }
 
-    /// Forgets a matrix of which nobody needs anything any more.
+    /// Frees a matrix that is not needed any more.
     fn forget(&mut self, slot: usize) {
         let matrix = &self.under_way[slot];
         if matrix.at == matrix.columns.len() && matrix.unfetched == 0 {

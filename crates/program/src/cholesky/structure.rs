@@ -83,7 +83,7 @@ impl Structure {
         structure
     }
 
-    /// Finds out who owes whom a sum of what.
+    /// Finds which rank owes which other rank a sum, and of what.
     fn add_up(&mut self) {
         let mut gathered: BTreeMap<(u32, u32), (Vec<u32>, u32)> = BTreeMap::new();
         for column in &self.columns {

@@ -74,7 +74,8 @@ pub struct ConnectRank {
     round: u64,
     /// Of own vertices: which own vertex stands for it.
     local: Vec<u32>,
-    /// Of own vertices: a vertex of the same component, itself at a root. Those that do not stand for others keep who stands for them.
+    /// Of own vertices: a vertex of the same component, itself at a root. Those that do not stand for others keep the vertex
+    /// that stands for them.
     parent: Vec<u64>,
     table: Table,
     /// Of names: whether a hook has been sent in this round.
@@ -140,7 +141,7 @@ impl ConnectRank {
         (self.owner(vertex) == self.me).then(|| (vertex - self.first) as usize)
     }
 
-    /// What a component tosses in a round: the same whoever asks.
+    /// What a component tosses in a round: the same at every rank.
     fn heads(&self, root: u64, round: u64) -> bool {
         Stream::new(self.seed, round, COINS).bits(root) & HEADS == 0
     }
@@ -213,7 +214,7 @@ impl ConnectRank {
         self.owed += (edges.len() + self.local.len()) as u64;
     }
 
-    /// Whose root may have changed: at first nobody's is known, then those with tails may have hooked.
+    /// Whether the root of `name` may have changed: at first no root is known, then those with tails may have hooked.
     fn may_have_changed(&self, name: u64) -> bool {
         if self.round == 0 { self.own(name).is_none() } else { !self.heads(name, self.round - 1) }
     }

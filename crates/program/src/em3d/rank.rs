@@ -40,7 +40,7 @@ struct Push {
     base: u64,
 }
 
-/// Nodes to compute, then whom to send to.
+/// Nodes to compute, then the ranks to send to.
 #[derive(Debug, Default)]
 struct Piece {
     nodes: Vec<u32>,
@@ -141,8 +141,8 @@ impl Em3dRank {
         Op::Compute { ns: self.operation.ns(edges) }
     }
 
-    /// In which order a half-step computes, so that the values for one destination are ready early and those that nobody wants
-    /// fill the time between two sends.
+    /// In which order a half-step computes, so that the values for one destination are ready early and those that no other rank
+    /// wants fill the time between two sends.
     fn make_schedule(&mut self, field: usize) {
         let me = &mut self.fields[field];
         for push in me.wanted.values_mut() {
@@ -261,7 +261,7 @@ impl Rank for Em3dRank {
                 }
                 Phase::Steps { .. } if self.half_steps_left == 0 => self.phase = Phase::Over,
                 // All have stored what this half-step reads, but it may not have been handled here: a barrier does not see to that, so
-                // that nobody waits for what another rank needs.
+                // that no rank waits for what another rank needs.
                 Phase::Steps { piece: 0 } if self.source().arrived < self.source().ghosts.len() => return Op::Wait,
                 Phase::Steps { piece } => {
                     if piece == 0 {

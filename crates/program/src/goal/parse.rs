@@ -47,7 +47,7 @@ impl std::error::Error for GoalError {}
 struct Block<'a> {
     acts: Vec<Act>,
     labels: HashMap<&'a str, u32, std::hash::BuildHasherDefault<std::hash::DefaultHasher>>,
-    /// Who needs whom, and whether its beginning is enough.
+    /// Edges: an operation, the operation that it requires, and whether that one's beginning is enough.
     needs: Vec<(u32, u32, bool)>,
 }
 
@@ -191,11 +191,11 @@ impl<'a> Block<'a> {
                 }
                 Ok(())
             }
-            [who, how @ ("requires" | "irequires"), whom] => {
+            [label, how @ ("requires" | "irequires"), required] => {
                 let find = |label: &str| {
                     self.labels.get(label).copied().ok_or_else(|| format!("label {label:?} is not given above"))
                 };
-                self.needs.push((find(who)?, find(whom)?, *how == "irequires"));
+                self.needs.push((find(label)?, find(required)?, *how == "irequires"));
                 Ok(())
             }
             act => {
@@ -209,22 +209,22 @@ impl<'a> Block<'a> {
     fn schedule(self) -> Result<Schedule, String> {
         let count = self.acts.len();
         let mut schedule = Schedule { needs: vec![0; count], starts: vec![0; count + 1], ..Schedule::default() };
-        for &(who, whom, _) in &self.needs {
-            schedule.needs[who as usize] += 1;
-            schedule.starts[whom as usize + 1] += 1;
+        for &(operation, required, _) in &self.needs {
+            schedule.needs[operation as usize] += 1;
+            schedule.starts[required as usize + 1] += 1;
         }
         for at in 0..count {
             schedule.starts[at + 1] += schedule.starts[at];
         }
         schedule.followers = vec![(0, false); self.needs.len()];
         let mut next = schedule.starts.clone();
-        for &(who, whom, begun) in &self.needs {
-            let place = &mut next[whom as usize];
-            schedule.followers[*place as usize] = (who, begun);
+        for &(operation, required, begun) in &self.needs {
+            let place = &mut next[required as usize];
+            schedule.followers[*place as usize] = (operation, begun);
             *place += 1;
         }
         schedule.acts = self.acts;
-        // Whoever can't be reached by taking away what waits for nothing waits for itself.
+        // An operation that is not reached by taking away what waits for nothing waits for itself: a cycle.
         let mut needs = schedule.needs.clone();
         let mut free: Vec<u32> = (0..count as u32).filter(|&at| needs[at as usize] == 0).collect();
         let mut reached = 0;
@@ -261,7 +261,7 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
         }
         "send" | "recv" => {
             let sends = *name == "send";
-            let [size, way, whom, more @ ..] = rest else {
+            let [size, way, partner, more @ ..] = rest else {
                 return Err(format!("{name} must be like {name} 8b {} 1 tag 0", if sends { "to" } else { "from" }));
             };
             let digits = size.strip_suffix('b').ok_or_else(|| format!("size {size:?} must end with b, like 8b"))?;
@@ -270,8 +270,8 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
             if *way != expected {
                 return Err(format!("{way:?} stands where {expected:?} must"));
             }
-            let any = !sends && *whom == "-1";
-            let other = if any { None } else { Some(number(Some(whom), "rank", u64::from(ranks) - 1)? as u32) };
+            let any = !sends && *partner == "-1";
+            let other = if any { None } else { Some(number(Some(partner), "rank", u64::from(ranks) - 1)? as u32) };
             let tag = options(more, &["tag", "cpu", "nic"])?;
             Ok(match other {
                 Some(to) if sends => {

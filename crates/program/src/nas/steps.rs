@@ -8,15 +8,15 @@
 //! * MG on 4 hosts: 816 = 4 cycles x 17 exchanges x 12. The 17 are those of NAS MG with a coarsest grid of side 4: one on the way down to each
 //!   of 5 grids, one on the coarsest, two on the way up on each, one at the end. Planes of side x (side + 1.7) doubles make 24.5 MiB.
 //! * MG on 8 hosts: 1472 = 4 x (14 x 24 + 32). 14 are the exchanges with a coarsest grid of side 8; that each host sends 3 messages there too,
-//!   and not to all 7 others as the text has it, is what both totals say (48.8 MiB). Where the 32 belong to, nothing tells: ours are two
+//!   and not to all 7 others as the text has it, is what both totals say (48.8 MiB). Where the 32 belong is not known; here they are two
 //!   exchanges with two others at the turn of the cycle, of planes of side 4.
-//! * EP: as the text. IS: the text gives no count; all to all twice a ranking is ours.
+//! * EP: as the text. IS: the text gives no count; all to all twice a ranking is an assumption.
 
 use crosswind_schema::experiment::parameters::{
     Cost, EpParameters, FtParameters, IsParameters, MgParameters, NasParameters, Partners,
 };
 
-/// Who sends to whom. Where several are sent to, a host begins with the one after itself.
+/// Receivers of a host's messages. Of several, a host begins with the one after itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
     /// Each to all others.
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_sends_to_others_only_and_gets_as_many_as_are_sent_to_it() {
+    fn every_host_sends_to_others_only_and_gets_as_many_as_are_sent_to_it() {
         for exchange in [Exchange::All, Exchange::Three, Exchange::Two, Exchange::ToOne] {
             for hosts in 1..20 {
                 let mut got = vec![0; hosts as usize];

@@ -1,4 +1,4 @@
-//! What no program could run under, or nobody can have meant.
+//! Checks: disturbances that no program can run under, or that are surely a mistake.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ impl Disturbance {
         Ok(())
     }
 
-    /// Nobody can have meant a million daemons within one absence of the processor, and walking through them takes time.
+    /// A million daemons within one absence of the processor are surely a mistake, and walking through them takes time.
     fn check_pace(&self) -> Result<(), DescriptionError> {
         let longest = self.sources.iter().map(longest_slice_s).fold(0.0, f64::max);
         for (at, source) in self.sources.iter().enumerate() {

@@ -47,7 +47,7 @@ pub struct Disturbance {
     /// Filling the cache again at each return, s: the end of every interval is later by this.
     #[serde(default)]
     pub cache_cost_s: Seconds,
-    /// Who takes the processor.
+    /// What takes the processor away.
     #[serde(default, rename = "source", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<Source>,
 }

@@ -1,4 +1,4 @@
-//! Sources of disturbance: who takes a rank's processor away, when, for how long.
+//! Sources of disturbance: what takes a rank's processor away, when, for how long.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use crate::experiment::Amount;
 use crate::units::{PositiveSeconds, Ratio, Seconds, Share};
 
-/// Who takes the processor away.
+/// What takes the processor away.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Source {
@@ -90,7 +90,7 @@ pub struct Local {
     #[schemars(range(max = 1.0))]
     #[schemars(default)]
     pub drift: Ratio,
-    /// Whether whoever runs meanwhile takes messages off the network; they are handled when the program is back.
+    /// Whether what runs meanwhile takes messages off the network; they are handled when the program is back.
     #[schemars(default)]
     pub polls: bool,
 }

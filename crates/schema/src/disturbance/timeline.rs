@@ -54,7 +54,7 @@ impl Timelines {
     /// let timelines = Timelines::new(&Disturbance::from_toml(text.as_bytes(), "d.toml")?, 64, 1)?;
     /// let mut rank = timelines.rank(3);
     /// assert_eq!(rank.work(0, 50_000_000), 50_000_000);
-    /// assert_eq!(rank.work(50_000_000, 70_000_000), 220_000_000); // 100 ms of it in somebody else's quantum
+    /// assert_eq!(rank.work(50_000_000, 70_000_000), 220_000_000); // 100 ms of it in another program's quantum
     /// # Ok::<(), crosswind_schema::DescriptionError>(())
     /// ```
     pub fn new(disturbance: &Disturbance, ranks: u32, seed: u64) -> Result<Self, DescriptionError> {
@@ -81,7 +81,7 @@ impl Timelines {
         &self.shared.causes
     }
 
-    /// A rank's timeline, from time 0. Every call gives a new one: whoever asks about times that another has passed
+    /// A rank's timeline, from time 0. Every call gives a new one: code that asks about times that another has passed
     /// (messages that arrived meanwhile) takes one of its own.
     #[must_use]
     pub fn rank(&self, rank: u32) -> Timeline {
@@ -155,7 +155,7 @@ impl Timeline {
     }
 
     /// Whether the processor is there at `at`. Goes no further than that, so what comes later in the same interval may be asked about
-    /// next: for those who watch a processor rather than use it.
+    /// next: for code that watches a processor rather than uses it.
     #[inline]
     pub fn is_on(&mut self, at: u64) -> bool {
         if at < self.start {
@@ -172,7 +172,7 @@ impl Timeline {
         if self.is_on(at) { self.start } else { self.end }
     }
 
-    /// Whether, at `at`, the processor is away with somebody who takes messages off the network; if so, until when.
+    /// Whether, at `at`, the processor is away with a program that takes messages off the network; if so, until when.
     #[inline]
     pub fn is_polled(&mut self, at: u64) -> Option<u64> {
         if at < self.start {

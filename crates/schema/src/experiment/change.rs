@@ -15,7 +15,7 @@ use crate::units::{MegabytesPerSecond, PositiveWorkPerSecond, Quantity, Seconds}
 pub struct Change {
     /// When, s since the start.
     pub at_s: Seconds,
-    /// To whom: a node of the platform.
+    /// The node of the platform that changes.
     pub node: String,
     /// Its compute rate from then on, work units/s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +72,7 @@ impl fmt::Display for ChangeKind {
 pub struct PlacedChange {
     /// When, s since the start.
     pub at_s: f64,
-    /// To whom: place in the platform's file.
+    /// The node that changes: place in the platform's file.
     pub node: u32,
     /// What.
     pub kind: ChangeKind,
@@ -124,7 +124,7 @@ pub fn placed(changes: &[Change], platform: &Platform) -> Result<Vec<PlacedChang
         };
         let node = &platform.nodes[place];
         if change.receive_limit_mb_per_s.is_some() && node.parent.is_none() {
-            let sentence = format!("is given for {:?}, the root, which receives from nobody", node.name);
+            let sentence = format!("is given for {:?}, the root, which has no parent to receive from", node.name);
             return Err(wrong(at, "receive_limit_mb_per_s", sentence));
         }
         if change.compute_per_s.is_some() && node.compute_per_s.get() == 0.0 {
@@ -172,7 +172,9 @@ pub fn possible(changes: &[PlacedChange], tree: &Tree) -> Result<(), (usize, &'s
         }
         match (leaves, gone[change.node as usize]) {
             (true, true) => return wrong("leaves", "is true for a node that has left before"),
-            (false, false) => return wrong("joins", "is true for a node that is there; only who left can join"),
+            (false, false) => {
+                return wrong("joins", "is true for a node that is there; only a node that left can join");
+            }
             _ => {}
         }
         gone[change.node as usize] = leaves;

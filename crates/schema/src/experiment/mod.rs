@@ -37,7 +37,7 @@ use crate::platform::Platform;
 use crate::read;
 use crate::source::string_or_table;
 
-/// A farm of tasks: what to run, on what, decided by whom.
+/// A farm of tasks: what to run, on which platform, under which policy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
@@ -56,7 +56,7 @@ pub struct Experiment {
     pub repetitions: u64,
     /// What there is to do.
     pub workload: Workload,
-    /// Who decides, and how.
+    /// The policy: the order of service and its options.
     #[serde(default)]
     pub policy: Policy,
     /// How a live run computes; simulations ignore it.

@@ -1,4 +1,4 @@
-//! Policy: who decides which task goes where, and how far ahead.
+//! Policy: which task goes where, and how far ahead.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Who decides, and how.
+/// The policy: the order of service and its options.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Policy {
@@ -66,8 +66,8 @@ pub struct Policy {
     /// Whether priorities, paces and buffers follow the rates that nodes see while they run.
     #[serde(skip_serializing_if = "is_false")]
     pub adapt: bool,
-    /// Whether the last tasks go only to those who are done with them as early as the others, so that nobody waits for a
-    /// slow node. With a single port; without effect on the orders `arrival` and `root-only`.
+    /// Whether the last tasks go only to nodes that are done with them as early as the others, so that the run does not wait
+    /// for a slow node. With a single port; without effect on the orders `arrival` and `root-only`.
     #[serde(skip_serializing_if = "is_true")]
     pub level_end: bool,
 }

@@ -1,4 +1,4 @@
-//! One measurement: who is there, and what happens next.
+//! One measurement: which streams and jobs are present, and what happens next.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,21 +21,21 @@ use super::traffic::{Measured, Operation, StreamState};
 use crate::error::SimError;
 use crate::time::{NEVER, Nanos, nanos};
 
-/// Nobody, nothing.
+/// No stream, no message.
 pub(super) const NONE: u32 = u32::MAX;
-/// Events between two calls of whoever watches.
+/// Events between two calls of the caller's callback.
 const EVENTS_PER_CALL: u64 = 1 << 20;
 /// Messages under way at once that are an overload rather than a wish: about a gigabyte.
 const MOST_MESSAGES: usize = 1 << 24;
 
-/// Who is there.
+/// The streams and jobs that are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
     /// All streams and jobs.
     All,
-    /// The stream at a place, and nobody else.
+    /// Only the stream at a place.
     Stream(usize),
-    /// The job at a place, and nobody else.
+    /// Only the job at a place.
     Job(usize),
 }
 
@@ -45,7 +45,7 @@ pub(super) enum Owner {
     Job(u32),
 }
 
-/// From whom to whom the messages of a stream or a job go.
+/// Senders and receivers of the messages of a stream or a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Route {
     pub from: u32,
@@ -84,7 +84,7 @@ pub(super) struct Settings {
     /// What finds no room is lost; otherwise it waits.
     pub lossy: bool,
     pub one_queue: bool,
-    /// Frames that arrive are at once with the receiving program, and nobody needs to hear of each.
+    /// Frames that arrive are immediately with the receiving program; no event is needed for each.
     pub plain: bool,
 }
 
@@ -289,7 +289,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn start(&mut self, present: Present) {
         let streams = self.streams.len();
-        let is_there = |who: Present| present == Present::All || present == who;
+        let is_there = |one: Present| present == Present::All || present == one;
         self.unfinished = (0..streams).filter(|&at| is_there(Present::Stream(at))).count() as u32;
         for job in (0..self.jobs.len()).filter(|&at| is_there(Present::Job(at))) {
             if self.jobs[job].compute_ns.is_empty() || self.jobs[job].hosts.is_empty() {

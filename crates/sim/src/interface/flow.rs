@@ -2,7 +2,7 @@
 //!
 //! Slow start: one frame, and one more for each that is acknowledged, so the window doubles with every round trip, until a frame
 //! finds a buffer full. Then the flow waits until everything that is under way has arrived or is known to be lost, and begins with
-//! one frame again: what the paper assumes of TCP (communication-interactions, section 2; SPEC E4-1, E4-2).
+//! one frame again: what the paper assumes of TCP (communication-interactions, section 2; E4-1 and E4-2 of `docs/papers/`).
 //!
 //! Congestion avoidance, which the paper leaves out: at a loss the window becomes half of what is under way, and then grows by
 //! one frame with each window that is acknowledged (TCP Reno, RFC 5681). Further losses among what was under way then are the same one.

@@ -14,13 +14,13 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | who is there, what happens next? | `engine`, `slots` |
+//! | which streams and jobs are present, what happens next? | `engine`, `slots` |
 //! | when does a stream's next message begin, what is timed? | `traffic` |
 //! | what does a parallel program send? | `job` |
 //! | which frame goes onto the link, and when? | `output`, `pace` |
 //! | what does the switch do with it? | `port` |
 //! | when is it with the receiving program? | `input` |
-//! | who may send how many? | `credits`, `flow` |
+//! | how many frames may a sender send? | `credits`, `flow` |
 //! | what came of it? | `outcome` |
 //! | what happened to each frame? | `observer` |
 //!

@@ -1,4 +1,4 @@
-//! What happens to frames, for whoever wants to look.
+//! Observation of frames.
 
 use crosswind_schema::Class;
 
@@ -9,7 +9,7 @@ use crate::time::Nanos;
 pub struct Seen {
     /// The message; numbers of messages that have arrived are used again.
     pub message: u32,
-    /// Whose it is.
+    /// Its class.
     pub class: Class,
     /// The host that sends it.
     pub from: u32,
@@ -19,9 +19,9 @@ pub struct Seen {
     pub bytes: u32,
 }
 
-/// Told what happens when, in nanoseconds of virtual time. By default nobody listens, and nothing of this costs anything.
+/// Called with each event of a frame, in nanoseconds of virtual time. The default, `()`, observes nothing and costs nothing.
 pub trait Observer {
-    /// Whether anybody listens.
+    /// Whether events are observed.
     const LISTENS: bool = true;
     /// A message is given to its sender's interface, whole.
     fn made(&mut self, at: Nanos, message: Seen);
@@ -33,7 +33,7 @@ pub trait Observer {
     fn lost(&mut self, at: Nanos, frame: Seen);
 }
 
-/// Nobody.
+/// Observes nothing.
 impl Observer for () {
     const LISTENS: bool = false;
     #[inline]

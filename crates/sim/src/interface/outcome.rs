@@ -17,7 +17,7 @@ use crate::time::{NEVER, Nanos, seconds};
 /// Beside others, nothing that is timed may be later than so many times what the longest takes alone.
 const PATIENCE: Nanos = 100;
 
-/// Measures once: who is present, through the queues of the policy or through one.
+/// Measures once: the streams and jobs that are present, through the queues of the policy or through one queue.
 ///
 /// `patience_ns`: it is given up when nothing that is timed has happened for so long; none: it goes on. `watch` is called now and
 /// then with the frames that have arrived; when it says `false` the measurement ends.

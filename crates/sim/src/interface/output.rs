@@ -85,7 +85,8 @@ impl<O: Observer> Engine<'_, O> {
     /// The next frame goes onto the link, if there is one that may.
     #[inline]
     pub fn send_next(&mut self, host: u32) {
-        let may_send = if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.who_may_send(host) };
+        let may_send =
+            if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.classes_that_may_send(host) };
         let output = &mut self.outputs[host as usize];
         let Some((class, bytes, message)) = output.queue.pop(may_send) else {
             output.on_link.0 = NONE;
@@ -112,9 +113,9 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
-    /// Which class may send: its first frame has a credit, and room at the port it goes to. Whoever finds no room is told when
-    /// there is. With one queue, a frame without room keeps all others waiting.
-    fn who_may_send(&mut self, host: u32) -> [bool; 2] {
+    /// Which class may send: its first frame has a credit, and room at the port it goes to. A sender without room is told when
+    /// there is room. With one queue, a frame without room keeps all others waiting.
+    fn classes_that_may_send(&mut self, host: u32) -> [bool; 2] {
         let queue = &self.outputs[host as usize].queue;
         let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
         let mut may_send = first.map(|message| {
@@ -129,7 +130,7 @@ impl<O: Observer> Engine<'_, O> {
         let next = if self.settings.one_queue && may_send == [true; 2] { queue.longest_waiting() } else { None };
         for class in Class::BOTH {
             let (true, Some(message)) = (may_send[class as usize], first[class as usize]) else { continue };
-            // Whoever waits behind the first of one queue waits for that one, and not for a port of its own.
+            // A frame behind the first of one queue waits for that frame, and not for a port of its own.
             if next.is_some_and(|next| next != class) {
                 continue;
             }

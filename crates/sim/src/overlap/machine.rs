@@ -13,7 +13,7 @@ use super::scheduler::Scheduler;
 use crate::error::SimError;
 use crate::time::{NEVER, Nanos, after, nanos};
 
-/// Events between two calls of whoever watches.
+/// Events between two calls of the caller's callback.
 const WATCHED_EVERY: u64 = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,7 +26,7 @@ enum Happens {
     Slice,
 }
 
-/// Who takes part in a run.
+/// Which processes take part in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     Ping,
@@ -51,7 +51,7 @@ pub(super) struct Machine<'a> {
     agenda: BinaryHeap<Reverse<(Nanos, u64, Happens)>>,
     counter: u64,
     slices: Option<BufferedCoscheduling>,
-    /// Ends whose message waits for its slices, by the number of the message.
+    /// Ends whose message waits for its time slices, by the number of the message.
     posted: Vec<(u64, usize)>,
     flight: Nanos,
     running: usize,
@@ -84,7 +84,7 @@ impl<'a> Machine<'a> {
 
     fn populate(&mut self, who: Who, turn: u32) {
         let burners = (self.asked.burners * self.asked.nodes) as usize;
-        // The ping's start is drawn first, so that it is the same whoever else there is.
+        // The ping's start is drawn first, so that it does not depend on the other processes.
         let starts = self.asked.starts(turn, burners + 1);
         let waiting = Waiting::of(self.asked, self.cell.wait);
         if who != Who::Ping {
@@ -176,7 +176,7 @@ impl<'a> Machine<'a> {
         let arrived = self.slices.as_mut().map(|slices| slices.next_slice().arrived).unwrap_or_default();
         for message in arrived {
             let at = self.posted.iter().position(|&(id, _)| id == message);
-            let at = at.ok_or(SimError::Broken("a message arrived that nobody posted"))?;
+            let at = at.ok_or(SimError::Broken("a message arrived that was not posted"))?;
             let (_, from) = self.posted.swap_remove(at);
             self.at(now + nanos(self.asked.network.latency_s.get()), Happens::Arrives { end: 1 - from });
         }
@@ -194,7 +194,7 @@ impl<'a> Machine<'a> {
                 }
                 Effect::Sent { process } => {
                     let from = self.ends.iter().position(|end| *end == (node, process));
-                    let from = from.ok_or(SimError::Broken("who is no end of the ping has sent"))?;
+                    let from = from.ok_or(SimError::Broken("a process sent that is not an end of the ping"))?;
                     match &mut self.slices {
                         None => self.at(now.saturating_add(self.flight).min(NEVER), Happens::Arrives { end: 1 - from }),
                         Some(slices) => {

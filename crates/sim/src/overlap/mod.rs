@@ -8,8 +8,8 @@
 //! |---|---|
 //! | what is asked, what comes of it? | `crosswind_schema::simulated_overlap` |
 //! | what does a burner do, what an end of the ping? | `process` |
-//! | who runs next? | `scheduler` (`decay`, `fair`) |
-//! | who is on which processor, and until when? | `node` |
+//! | which process runs next? | `scheduler` (`decay`, `fair`) |
+//! | which process has which processor, and until when? | `node` |
 //! | what happens next, what is under way? | `machine` |
 //! | when do buffered messages move? | `crosswind_policy::coscheduling` |
 //!

@@ -1,4 +1,4 @@
-//! A node: processors, the processes on it, and who of them runs.
+//! A node: processors, the processes on it, and which of them run.
 //!
 //! No processor is idle while a process wants one. Time passes between calls; each says when the next is due.
 
@@ -102,7 +102,7 @@ impl Node {
         self.cpus.iter().map(due).min().unwrap_or(NEVER)
     }
 
-    /// Whether nothing will happen here any more unless a message comes: everybody has ended, sleeps, or waits for one.
+    /// Whether nothing will happen here until a message comes: every process has ended, sleeps, or waits for one.
     pub fn only_waits(&self) -> bool {
         self.processes.iter().all(|process| match process.state {
             State::Asleep | State::Waits | State::Ended => true,
@@ -238,7 +238,7 @@ impl Node {
         }
     }
 
-    /// Gives a processor to whoever shall have it.
+    /// Gives a processor to the process that the scheduler picks.
     fn schedule(&mut self, cpu: usize, now: Nanos) {
         let before = self.cpus[cpu].running;
         let home = |process: usize| (process, self.processes[process].home == Some(cpu));

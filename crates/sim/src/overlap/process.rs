@@ -130,7 +130,7 @@ pub(super) struct Waiting {
     pub wait: Wait,
     /// How long it polls first, if only worse processes want the processor.
     pub linger: Nanos,
-    /// How long it polls first, whoever wants the processor.
+    /// How long it polls first, even if other processes want the processor.
     pub spin: Nanos,
 }
 
@@ -139,7 +139,7 @@ impl Waiting {
         Self { wait, linger: nanos(asked.costs.linger_s.get()), spin: nanos(asked.costs.spin_s()) }
     }
 
-    /// For how long it keeps its processor; `unwanted`: nobody of its own nice level or a better one waits for it.
+    /// How long it keeps its processor; `unwanted`: no process of its own nice level or a better one waits for it.
     pub fn polls_for(&self, unwanted: bool) -> Nanos {
         match self.wait {
             Wait::Event if unwanted => self.linger,

@@ -26,9 +26,9 @@ pub enum What {
 pub struct Packet {
     /// When its last byte is here; once taken in: when the interface is done with it.
     pub at: u64,
-    /// Who sent it.
+    /// The sender.
     pub from: u32,
-    /// How many packets the sender had sent before, to anybody: with `at` and `from`, the order of all.
+    /// How many packets the sender had sent before, to any rank: with `at` and `from`, the order of all.
     pub number: u32,
     /// Bytes in the packet.
     pub bytes: u32,

@@ -1,4 +1,4 @@
-//! Sends that nobody has asked for yet, by source and tag.
+//! Unexpected messages: sends without a matching receive yet, by source and tag.
 
 use std::collections::BTreeMap;
 

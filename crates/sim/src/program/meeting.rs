@@ -9,7 +9,7 @@ pub enum Purpose {
     StoreSync,
 }
 
-/// The control network: who is at the barrier or store-sync.
+/// The control network: which ranks have reached the barrier or store-sync.
 #[derive(Default)]
 pub struct Meeting {
     at_barrier: u32,

@@ -1,5 +1,5 @@
-//! Memory of many thousands of ranks: their state lies in no near cache, and in more small pages than the processor knows by
-//! heart. So it is asked for before it is needed (the calendar knows who is next), and in large pages.
+//! Memory of many thousands of ranks: their state is in no near cache, and in more small pages than the TLB holds.
+//! So it is prefetched (the calendar knows which rank is next), and lies in large pages.
 
 /// Bytes that come together.
 const LINE: usize = 64;

@@ -10,7 +10,7 @@
 //! What a rank does at `t` reaches no other before `t` + latency + overhead. So time is cut into windows of that length: within one, every rank can be advanced by itself, in any order, for all that arrives in the
 //! window was sent before it began. Packets are handled in the order of arrival, source and number, so the order in which
 //! ranks were advanced leaves no trace. A rank that computes beyond the window's end, or waits, is put into the calendar
-//! for the window in which it can go on; windows in which nobody can are skipped.
+//! for the window in which it can go on; windows in which no rank can are skipped.
 //!
 //! | question | file |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! | what does a rank do next? | `node` |
 //! | what is on its way to it, and when is that here? | `inbox` |
 //! | what has just been sent? | `outbox` |
-//! | who is looked at next? | `calendar` |
+//! | which rank is looked at next? | `calendar` |
 //! | what if packets arrive while it is away? | `watch` |
 //! | are all at the barrier? | `meeting` |
 //! | which send belongs to which receive? | `matching` |
@@ -52,7 +52,7 @@ pub use self::network::Network;
 pub use self::outcome::{Outcome, RankTimes};
 pub use self::wires::Totals;
 
-/// Looks at ranks between two calls of whoever watches.
+/// Ranks looked at between two calls of the caller's callback.
 const LOOKS_PER_CALL: u64 = 1 << 20;
 /// From so many ranks in a window on they are looked at in their order, and asked for before.
 const MANY: usize = 512;

@@ -2,8 +2,8 @@
 //!
 //! A packet of `b` bytes takes `overhead_ns` of the sender's processor, then `gap(b) = gap_ns + (b - 1) gap_per_byte_ns` of its
 //! network interface; its last byte arrives `(b - 1) gap_per_byte_ns + latency_ns` after the processor is done with it. The
-//! receiver's interface takes packets one `gap` apart, in order of arrival, so a rank that everybody sends to is a hot spot.
-//! The receiver's processor pays `overhead_ns` again. Inside the network nothing is in anybody's way.
+//! receiver's interface takes packets one `gap` apart, in order of arrival, so a rank that all others send to is a hot spot.
+//! The receiver's processor pays `overhead_ns` again. There is no contention inside the network.
 
 use crosswind_schema::experiment::Network as Description;
 use crosswind_schema::units::Quantity;

@@ -107,7 +107,7 @@ impl<R: Rank> Node<R> {
     /// Does what can be done before the horizon, and says when to look again.
     pub fn advance(&mut self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         let (horizon, gap) = (wires.horizon, wires.gap());
-        // Who waits has waited until now.
+        // A rank that waits has waited until now.
         self.now = self.now.max(horizon - wires.length);
         if let Some(watch) = &mut self.watch {
             watch.take_in(me, inbox, self.now, wires);
@@ -143,7 +143,7 @@ impl<R: Rank> Node<R> {
         }
     }
 
-    /// The processor is ahead of the others; only those who watch its interface look before it is here.
+    /// The processor is ahead of the others; only a rank that watches its interface looks before it is here.
     fn look_later(&self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
         if self.now >= NEVER {
             return Err(SimError::Endless);

@@ -8,7 +8,7 @@ use super::memory::prefetch;
 /// So many packets are put into inboxes together.
 const BATCH: usize = 32;
 
-/// Packets and whom they are for. Their places are used again and again.
+/// Packets and their destinations. Their places are reused.
 #[derive(Default)]
 pub struct Outbox {
     places: Vec<(u32, Packet)>,
@@ -22,8 +22,8 @@ impl Outbox {
         if self.used == self.places.len() {
             self.grow();
         }
-        let (whom, packet) = &mut self.places[self.used];
-        *whom = to;
+        let (destination, packet) = &mut self.places[self.used];
+        *destination = to;
         self.used += 1;
         packet
     }

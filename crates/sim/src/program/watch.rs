@@ -2,7 +2,7 @@
 //! it, packets that are thrown away.
 //!
 //! Only where the window's settings make it matter (credits back when extracted, or packets discarded); otherwise packets
-//! just wait, and nobody looks.
+//! just wait, and no watch is kept.
 
 use std::collections::VecDeque;
 
@@ -69,7 +69,7 @@ impl Watch {
             }
             true
         });
-        // Somebody who polls may come while packets wait for a processor that is still busy.
+        // A process that polls may come while packets wait for a processor that is still busy.
         while let Some(start) = if early { self.next_interval(horizon.min(processor)) } else { None } {
             if self.timeline.is_polled(start).is_some() {
                 for packet in inbox.waiting_mut().iter_mut().filter(|packet| packet.at <= start) {
@@ -119,7 +119,7 @@ impl Watch {
         next.map_or(coming, |interval| coming.min(interval.start))
     }
 
-    /// Whether a packet is thrown away, and how often the first of its source then has been: the rank is away and nobody polls for
+    /// Whether a packet is thrown away, and how often the first of its source then has been: the rank is away and nothing polls for
     /// it, or something of its source is missing before it.
     fn thrown_away(&mut self, packet: &Packet, polled: bool) -> Option<u32> {
         let there = polled || self.timeline.is_on(self.asked);
@@ -151,7 +151,7 @@ impl Watch {
     }
 }
 
-/// Takes a packet off the network for its rank: whom to send the credit, and when it was taken.
+/// Takes a packet off the network for its rank; returns the rank that gets the credit, and when the packet was taken.
 fn extract(packet: &mut Packet, settings: &WindowSettings, at: u64) -> Option<(u32, u64)> {
     if packet.extracted || packet.is_control() || packet.what == super::inbox::What::Answer {
         return None;

@@ -1,4 +1,4 @@
-//! What ranks share: the network between them, and the calendar of who is looked at next.
+//! What ranks share: the network between them, and the calendar of the ranks to look at next.
 
 use crosswind_policy::window::{Away, Moment, ReturnedBy, WindowSettings};
 use crosswind_program::{Body, Kind};
@@ -54,7 +54,7 @@ impl Divisor {
     }
 }
 
-/// The network, and who is looked at when.
+/// The network, and the calendar of ranks.
 pub struct Wires {
     pub network: Network,
     pub window: WindowSettings,
@@ -155,7 +155,7 @@ impl Wires {
             self.starved = Some((packet.from, me));
         }
         let serial = packet.serial();
-        // Not at a fixed distance, which could fall into the same part of somebody's quantum for ever.
+        // Not at a fixed distance, which could fall into the same part of a rank's quantum for ever.
         let part = u64::from(attempts).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 44;
         let spread = resend_ns.saturating_mul(part) >> 20;
         let under_way = self.network.latency_ns + self.gap_per_byte.train(packet.bytes);
@@ -182,7 +182,7 @@ impl Wires {
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.is_on(start))
     }
 
-    /// When senders know that a destination went away, or came back; the end of time: nobody follows that.
+    /// When senders know that a destination went away, or came back; the end of time if changes are not followed.
     pub fn knows_a_change(&mut self, rank: u32) -> u64 {
         let start = self.horizon - self.length;
         let change = self.running.get_mut(rank as usize).map_or(NEVER, |timeline| timeline.changes(start));

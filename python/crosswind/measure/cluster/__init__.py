@@ -2,7 +2,7 @@
 
 | file | question |
 |---|---|
-| `pairs` | which links must be known, and who measures what of them? |
+| `pairs` | which links must be known, and which host measures what of them? |
 | `rounds` | which pairs at the same time? |
 | `tour` | how does it go, round after round, whatever dies? |
 | `at_host` | what is done on a host? |
@@ -114,7 +114,7 @@ def measure_cluster(
     out : str or Path
         Directory for the measurements and what they tell; made where it does not exist.
     pairs : {"all", "star", "tree"}, optional
-        Every ordered pair; from the root to everybody; the edges of `platform`. Default: "tree" where `platform` is
+        Every ordered pair; from the root to all others; the edges of `platform`. Default: "tree" where `platform` is
         given, else "all".
     platform : Platform or path, optional
         A tree; what was measured takes the place of what it says.

@@ -36,7 +36,7 @@ def look() -> dict[str, str]:
 def start_peer(address: str, seconds: float, token: str) -> str:
     """Start a peer on a free port of this host's `address`, for so many seconds at most; its HOST:PORT.
 
-    It serves who knows the token.
+    It serves callers that know the token.
     """
     stack = ExitStack()
     try:
@@ -95,7 +95,7 @@ def measured(peer: str, arguments: Mapping[str, Any], seconds: float) -> bytes:
 def main() -> None:
     """Measure as told on stdin; an error is one JSON document on stdout."""
     _core.end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for whoever asked, who ends the peer
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends the peer
     from crosswind.measure import measure
 
     asked = json.loads(sys.stdin.readline())

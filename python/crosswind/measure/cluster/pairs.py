@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from crosswind.errors import DescriptionError
 
 Pairs = Literal["all", "star", "tree"]
-"""Every ordered pair; from the root to everybody; from each node of a platform to its children."""
+"""Every ordered pair; from the root to each other host; from each node of a platform to its children."""
 
 
 @dataclass(frozen=True)

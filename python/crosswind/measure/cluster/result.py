@@ -72,7 +72,7 @@ class Fitted:
         return median(rates) if rates else None
 
     def _send_limit(self, host: str) -> float | None:
-        """Return the fastest that a host sent to anybody: what it can send to all together is no less."""
+        """Return the fastest that a host sent to any other: what it can send to all together is no less."""
         peers = [visit.peer for visit in self.fits if visit.at == host]
         sends = [(peer, channel) for peer in peers if (channel := self._channel(host, peer, "send"))]
         return max((self._carried(host, peer, channel) for peer, channel in sends), default=None)

@@ -55,7 +55,7 @@ def _by_first_fit(pairs: Sequence[Pair]) -> list[list[Pair]]:
 
 
 def _by_circle(pairs: Sequence[Pair]) -> list[list[Pair]]:
-    """Put each pair into its round of a tournament in which everybody meets everybody, without the empty rounds.
+    """Put each pair into its round of a tournament in which each meets each other, without the empty rounds.
 
     Hosts stand in a circle of odd length (one of an even number in its middle); in round r those meet whose places add
     up to r, and the one that meets itself meets the middle.

@@ -1,4 +1,4 @@
-"""What the paper claims about messages that meet (SPEC N-1 to N-4), asked of the rows of the figures.
+"""What the paper claims about messages that meet (N-1 to N-4), asked of the rows of the figures.
 
 Bands come from the text; where it has only a word ("significantly", "slightly"), the number that stands for the word is
 a constant here.
@@ -24,7 +24,7 @@ from crosswind.papers.grading import Check, Claim, check, check_readings
 WITHIN_MODEL = 0.06
 """Part by which a slowdown of δ may differ ("within 6 %", section 4.2)."""
 WITHIN_TEXT = 0.30
-"""Part by which a printed number may be missed (SPEC N-2)."""
+"""Part by which a printed number may be missed (N-2)."""
 VERY_SMALL = 0.05
 """η of EP that is "very small"."""
 MOST_OF_IS = 0.25
@@ -33,9 +33,9 @@ STEADY = 0.02
 FLAT = 1.5
 """A slowdown that grows by no more than this from 2 to 16 KB of local messages is flattened."""
 AT_LEAST = 3.0
-"""Times by which the second queue lowers the slowdown of stream A (SPEC N-3)."""
+"""Times by which the second queue lowers the slowdown of stream A (N-3)."""
 SLIGHTLY, MODERATELY = 2.0, 3.5
-"""Slowdowns of the local stream beside A, beside B (SPEC N-4)."""
+"""Slowdowns of the local stream beside A, beside B (N-4)."""
 
 
 def claims(rows: Rows, calibration: Calibration) -> list[Claim]:
@@ -78,11 +78,11 @@ class _Judge:
             return ask
 
         def same(reading: FlowReading) -> tuple[bool, str]:
-            ours = [
+            own = [
                 (self.rows.delta("A", reading, flows=n).middle, self.rows.delta("B", reading, flows=n).middle)
                 for n in counts
             ]
-            apart = max(abs(a / b - 1.0) for a, b in ours)
+            apart = max(abs(a / b - 1.0) for a, b in own)
             return apart <= WITHIN_MODEL, f"up to {100 * apart:.0f} % apart"
 
         def in_table(reading: FlowReading) -> tuple[bool, str]:
@@ -120,8 +120,8 @@ class _Judge:
         def grows(program: str) -> Callable[[ProgramReading], tuple[bool, str]]:
             def ask(reading: ProgramReading) -> tuple[bool, str]:
                 curves = {count: curve(program, count, reading) for count in hosts}
-                said = "; ".join(f"on {count} {_percents(ours)}" for count, ours in curves.items())
-                return all(_rises([1.0 + value for value in ours]) for ours in curves.values()), said
+                said = "; ".join(f"on {count} {_percents(own)}" for count, own in curves.items())
+                return all(_rises([1.0 + value for value in own]) for own in curves.values()), said
 
             return ask
 

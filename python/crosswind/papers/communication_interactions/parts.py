@@ -138,8 +138,8 @@ def _programs(rows: Rows, calibration: Calibration, id_: str, title: str, progra
     for reading in calibration.of_programs:
         points = [
             _point(f"{program.upper()} on {hosts}", f"{alpha:g}", rows.eta(program, hosts, alpha, reading), 1.0)
-            for program, hosts, ours, alpha in _program_points(calibration, programs)
-            if ours == reading
+            for program, hosts, used, alpha in _program_points(calibration, programs)
+            if used == reading
         ]
         points += [
             _point(f"{program.upper()} on {hosts}, printed", alpha, Spread(value, value, value), 1.0)
@@ -205,7 +205,7 @@ def _side(rows: Rows, calibration: Calibration, side: str) -> Part:
 def _side_points(
     rows: Rows, calibration: Calibration, side: str, tested: str, reading: StreamReading
 ) -> Iterator[dict[str, Any]]:
-    for of, who in (("tested", tested), ("local", "local")):
+    for of, stream in (("tested", tested), ("local", "local")):
         for queue, words in QUEUES.items():
             for kib in calibration.local_kib:
-                yield _point(f"{who}, {words}", kib, rows.slowdown(side, tested, kib, reading, queue=queue, of=of))
+                yield _point(f"{stream}, {words}", kib, rows.slowdown(side, tested, kib, reading, queue=queue, of=of))

@@ -56,8 +56,8 @@ class Rows:
     def __init__(self, runs: Mapping[str, Runs[Any]], calibration: Calibration) -> None:
         self.calibration = calibration
         self._alike: dict[tuple[str, str], list[Entry]] = {}
-        for figure, ours in runs.items():
-            for run in ours:
+        for figure, own in runs.items():
+            for run in own:
                 self._alike.setdefault((figure, _key(run.params)), []).append(run.data)
 
     def entries(self, figure: str, **params: Any) -> list[Entry]:
@@ -121,8 +121,8 @@ def _key(params: Mapping[str, Any]) -> str:
 
 
 def _delta(entry: Entry, name: str) -> float:
-    ours = [stream["latency_s"] for stream in entry["streams"] if stream["name"].startswith(f"{name} ")]
-    together: Callable[[str], float] = lambda when: fmean(latency[when]["mean"] for latency in ours)  # noqa: E731
+    own = [stream["latency_s"] for stream in entry["streams"] if stream["name"].startswith(f"{name} ")]
+    together: Callable[[str], float] = lambda when: fmean(latency[when]["mean"] for latency in own)  # noqa: E731
     return together("alone") / together("fifo")
 
 

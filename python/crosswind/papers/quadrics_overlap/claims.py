@@ -1,6 +1,6 @@
-"""What the paper claims about overlap (SPEC F-1 to F-4), asked of the simulated matrix.
+"""What the paper claims about overlap (F-1 to F-4), asked of the simulated matrix.
 
-Bands hold the printed number and the closed forms of SPEC 1.4. What the text has only words for ("hardly", "nothing")
+Bands hold the printed number and the closed forms (docs/papers). What the text has only words for ("hardly", "nothing")
 has a number here.
 """
 
@@ -90,7 +90,7 @@ def _polling(matrix: Matrix) -> Claim:
         return check(f"{text}: {low:g} to {high:g} times", low <= value <= high, f"{value:.3f}")
 
     checks = [
-        # SPEC 1.4: 1.5 where one end has 2/3 of a processor, 2.25 where both must have it at once.
+        # 1.5 where one end has 2/3 of a processor, 2.25 where both must have it at once.
         within("polling, many small messages: the ping (printed: 2.0)", small.ping_slowdown, 1.5, 2.25),
         # Two thirds of a processor for as long as the ping lasts.
         within("polling, many small messages: the burners (printed: 1.43)", small.burn_slowdown, 1.33, 1.5),

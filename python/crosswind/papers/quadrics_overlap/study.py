@@ -119,19 +119,19 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
     burn: list[dict[str, Any]] = []
     for setting in SETTINGS:
         for cell in CELLS:
-            paper, ours, other = printed(setting, cell), matrix[setting, cell], prompt[setting, cell]
-            off = [100 * (a / b - 1) for a, b in ((ours.ping_s, paper.ping_s), (ours.burn_s, paper.burn_s))]
-            times = (paper.ping_s, ours.ping_s, off[0], paper.burn_s, ours.burn_s, off[1], other.burn_s)
+            paper, simulated, other = printed(setting, cell), matrix[setting, cell], prompt[setting, cell]
+            off = [100 * (a / b - 1) for a, b in ((simulated.ping_s, paper.ping_s), (simulated.burn_s, paper.burn_s))]
+            times = (paper.ping_s, simulated.ping_s, off[0], paper.burn_s, simulated.burn_s, off[1], other.burn_s)
             rows.append([setting, in_words(cell), *times])
             name = f"{setting}, {in_words(cell)}"
             alone = printed("alone", cell)
             ping += [
                 _point(name, "printed", paper.ping_s / alone.ping_s),
-                _point(name, "simulated", ours.ping_slowdown),
+                _point(name, "simulated", simulated.ping_slowdown),
             ]
             burn += [
                 _point(name, "printed", paper.burn_s / BURN_S),
-                _point(name, "simulated", ours.burn_slowdown),
+                _point(name, "simulated", simulated.burn_slowdown),
             ]
     close = sum(abs(row[at]) <= 10 for row in rows for at in (4, 7))  # type: ignore[arg-type]
     return Part(
@@ -149,7 +149,7 @@ def _tables(matrix: Matrix, prompt: Matrix) -> Part:
 
 def _schedulers(decay: Matrix, fair: Matrix) -> Part:
     columns = [("setting", ""), ("messages", "")]
-    columns += [(f"{who}, {name}", "slowdown") for name in ("decay", "fair") for who in ("ping", "burners")]
+    columns += [(f"{program}, {name}", "slowdown") for name in ("decay", "fair") for program in ("ping", "burners")]
     rows: list[list[str | float]] = []
     points = []
     for setting in SETTINGS:

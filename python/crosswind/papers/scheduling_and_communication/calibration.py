@@ -19,7 +19,7 @@ PROGRAMS = ("cholesky", "connect", "column", "em3d", "sample")
 class Reading:
     """One way to read what the text leaves open about local scheduling.
 
-    A credit that goes back when its packet is extracted needs somebody who extracts it while the program is away: then
+    A credit that goes back when its packet is extracted needs a process to extract it while the program is away: then
     the other job does ("hardware or a trusted process must extract all packets from the network", section 1).
 
     Attributes
@@ -35,7 +35,7 @@ class Reading:
 
     @property
     def polls(self) -> bool:
-        """Whether somebody takes messages off the network while the program is away."""
+        """Whether another process takes messages off the network while the program is away."""
         return self.credit == "extracted"
 
     @property

@@ -1,4 +1,4 @@
-"""What the paper claims about programs under disturbances (SPEC D-1 to D-8), asked of the rows of the figures.
+"""What the paper claims about programs under disturbances (D-1 to D-8), asked of the rows of the figures.
 
 Slowdowns are relative to the time of the best dedicated window, times the jobs that share the machine: the captions'
 definition (E2-5). Bands come from the text; where it has only a word ("significantly", "dramatically", "slightly"), the
@@ -184,10 +184,10 @@ class _Judge:
 
     def d5(self) -> Claim:
         def slow(quantum_s: float, programs: Iterable[str]) -> dict[str, float]:
-            ours = {p: {"program": p, "quantum_s": quantum_s, "window": self.best[p]} for p in programs}
+            own = {p: {"program": p, "quantum_s": quantum_s, "window": self.best[p]} for p in programs}
             return {
                 p: max(self.rows.slowdown("figure-3", row) for row in self.rows.of("figure-3", **where))
-                for p, where in ours.items()
+                for p, where in own.items()
             }
 
         fine, coarse = slow(0.1, PROGRAMS), slow(1.0, PROGRAMS)

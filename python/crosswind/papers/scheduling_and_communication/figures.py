@@ -193,8 +193,8 @@ def skew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
                 hardest = skew_s == max(calibration.skews_s) and quantum == min(calibration.skew_quanta_s)
                 wide = {calibration.large_window} if hardest else set()
                 for window in sorted({best[program], *wide}):
-                    ours = {"program": program, "quantum_s": quantum, "skew_s": skew_s, "window": window}
-                    settings.append((ours, gang))
+                    own = {"program": program, "quantum_s": quantum, "skew_s": skew_s, "window": window}
+                    settings.append((own, gang))
     return Figure("figure-3", "coscheduling skew", settings)
 
 
@@ -286,7 +286,7 @@ class Rows:
     """
 
     def __init__(self, runs: Mapping[str, Runs[ProgramRun]]) -> None:
-        self._rows = {figure: [_row(alike) for alike in ours.by_point()] for figure, ours in runs.items()}
+        self._rows = {figure: [_row(alike) for alike in own.by_point()] for figure, own in runs.items()}
 
     def of(self, figure: str, **where: Any) -> list[Row]:
         """Return the rows of a figure that set all this."""

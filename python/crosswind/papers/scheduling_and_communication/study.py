@@ -243,10 +243,10 @@ def _study(rows: Rows, chosen: Calibration, runs: Mapping[str, Runs[ProgramRun]]
         claims=claims(rows, chosen),
         figures={
             name: {
-                "title": ours.experiment.split(": ", 1)[1],
+                "title": own.experiment.split(": ", 1)[1],
                 "rows": [_entry(name, row, rows) for row in rows.of(name)],
             }
-            for name, ours in runs.items()
+            for name, own in runs.items()
         },
         daemons=[asdict(one) for one in daemons.load()],
     )

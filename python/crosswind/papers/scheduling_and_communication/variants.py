@@ -2,7 +2,7 @@
 
 | named | section | what is run |
 |---|---|---|
-| windows that follow the destination | 6, 7 | 1 packet to who runs, 512 to who is away; against 1 always |
+| windows that follow the destination | 6, 7 | 1 packet to a rank that runs, 512 to one that is away; against 1 always |
 | discarding instead of buffering | 1 | thrown away while the receiver is away, sent again; against buffering |
 | daemons coscheduled across processors | 6 | the same times on all ranks; against each by itself |
 | a serial job coscheduled | 7 | all ranks give way at the same times; against the busy node alone |

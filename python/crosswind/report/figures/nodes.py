@@ -1,4 +1,4 @@
-"""Who computes how much under a plan: one bar per node, coloured by what limits the node."""
+"""How much each node computes under a plan: one bar per node, coloured by what limits the node."""
 
 from __future__ import annotations
 

@@ -129,8 +129,8 @@ def simulated_and_bounds(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     order = list(dict.fromkeys(str(row["name"]) for row in rows))
     words = list(dict.fromkeys(str(row["which"]) for row in found))
 
-    def base(ours: Sequence[Mapping[str, Any]]) -> alt.Chart:
-        chart: alt.Chart = alt.Chart(records({name: [row[name] for row in ours] for name in columns})).encode(
+    def base(own: Sequence[Mapping[str, Any]]) -> alt.Chart:
+        chart: alt.Chart = alt.Chart(records({name: [row[name] for row in own] for name in columns})).encode(
             y=alt.Y("name:N", title=None, sort=order, axis=alt.Axis(labelLimit=190, domain=False, ticks=False)),
             tooltip=tooltip,
         )

@@ -29,7 +29,7 @@ const LEARNT: f64 = 0.5;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Traffic {
     pub received: f64,
-    /// To the children who are learnt, as numbered by [`Compute::learnt`].
+    /// To the learnt children, as numbered by [`Compute::learnt`].
     pub sent: Vec<f64>,
     /// Fraction that the other sends cost.
     pub others: f64,

@@ -48,14 +48,14 @@ impl Subtree {
 pub enum Revision {
     /// For the node itself: [`Event::Known`](crate::farm::Event::Known).
     Child {
-        /// Of whom.
+        /// The child that it is about.
         child: Child,
         /// What is known now.
         settings: ChildSettings,
     },
     /// For a child: [`Event::Places`](crate::farm::Event::Places).
     Places {
-        /// For whom.
+        /// The child.
         child: Child,
         /// Tasks that it may hold.
         tasks: u64,

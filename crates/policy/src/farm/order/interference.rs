@@ -1,7 +1,7 @@
 //! `interference`: the derived optimum for the port mode (interference-aware-scheduling, section 3.2, and K-10).
 //!
 //! A child whose tasks cost the node at least as many of its own (`ir_send Z C >= 1`) is never served. The others: with
-//! several ports by lowest `ir_send`; with one, whose seconds are what is scarce, by most tasks won per second of it,
+//! several ports by lowest `ir_send`; with one, where the port's time is scarce, by most tasks won per second of it,
 //! `B (1 - ir_send Z C)`.
 
 use crosswind_schema::plan::Ports;

@@ -1,8 +1,8 @@
 //! `planned`: the exact rates of the plan, followed by deficit counters.
 //!
-//! A child to which the plan gives x tasks/s is due its n-th task at n / x. Of those who asked, the one that was due
-//! first is served (stride scheduling), so numbers of tasks follow the rates to within one task, whatever their sizes.
-//! Who has not asked is passed over and catches up later. A child without a rate is never served.
+//! A child to which the plan gives x tasks/s is due its n-th task at n / x. Of the children that asked, the one that was due
+//! first is served (stride scheduling), so numbers of tasks follow the rates to within one task, whatever their sizes. A child
+//! that has not asked is passed over and catches up later. A child without a rate is never served.
 
 use super::Candidate;
 

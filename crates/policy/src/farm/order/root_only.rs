@@ -1,4 +1,4 @@
-//! `root-only`: nobody is served; the root computes everything.
+//! `root-only`: no child is served; the root computes everything.
 
 use super::Candidate;
 

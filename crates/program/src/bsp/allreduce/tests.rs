@@ -145,7 +145,7 @@ fn look_along(ranks: u32) -> u64 {
     let rank = any(2, ranks);
     (0..2 * last).for_each(|round| sends(&mut node, rank, round));
 
-    // A part, first around until it has everybody's, then around again until everybody has it.
+    // A part travels around once until it has the parts of all ranks, then again until all ranks have it.
     let part = any(3, ranks);
     let (mut holder, mut word) = (part, given(part));
     for round in 0..2 * last {

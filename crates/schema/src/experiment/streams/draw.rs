@@ -41,7 +41,7 @@ impl MessageDraws {
         whole_bytes(self.bytes.next())
     }
 
-    /// Length of the next answer, at least 1; `None` where nobody answers.
+    /// Length of the next answer, at least 1; `None` where receivers do not answer.
     pub fn answer_bytes(&mut self) -> Option<u64> {
         self.answer.as_mut().map(|answer| whole_bytes(answer.next()))
     }

@@ -11,7 +11,7 @@ use crate::experiment::parameters::Whole;
 use crate::experiment::workload::Amount;
 use crate::units::{Bytes, Quantity, Seconds};
 
-/// Whose message it is. As a number, the place in every pair of things of which there is one per class.
+/// Class of a message. As a number, the place in every pair of things of which there is one per class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -117,7 +117,7 @@ pub struct Stream {
     /// What people call it.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Whose messages they are.
+    /// Class of its messages.
     pub class: Class,
     /// The host that sends them.
     pub from: u32,
@@ -134,7 +134,7 @@ pub struct Stream {
     /// With `arrivals = "closed"` or `"backlogged"`: operations under way at once; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outstanding: Option<Whole<1, 1_000_000>>,
-    /// Length of every receiver's answer, bytes; absent: nobody answers.
+    /// Length of every receiver's answer, bytes; absent: no answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_bytes: Option<Amount<Bytes>>,
     /// Operations that are timed, the first ones; the stream goes on until the last stream has its own.

@@ -1,7 +1,7 @@
 //! Priority that falls with the processor time used, which decays: the scheduler of Linux 2.4.
 //!
-//! Each process has some processor time *left* in an epoch: `T(nice)` ticks at first. Once nobody who is runnable has any, a new
-//! epoch begins for everybody, sleepers included: `left <- left / 2 + T`. So what a process has used of its most, `2 T - left`,
+//! Each process has some processor time *left* in an epoch: `T(nice)` ticks at first. Once no runnable process has any, a new
+//! epoch begins for all, sleepers included: `left <- left / 2 + T`. So what a process has used of its most, `2 T - left`,
 //! is halved each epoch. The runnable process with the greatest goodness runs, `left + (20 - nice)` in ticks, and 15 more on the
 //! processor that it ran on last; without any time left it waits for the next epoch.
 //!
@@ -9,7 +9,7 @@
 //! before whatever wakes at 0, until its own time is used up.
 //!
 //! Source: `kernel/sched.c` of Linux 2.4 (`goodness`, `NICE_TO_TICKS`, `PROC_CHANGE_PENALTY`, `reschedule_idle`). Time is charged
-//! exactly, not by who runs when the clock ticks.
+//! exactly, not to the process that runs when the clock ticks.
 
 use super::largest;
 use crate::time::Nanos;

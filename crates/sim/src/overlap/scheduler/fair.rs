@@ -1,8 +1,9 @@
-//! Whoever has had least, weighted by the nice level: the fair share of Linux since 2.6.23.
+//! The process with the least processor time, weighted by the nice level, runs: the fair share of Linux since 2.6.23.
 //!
 //! A process's *virtual time* is the processor time that it has had over its weight, `1.25^-nice`; the runnable process with the
-//! least runs, for `latency` divided among the runnable by weight, and at least a granule. Who wakes is put at most half a latency
-//! before the others, so sleeping saves no more than that; it takes the processor of whoever is a granule ahead of it.
+//! least runs, for `latency` divided among the runnable by weight, and at least a granule. A process that wakes is placed at
+//! most
+//! half a latency before the others, so sleeping saves no more than that; it preempts a process that is a granule ahead of it.
 //!
 //! All processors of a node share one queue: the real one has a queue for each and moves processes between them, so it is less fair
 //! in the short run. Source: `kernel/sched/fair.c` of Linux 5 (`sched_slice`, `place_entity`, `wakeup_preempt_entity`).
@@ -22,7 +23,7 @@ pub(in super::super) struct Fair {
     scale: f64,
     least: f64,
     processes: Vec<Process>,
-    /// Of those who are runnable: how many, and their weights together.
+    /// Number of runnable processes, and the sum of their weights.
     runnable: (usize, f64),
 }
 
@@ -52,7 +53,7 @@ impl Fair {
         process.virtual_time += time as f64 / process.weight;
     }
 
-    /// All who ran have been told of.
+    /// Called when the time of all processes that ran has been charged.
     pub fn settled(&mut self) {
         let least = self.processes.iter().filter(|one| one.runnable).map(|one| one.virtual_time);
         let least = least.fold(f64::INFINITY, f64::min);
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_had_least_for_its_weight_is_next() {
+    fn the_process_with_the_least_time_for_its_weight_is_next() {
         let mut fair = of(&[0, 5]);
         fair.ran(0, 3_000_000);
         assert_eq!(fair.pick(&[(0, true), (1, false)]), 1);

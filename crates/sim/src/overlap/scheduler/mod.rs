@@ -1,7 +1,7 @@
-//! Who runs next on a node: the operating system's side of overlap.
+//! Which process runs next on a node: the operating system's side of overlap.
 //!
-//! A scheduler knows processes by number, their nice levels and what they have used. It has no clock: it is told who ran for
-//! how long. Two kinds: [`decay`], [`fair`].
+//! A scheduler knows processes by number, their nice levels and what they have used. It has no clock: it is told which process
+//! ran for how long. Two kinds: [`decay`], [`fair`].
 
 mod decay;
 mod fair;
@@ -13,7 +13,7 @@ use crate::time::Nanos;
 pub(super) use decay::Decay;
 pub(super) use fair::Fair;
 
-/// Who runs next.
+/// A scheduler: picks the process that runs next.
 #[derive(Clone, Debug)]
 pub(super) enum Scheduler {
     Decay(Decay),
@@ -44,7 +44,7 @@ impl Scheduler {
         }
     }
 
-    /// All who ran until now have been told of.
+    /// Called when the time of all processes that ran until now has been charged.
     pub fn settled(&mut self) {
         if let Self::Fair(fair) = self {
             fair.settled();
@@ -83,7 +83,7 @@ impl Scheduler {
         }
     }
 
-    /// Whether somebody who has just woken takes a processor from one of those who run: the index into `running`, each with
+    /// Which running process a process that has just woken preempts, if any: the index into `running`, each with
     /// whether the woken one ran on that processor last.
     pub fn preempts(&self, woken: usize, running: &[(usize, bool)]) -> Option<usize> {
         match self {
