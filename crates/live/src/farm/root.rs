@@ -10,14 +10,14 @@ use crosswind_schema::run::SeenNode;
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
-use crate::executor::Maker;
+use crate::farm::executor::Maker;
+use crate::farm::payload::{Payload, Spool};
+use crate::farm::phases::{LOG, ROWS, TOTALS};
+use crate::farm::record::{Happening, NOBODY, Row, SeenLink, Totals};
+use crate::farm::settings::{GUESTS, RunSettings, Work};
+use crate::farm::station::{Station, Up};
+use crate::farm::turn::{Piece, Turn, processor};
 use crate::linux::{Bell, now_ns};
-use crate::payload::{Payload, Spool};
-use crate::phases::{LOG, ROWS, TOTALS};
-use crate::record::{Happening, NOBODY, Row, SeenLink, Totals};
-use crate::settings::{GUESTS, RunSettings, Work};
-use crate::station::{Station, Up};
-use crate::turn::{Piece, Turn, processor};
 
 /// A user's task.
 #[derive(Debug)]

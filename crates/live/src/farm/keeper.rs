@@ -11,11 +11,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::desk::{Label, in_memory};
 use crate::error::LiveError;
-use crate::journal::{Delivered, Journal};
-use crate::payload::Payload;
-use crate::root::Delivery;
+use crate::farm::desk::{Label, in_memory};
+use crate::farm::journal::{Delivered, Journal};
+use crate::farm::payload::Payload;
+use crate::farm::root::Delivery;
 
 /// Between two waits for the disk.
 const PAUSE: Duration = Duration::from_millis(200);

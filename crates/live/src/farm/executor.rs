@@ -6,9 +6,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::farm::payload::Payload;
+use crate::farm::task_processes::Canceller;
 use crate::linux::{self, Bell};
-use crate::payload::Payload;
-use crate::task_processes::Canceller;
 
 /// A task to be worked on.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use crosswind_policy::farm::{Command, Node};
 
 use crate::error::LiveError;
-use crate::record::{command_words, event_of};
-use crate::settings::RunSettings;
+use crate::farm::record::{command_words, event_of};
+use crate::farm::settings::RunSettings;
 
 /// Replays the log of a node; how many events it had.
 ///

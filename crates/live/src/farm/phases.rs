@@ -8,14 +8,14 @@ use crosswind_schema::Node;
 
 use crate::door::{Caller, refuse};
 use crate::error::LiveError;
+use crate::farm::link::Link;
+use crate::farm::record::Happening;
+use crate::farm::root::{Delivery, NewTask, Supply};
+use crate::farm::settings::{Admission, GUESTS, RunSettings};
+use crate::farm::station::{Finished, Stored, Up};
+use crate::farm::turn::{AGENT_FAILED, Phase, Piece, Turn};
 use crate::frame::Frame;
-use crate::link::Link;
 use crate::linux::now_ns;
-use crate::record::Happening;
-use crate::root::{Delivery, NewTask, Supply};
-use crate::settings::{Admission, GUESTS, RunSettings};
-use crate::station::{Finished, Stored, Up};
-use crate::turn::{AGENT_FAILED, Phase, Piece, Turn};
 
 /// Parts of a report.
 pub(crate) const TOTALS: u8 = 0;

@@ -7,10 +7,10 @@ use crosswind_schema::units::Quantity;
 
 use super::allowance::Allowance;
 use super::{Processor, Station};
+use crate::farm::link::Link;
+use crate::farm::record::Happening;
+use crate::farm::settings::{RunSettings, Work};
 use crate::frame::Frame;
-use crate::link::Link;
-use crate::record::Happening;
-use crate::settings::{RunSettings, Work};
 
 /// A child, by its number in the policy. One that left keeps its number; if it comes again, it gets another.
 pub(crate) struct Slot {

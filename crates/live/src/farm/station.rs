@@ -1,6 +1,6 @@
 //! A node of a live farm: what the policy says, done with links and a processor; what they do, told to the policy.
 //!
-//! The same at the root, at inner nodes and at leaves. It never waits: [`crate::turn`] waits for it. Times are those of the
+//! The same at the root, at inner nodes and at leaves. It never waits: [`crate::farm::turn`] waits for it. Times are those of the
 //! own monotonic clock. An emulated end of a transfer or of work counts from when it was due, not from when this process was
 //! woken, so that lateness does not add up. How fast links go: `sharing`, `changing`; who the children are: `slot`; what is found out: `estimating`;
 //! what a task may take: `limits`.
@@ -22,18 +22,18 @@ use crosswind_schema::units::Quantity;
 
 pub(crate) use self::slot::Slot;
 use self::slot::{latency, slot};
-use crate::clock::Clock;
-use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
-use crate::executor::{Answer, ComputeThread, Executor, Job, Worked, work};
+use crate::farm::clock::Clock;
+use crate::farm::emulated::EmulatedProcessor;
+use crate::farm::executor::{Answer, ComputeThread, Executor, Job, Worked, work};
+use crate::farm::late::Late;
+use crate::farm::link::{Done, Heard, Link, Outcome};
+use crate::farm::payload::{Payload, Spool};
+use crate::farm::record::{Activity, Happening, Log, NOBODY, Row, Totals};
+use crate::farm::settings::{RunSettings, Work};
+use crate::farm::transfer::{Kind, Pace};
 use crate::frame::Frame;
-use crate::late::Late;
-use crate::link::{Done, Heard, Link, Outcome};
 use crate::linux::now_ns;
-use crate::payload::{Payload, Spool};
-use crate::record::{Activity, Happening, Log, NOBODY, Row, Totals};
-use crate::settings::{RunSettings, Work};
-use crate::transfer::{Kind, Pace};
 
 /// How late an emulated end may be handled and still count from when it was due, ns.
 const FORGIVEN_NS: u64 = 20_000_000;

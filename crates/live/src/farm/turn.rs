@@ -11,17 +11,17 @@ use crosswind_policy::farm::Event;
 
 use crate::diary::Diary;
 use crate::door::Door;
-use crate::emulated::EmulatedProcessor;
 use crate::error::LiveError;
-use crate::executor::{ComputeThread, Maker, Noop, Trying};
+use crate::farm::emulated::EmulatedProcessor;
+use crate::farm::executor::{ComputeThread, Maker, Noop, Trying};
+use crate::farm::link::{Broken, Heard, Link};
+use crate::farm::payload::no_space;
+use crate::farm::record::Happening;
+use crate::farm::root::Desk;
+use crate::farm::settings::{RunSettings, Work};
+use crate::farm::station::{ASKED_TOO_MUCH, Processor, Station, Up};
 use crate::frame::Frame;
-use crate::link::{Broken, Heard, Link};
 use crate::linux::{self, Bell, now_ns};
-use crate::payload::no_space;
-use crate::record::Happening;
-use crate::root::Desk;
-use crate::settings::{RunSettings, Work};
-use crate::station::{ASKED_TOO_MUCH, Processor, Station, Up};
 use crosswind_schema::units::Quantity;
 
 /// The longest that the loop sleeps, ns.

@@ -22,7 +22,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::settings::TaskLimits;
+use crate::farm::settings::TaskLimits;
 use memory::Group;
 
 /// Number of a process.

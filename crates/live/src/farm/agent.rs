@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
 
-use crate::command::UsersCommand;
 use crate::dial::{Knock, Welcome, Whom};
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
-use crate::executor::Maker;
-use crate::link::Link;
+use crate::farm::command::UsersCommand;
+use crate::farm::executor::Maker;
+use crate::farm::link::Link;
+use crate::farm::payload::Spool;
+use crate::farm::settings::{RunSettings, Work};
+use crate::farm::station::{Station, Up};
+use crate::farm::task_processes::marked::Marked;
+use crate::farm::task_processes::wait_for_all;
+use crate::farm::turn::{End, Turn, processor};
 use crate::linux::{self, Bell, now_ns};
-use crate::payload::Spool;
-use crate::settings::{RunSettings, Work};
-use crate::station::{Station, Up};
-use crate::task_processes::marked::Marked;
-use crate::task_processes::wait_for_all;
-use crate::turn::{End, Turn, processor};
 use crate::watchdog::{Undo as _, Watchdog};
 
 /// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
@@ -52,7 +52,7 @@ pub struct AgentConfig {
     /// A descriptor at which a byte asks the agent to leave: it hands back what waits, finishes the rest, and ends. A second
     /// one ends it at once.
     pub leave: Option<RawFd>,
-    /// The value of [`MARK`](crate::task_processes::marked::MARK) in this process's environment, where the process is an
+    /// The value of [`MARK`](crate::farm::task_processes::marked::MARK) in this process's environment, where the process is an
     /// agent and nothing else: what tasks leave behind ends with it.
     pub mark: Option<String>,
     /// Log.

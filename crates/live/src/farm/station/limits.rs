@@ -2,9 +2,9 @@
 //! memory is limited only where a control group can be made.
 
 use super::{Processor, Station};
-use crate::executor::Trying;
-use crate::settings::Work;
-use crate::task_processes::memory::Groups;
+use crate::farm::executor::Trying;
+use crate::farm::settings::Work;
+use crate::farm::task_processes::memory::Groups;
 
 impl Station {
     /// The try that is over its time by now and that only the end of this process ends; else when the one that is made will be.

@@ -2,18 +2,18 @@
 //!
 //! The input is a file (the user's own where it lies on this host, a spooled one otherwise). What the command writes to
 //! `{output}` is the result; where the line has no `{output}`, what it prints is. It fails when its exit status is not 0, or
-//! when it takes more time or memory than it may. What it started ends with it: [`crate::task_processes`].
+//! when it takes more time or memory than it may. What it started ends with it: [`crate::farm::task_processes`].
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::executor::{Answer, Executor, Job};
-use crate::payload::{Payload, Spool, StoredFile, no_space};
-use crate::settings::TaskLimits;
-use crate::task_processes::memory::Groups;
-use crate::task_processes::{Canceller, End, Wanted};
+use crate::farm::executor::{Answer, Executor, Job};
+use crate::farm::payload::{Payload, Spool, StoredFile, no_space};
+use crate::farm::settings::TaskLimits;
+use crate::farm::task_processes::memory::Groups;
+use crate::farm::task_processes::{Canceller, End, Wanted};
 
 /// Bytes of a failing command's complaint that are kept, and lines of those.
 const COMPLAINT: usize = 4_000;

@@ -4,8 +4,8 @@ use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
 
 use super::{Processor, Station, Up};
+use crate::farm::link::Link;
 use crate::frame::Frame;
-use crate::link::Link;
 
 impl Station {
     /// A child's limit has changed.

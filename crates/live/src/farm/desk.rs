@@ -1,7 +1,7 @@
 //! A desk that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
 //!
 //! A thread that hands over faster than the tree takes waits; so does the tree when results are not taken. Where results are
-//! kept in files, or noted in a journal, a thread of its own does that ([`crate::keeper`]) before they are reported.
+//! kept in files, or noted in a journal, a thread of its own does that ([`crate::farm::keeper`]) before they are reported.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use crosswind_schema::experiment::Tasks;
 
 use crate::error::LiveError;
-use crate::journal::Identity;
-use crate::keeper::{Keeper, Keeping};
+use crate::farm::journal::Identity;
+use crate::farm::keeper::{Keeper, Keeping};
+use crate::farm::payload::Payload;
+use crate::farm::root::{Delivery, Desk, NewTask, RunSummary, Supply};
 use crate::linux::Bell;
-use crate::payload::Payload;
-use crate::root::{Delivery, Desk, NewTask, RunSummary, Supply};
 
 /// Tasks handed over and not yet taken by the root's loop.
 const WAITING: usize = 1_024;

@@ -6,8 +6,8 @@
 use std::fs::File;
 use std::io;
 
+use crate::farm::payload::Payload;
 use crate::frame::{Form, Frame};
-use crate::payload::Payload;
 
 /// Nanoseconds of a paced transfer in one frame, where chunks need not stay whole: what the receiver sees as a burst.
 const QUANTUM_NS: f64 = 2e6;
