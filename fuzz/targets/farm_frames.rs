@@ -4,7 +4,8 @@
 
 use crosswind_access::greeting::Greeting;
 use crosswind_access::limits::LARGEST_FROM_STRANGER;
-use crosswind_live::frame::{LARGEST_FRAME, PROTOCOL, decode};
+use crosswind_agent::frame::{LARGEST_FRAME, decode};
+use crosswind_live::protocol::PROTOCOL;
 use crosswind_live::farm::journal::read_records;
 use libfuzzer_sys::fuzz_target;
 

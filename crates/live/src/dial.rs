@@ -12,8 +12,9 @@ use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 
 use crate::error::LiveError;
-use crate::farm::settings::Admission;
-use crate::frame::{self, Frame, LARGEST_FRAME, PROTOCOL};
+use crate::protocol::PROTOCOL;
+use crosswind_agent::frame::{self, Frame, LARGEST_FRAME};
+use crosswind_agent::settings::Admission;
 
 /// Between two attempts to reach a parent that is not there yet.
 const AGAIN: Duration = Duration::from_millis(100);

@@ -14,7 +14,8 @@ use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
 
 use crate::error::LiveError;
-use crate::frame::{self, Frame, PROTOCOL};
+use crate::protocol::PROTOCOL;
+use crosswind_agent::frame::{self, Frame};
 
 const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 

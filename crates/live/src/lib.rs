@@ -4,7 +4,7 @@
 //! | question | module |
 //! |---|---|
 //! | how does a farm of agents run? | [`farm`] |
-//! | what do agents say to each other, as bytes? | [`frame`], [`fields`] |
+//! | what do all of them greet with? | [`protocol`] |
 //! | who is let in? | `door`, `dial`, with what `crosswind-access` asks for |
 //! | who disturbs a command that somebody else wrote? | [`inject`] |
 //! | what disturbs this machine anyway? | [`noise`] |
@@ -20,12 +20,11 @@ pub mod diary;
 mod door;
 pub mod error;
 pub mod farm;
-pub mod fields;
 pub mod filter;
-pub mod frame;
 pub mod inject;
 pub mod linux;
 pub mod noise;
+pub mod protocol;
 pub mod ranks;
 pub mod streams;
 pub mod watchdog;

@@ -13,14 +13,15 @@ use crosswind_access::authority::{Node, make};
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::token::{End, Meeting};
 use crosswind_access::{Access, Transport};
+use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
+use crosswind_agent::settings::{Admission, RunSettings, Work};
 use crosswind_live::LiveError;
 use crosswind_live::diary::Diary;
 use crosswind_live::farm::agent::{AgentConfig, Bare, Workshop, maker, run_agent};
 use crosswind_live::farm::executor::Maker;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::{Root, RootConfig};
-use crosswind_live::farm::settings::{Admission, RunSettings, Work};
-use crosswind_live::frame::{Frame, LARGEST_FRAME, PROTOCOL, decode};
+use crosswind_live::protocol::PROTOCOL;
 use tree::{List, agent, platform, settings};
 
 struct Set(PathBuf);

@@ -17,13 +17,13 @@ use crate::farm::command::UsersCommand;
 use crate::farm::executor::Maker;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
-use crate::farm::settings::{RunSettings, Work};
 use crate::farm::station::{Station, Up};
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
 use crate::farm::turn::{End, Turn, processor};
 use crate::linux::{self, Bell, now_ns};
 use crate::watchdog::{Undo as _, Watchdog};
+use crosswind_agent::settings::{RunSettings, Work};
 
 /// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
 const SUCCESSION: Duration = Duration::from_secs(5);

@@ -16,8 +16,8 @@ use crosswind_access::Transport;
 
 use crate::farm::payload::{Payload, Place, Spool};
 use crate::farm::transfer::{Kind, Next, Pace, Transfer};
-use crate::frame::{self, CHUNK_HEAD, Frame};
 use crate::linux;
+use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
 
 /// Payloads up to this size are copied into the gathered frames: a call for each would cost more.
 const SMALL: u64 = 32 << 10;

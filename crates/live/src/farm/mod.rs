@@ -6,28 +6,23 @@
 //! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
 //! | what does a node do with what the policy says? | `station` |
 //! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
-//! | what computes? | [`executor`], [`command`], `emulated` |
+//! | what computes? | [`executor`], [`command`] |
 //! | where do other threads hand tasks over? | [`desk`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
 //! | what ends with a task? | [`task_processes`] |
-//! | what is left of a run? | [`record`], [`replay`] |
+//! | what is left of a run? | [`replay`] |
 
 pub mod agent;
-mod clock;
 pub mod command;
 pub mod desk;
-mod emulated;
 pub mod executor;
 pub mod journal;
 pub mod keeper;
-mod late;
 pub(crate) mod link;
 pub mod payload;
 mod phases;
-pub mod record;
 pub mod replay;
 pub mod root;
-pub mod settings;
 mod station;
 pub mod task_processes;
 mod transfer;

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::frame::Form;
+use crosswind_agent::frame::Form;
 
 /// What is carried.
 #[derive(Clone, Debug)]

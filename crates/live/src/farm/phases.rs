@@ -9,13 +9,13 @@ use crosswind_schema::Node;
 use crate::door::{Caller, refuse};
 use crate::error::LiveError;
 use crate::farm::link::Link;
-use crate::farm::record::Happening;
 use crate::farm::root::{Delivery, NewTask, Supply};
-use crate::farm::settings::{Admission, GUESTS, RunSettings};
 use crate::farm::station::{Finished, Stored, Up};
 use crate::farm::turn::{AGENT_FAILED, Phase, Piece, Turn};
-use crate::frame::Frame;
 use crate::linux::now_ns;
+use crosswind_agent::frame::Frame;
+use crosswind_agent::record::Happening;
+use crosswind_agent::settings::{Admission, GUESTS, RunSettings};
 
 /// Parts of a report.
 pub(crate) const TOTALS: u8 = 0;

@@ -3,8 +3,8 @@
 use crosswind_policy::farm::{Command, Node};
 
 use crate::error::LiveError;
-use crate::farm::record::{command_words, event_of};
-use crate::farm::settings::RunSettings;
+use crosswind_agent::record::{command_words, event_of};
+use crosswind_agent::settings::RunSettings;
 
 /// Replays the log of a node; how many events it had.
 ///

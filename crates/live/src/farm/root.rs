@@ -13,11 +13,11 @@ use crate::error::LiveError;
 use crate::farm::executor::Maker;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::phases::{LOG, ROWS, TOTALS};
-use crate::farm::record::{Happening, NOBODY, Row, SeenLink, Totals};
-use crate::farm::settings::{GUESTS, RunSettings, Work};
 use crate::farm::station::{Station, Up};
 use crate::farm::turn::{Piece, Turn, processor};
 use crate::linux::{Bell, now_ns};
+use crosswind_agent::record::{Happening, NOBODY, Row, SeenLink, Totals};
+use crosswind_agent::settings::{GUESTS, RunSettings, Work};
 
 /// A user's task.
 #[derive(Debug)]

@@ -23,17 +23,17 @@ use crosswind_schema::units::Quantity;
 pub(crate) use self::slot::Slot;
 use self::slot::{latency, slot};
 use crate::error::LiveError;
-use crate::farm::clock::Clock;
-use crate::farm::emulated::EmulatedProcessor;
 use crate::farm::executor::{Answer, ComputeThread, Executor, Job, Worked, work};
-use crate::farm::late::Late;
 use crate::farm::link::{Done, Heard, Link, Outcome};
 use crate::farm::payload::{Payload, Spool};
-use crate::farm::record::{Activity, Happening, Log, NOBODY, Row, Totals};
-use crate::farm::settings::{RunSettings, Work};
 use crate::farm::transfer::{Kind, Pace};
-use crate::frame::Frame;
 use crate::linux::now_ns;
+use crosswind_agent::clock::Clock;
+use crosswind_agent::emulated::EmulatedProcessor;
+use crosswind_agent::frame::Frame;
+use crosswind_agent::late::Late;
+use crosswind_agent::record::{Activity, Happening, Log, NOBODY, Row, Totals};
+use crosswind_agent::settings::{RunSettings, Work};
 
 /// How late an emulated end may be handled and still count from when it was due, ns.
 const FORGIVEN_NS: u64 = 20_000_000;

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 
 use crate::farm::payload::Payload;
-use crate::frame::{Form, Frame};
+use crosswind_agent::frame::{Form, Frame};
 
 /// Nanoseconds of a paced transfer in one frame, where chunks need not stay whole: what the receiver sees as a burst.
 const QUANTUM_NS: f64 = 2e6;
@@ -155,7 +155,7 @@ impl Transfer {
             return if due <= now_ns { Next::Over(due) } else { Next::Wait(due) };
         }
         let boundary = (self.framed / self.chunk + 1) * self.chunk;
-        let mut end = boundary.min(self.total).min(self.framed + crate::frame::LARGEST_BODY as u64);
+        let mut end = boundary.min(self.total).min(self.framed + crosswind_agent::frame::LARGEST_BODY as u64);
         let Some(pace) = self.pace else { return Next::Frame((end - self.framed) as usize, 0) };
         if self.payload.form() == Form::Bytes {
             let quantum = (pace.bytes_per_ns * QUANTUM_NS).max(LEAST_QUANTUM) as u64;

@@ -12,16 +12,16 @@ use crosswind_policy::farm::Event;
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
-use crate::farm::emulated::EmulatedProcessor;
 use crate::farm::executor::{ComputeThread, Maker, Noop, Trying};
 use crate::farm::link::{Broken, Heard, Link};
 use crate::farm::payload::no_space;
-use crate::farm::record::Happening;
 use crate::farm::root::Desk;
-use crate::farm::settings::{RunSettings, Work};
 use crate::farm::station::{ASKED_TOO_MUCH, Processor, Station, Up};
-use crate::frame::Frame;
 use crate::linux::{self, Bell, now_ns};
+use crosswind_agent::emulated::EmulatedProcessor;
+use crosswind_agent::frame::Frame;
+use crosswind_agent::record::Happening;
+use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity;
 
 /// The longest that the loop sleeps, ns.

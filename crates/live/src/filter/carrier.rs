@@ -12,8 +12,8 @@ use crosswind_schema::Class;
 use super::settings::{About, FilterSettings};
 use super::slab::Key;
 use super::wire::{self, HEAD, Head, Kind, LARGEST};
-use crate::fields::FrameError;
 use crate::linux;
+use crosswind_agent::fields::FrameError;
 
 /// Room for reading: many large frames in one call, which costs as much as a few small ones.
 const INPUT: usize = 1 << 20;

@@ -17,8 +17,8 @@ use super::sockets::arrived_mark;
 use crate::dial::{Entered, Knock, Whom};
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
-use crate::frame::Frame;
 use crate::linux::{self, Bell, now_ns, watch};
+use crosswind_agent::frame::Frame;
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";

@@ -6,7 +6,7 @@
 
 use crosswind_schema::Class;
 
-use crate::fields::FrameError;
+use crosswind_agent::fields::FrameError;
 
 /// Bytes of a head.
 pub const HEAD: usize = 12;

@@ -7,9 +7,9 @@ use crosswind_schema::run::SeenNode;
 use crosswind_schema::units::Quantity;
 
 use super::{Station, Up};
-use crate::farm::record::SeenLink;
-use crate::farm::settings::Work;
-use crate::frame::Frame;
+use crosswind_agent::frame::Frame;
+use crosswind_agent::record::SeenLink;
+use crosswind_agent::settings::Work;
 
 /// A real link takes so many bytes at once, whatever its speed: smaller tasks do not measure it.
 const LEAST_MEASURED: u64 = 1 << 20;

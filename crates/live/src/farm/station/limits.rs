@@ -3,8 +3,8 @@
 
 use super::{Processor, Station};
 use crate::farm::executor::Trying;
-use crate::farm::settings::Work;
 use crate::farm::task_processes::memory::Groups;
+use crosswind_agent::settings::Work;
 
 impl Station {
     /// The try that is over its time by now and that only the end of this process ends; else when the one that is made will be.

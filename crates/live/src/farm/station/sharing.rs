@@ -5,7 +5,7 @@ use crosswind_schema::units::Quantity;
 
 use super::{Processor, Station, Up};
 use crate::farm::link::Link;
-use crate::frame::Frame;
+use crosswind_agent::frame::Frame;
 
 impl Station {
     /// A child's limit has changed.

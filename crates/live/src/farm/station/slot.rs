@@ -8,9 +8,9 @@ use crosswind_schema::units::Quantity;
 use super::allowance::Allowance;
 use super::{Processor, Station};
 use crate::farm::link::Link;
-use crate::farm::record::Happening;
-use crate::farm::settings::{RunSettings, Work};
-use crate::frame::Frame;
+use crosswind_agent::frame::Frame;
+use crosswind_agent::record::Happening;
+use crosswind_agent::settings::{RunSettings, Work};
 
 /// A child, by its number in the policy. One that left keeps its number; if it comes again, it gets another.
 pub(crate) struct Slot {

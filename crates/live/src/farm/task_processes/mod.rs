@@ -22,7 +22,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::farm::settings::TaskLimits;
+use crosswind_agent::settings::TaskLimits;
 use memory::Group;
 
 /// Number of a process.

@@ -7,13 +7,10 @@
 //!
 //! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
 
-use crosswind_access::greeting::Protocol;
 use crosswind_policy::farm::estimate::Subtree;
 
 use crate::fields::{self, FrameError, Reader, long};
 
-/// What agents, ranks and filters speak: all meet in the same way.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWFM", version: 5 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 16 << 20;
 /// Most bytes of a task's body in one frame: what is left for control frames to wait for.
@@ -558,7 +555,7 @@ mod tests {
     fn a_length_that_lies_is_refused_by_its_first_four_bytes() {
         let error = decode(&[0xff, 0xff, 0xff, 0xff], LARGEST_FRAME).expect_err("refused");
         assert_eq!(error, FrameError::TooLarge { bytes: 0xffff_ffff, limit: LARGEST_FRAME });
-        assert!(decode(&[0, 0, 0x20, 0], crosswind_access::limits::LARGEST_FROM_STRANGER).is_err());
+        assert!(decode(&[0, 0, 0x20, 0], 4 << 10).is_err());
         assert!(decode(&[0, 0, 0, 0], LARGEST_FRAME).is_err());
     }
 }

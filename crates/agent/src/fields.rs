@@ -1,7 +1,7 @@
 //! Frames as bytes, whoever speaks: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
 //!
-//! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), [`crate::ranks::wire`] (ranks of a
-//! program).
+//! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), `ranks::wire` in `crosswind-live` (ranks of
+//! a program).
 
 /// Why bytes are no frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum FrameError {
 ///
 /// # Errors
 /// When it is larger than `limit`, or there is no byte for the kind.
-pub(crate) fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
+pub fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
     let length = u32::from_be_bytes(bytes) as usize;
     if length > limit {
         return Err(FrameError::TooLarge { bytes: length, limit });
@@ -43,59 +43,85 @@ pub(crate) fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> 
 }
 
 /// Begins a frame; where its length will stand.
-pub(crate) fn begin(out: &mut Vec<u8>) -> usize {
+pub fn begin(out: &mut Vec<u8>) -> usize {
     let start = out.len();
     out.extend([0; 4]);
     start
 }
 
 /// Ends the frame that began at `start`, with so many bytes that follow it.
-pub(crate) fn end(start: usize, follow: usize, out: &mut [u8]) {
+pub fn end(start: usize, follow: usize, out: &mut [u8]) {
     let length = (out.len() - start - 4 + follow) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
 /// A kind and a first field of 32 bits.
-pub(crate) fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
+pub fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
     out.push(kind);
     out.extend(value.to_be_bytes());
 }
 
 /// A kind and a first field of 64 bits.
-pub(crate) fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
+pub fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
     out.push(kind);
     out.extend(value.to_be_bytes());
 }
 
 /// Takes fields off the front of a frame's bytes.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
+    /// The frame's kind.
     pub kind: u8,
+    /// What is left.
     pub bytes: &'a [u8],
 }
 
 impl Reader<'_> {
+    /// The error that fields are wrong.
+    ///
+    /// # Errors
+    /// Always.
     pub fn wrong<T>(&self, what: &'static str) -> Result<T, FrameError> {
         Err(FrameError::Fields { kind: self.kind, what })
     }
 
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// When there are fewer.
     pub fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
         let Some((&taken, rest)) = self.bytes.split_first_chunk::<N>() else { return self.wrong("too few bytes") };
         self.bytes = rest;
         Ok(taken)
     }
 
+    /// One byte.
+    ///
+    /// # Errors
+    /// When there is none.
     pub fn byte(&mut self) -> Result<u8, FrameError> {
         self.take::<1>().map(|[byte]| byte)
     }
 
+    /// 32 bits.
+    ///
+    /// # Errors
+    /// When there are fewer.
     pub fn u32(&mut self) -> Result<u32, FrameError> {
         self.take().map(u32::from_be_bytes)
     }
 
+    /// 64 bits.
+    ///
+    /// # Errors
+    /// When there are fewer.
     pub fn u64(&mut self) -> Result<u64, FrameError> {
         self.take().map(u64::from_be_bytes)
     }
 
+    /// One byte, 0 or 1.
+    ///
+    /// # Errors
+    /// When it is neither.
     pub fn flag(&mut self) -> Result<bool, FrameError> {
         match self.byte()? {
             0 => Ok(false),
@@ -115,6 +141,10 @@ impl Reader<'_> {
         self.as_text(bytes)
     }
 
+    /// Bytes as text.
+    ///
+    /// # Errors
+    /// When they are not UTF-8.
     pub fn as_text(&self, bytes: Vec<u8>) -> Result<String, FrameError> {
         String::from_utf8(bytes).or_else(|_| self.wrong("text that is not UTF-8"))
     }

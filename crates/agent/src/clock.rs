@@ -4,7 +4,7 @@
 
 /// A view of the root's clock.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     shift_ns: i64,
     quickest_ns: u64,
 }
@@ -35,6 +35,8 @@ impl Clock {
         root_ns.saturating_add_signed(-self.shift_ns)
     }
 
+    /// What is added to the own clock, ns.
+    #[must_use]
     pub fn shift_ns(&self) -> i64 {
         self.shift_ns
     }

@@ -136,9 +136,10 @@ pub struct Happening {
 
 /// What a node's policy was told and what it said, line by line: `TIME EVENT > COMMAND; COMMAND`.
 #[derive(Debug, Default)]
-pub(crate) struct Log(pub String);
+pub struct Log(pub String);
 
 impl Log {
+    /// Adds a line.
     pub fn note(&mut self, at_ns: u64, event: &Event, commands: &[Command]) {
         // Writing to a string never fails.
         let _ = write!(self.0, "{at_ns} {} >", event_words(event));
@@ -176,7 +177,9 @@ fn settings_of<'a>(mut words: impl Iterator<Item = &'a str>) -> Option<ChildSett
     })
 }
 
-pub(crate) fn event_words(event: &Event) -> String {
+/// An event as it stands in a log.
+#[must_use]
+pub fn event_words(event: &Event) -> String {
     match event {
         Event::Started => "started".into(),
         Event::Given { first, tasks } => format!("given {first} {tasks}"),
@@ -197,7 +200,9 @@ pub(crate) fn event_words(event: &Event) -> String {
     }
 }
 
-pub(crate) fn command_words(command: &Command) -> String {
+/// A command as it stands in a log.
+#[must_use]
+pub fn command_words(command: &Command) -> String {
     match command {
         Command::Send { child, task, limit_mb_per_s } => {
             format!("send {child} {task} {}", limit_words(*limit_mb_per_s))
@@ -213,7 +218,8 @@ pub(crate) fn command_words(command: &Command) -> String {
 }
 
 /// An event from its words.
-pub(crate) fn event_of(words: &str) -> Option<Event> {
+#[must_use]
+pub fn event_of(words: &str) -> Option<Event> {
     let mut words = words.split_whitespace();
     let name = words.next()?;
     let mut number = || words.next()?.parse::<u64>().ok();

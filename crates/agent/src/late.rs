@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 /// Things with the time at which they count; those of one time in the order in which they came.
 #[derive(Debug)]
-pub(crate) struct Late<T> {
+pub struct Late<T> {
     heap: BinaryHeap<Reverse<Entry<T>>>,
     next: u64,
 }
@@ -41,15 +41,19 @@ impl<T> Default for Late<T> {
 }
 
 impl<T> Late<T> {
+    /// Keeps a thing until it is due.
     pub fn put(&mut self, due: u64, thing: T) {
         self.heap.push(Reverse(Entry { due, number: self.next, thing }));
         self.next += 1;
     }
 
+    /// When the first one is due.
+    #[must_use]
     pub fn due(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse(entry)| entry.due)
     }
 
+    /// The first one that is due by now, and when it was.
     pub fn take(&mut self, now: u64) -> Option<(u64, T)> {
         self.due().filter(|due| *due <= now)?;
         self.heap.pop().map(|Reverse(entry)| (entry.due, entry.thing))

@@ -7,7 +7,7 @@
 
 /// The processor.
 #[derive(Debug)]
-pub(crate) struct EmulatedProcessor {
+pub struct EmulatedProcessor {
     compute_per_s: f64,
     ir_receive: f64,
     /// By the child's number.
@@ -31,6 +31,8 @@ struct Job {
 }
 
 impl EmulatedProcessor {
+    /// A processor that is idle, on a node whose links are.
+    #[must_use]
     pub fn new(compute_per_s: f64, ir_receive: f64, ir_send: Vec<f64>, time_scale: f64) -> Self {
         let children = ir_send.len();
         Self {
@@ -105,6 +107,7 @@ impl EmulatedProcessor {
         self.send_mb_per_s.iter().sum()
     }
 
+    /// Begins a task.
     pub fn begin(&mut self, task: u64, work: f64, at_ns: u64) {
         let rate_per_ns = self.rate_per_ns();
         self.job = Some(Job { task, left: work, rate_per_ns, at_ns, began_ns: at_ns });

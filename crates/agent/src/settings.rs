@@ -7,7 +7,7 @@ use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
 use serde::{Deserialize, Serialize};
 
-use crate::error::LiveError;
+use crate::SettingsError;
 
 /// Numbers from here on are those of agents that the platform does not know.
 pub const GUESTS: u32 = 1 << 31;
@@ -154,13 +154,13 @@ impl RunSettings {
     ///
     /// # Errors
     /// The first value out of its range.
-    pub fn check(&self) -> Result<(), LiveError> {
+    pub fn check(&self) -> Result<(), SettingsError> {
         let positive = |field: &str, value: f64| {
             if value.is_finite() && value > 0.0 {
                 return Ok(());
             }
             let permitted = "finite and greater than 0".into();
-            Err(LiveError::Value { field: field.into(), value: value.to_string(), permitted })
+            Err(SettingsError::Value { field: field.into(), value: value.to_string(), permitted })
         };
         positive("mean_size_mb", self.mean_size_mb)?;
         positive("mean_work", self.mean_work)?;
@@ -174,7 +174,7 @@ impl RunSettings {
         let root_computes =
             self.platform.nodes.iter().any(|node| node.parent.is_none() && node.compute_per_s.get() > 0.0);
         if limits.timeout_s.is_some() && root_computes && !matches!(self.work, Work::Command { .. }) {
-            return Err(LiveError::Setup(
+            return Err(SettingsError::Setup(
                 "a task timeout is given, and the root computes tasks in this process, where nothing can end them; \
                  set the root's compute_per_s to 0, or leave the timeout out"
                     .into(),
@@ -184,10 +184,10 @@ impl RunSettings {
         limits.memory_mb.map_or(Ok(()), |memory_mb| positive("task_memory_mb", memory_mb))?;
         if !limits.grace_s.is_finite() || limits.grace_s < 0.0 {
             let permitted = "finite and at least 0".into();
-            return Err(LiveError::Value { field: "grace_s".into(), value: limits.grace_s.to_string(), permitted });
+            return Err(SettingsError::Value { field: "grace_s".into(), value: limits.grace_s.to_string(), permitted });
         }
         if self.silence_s < 2.0 * self.heartbeat_s {
-            return Err(LiveError::Value {
+            return Err(SettingsError::Value {
                 field: "silence_s".into(),
                 value: self.silence_s.to_string(),
                 permitted: format!("at least two heartbeats, {} s", 2.0 * self.heartbeat_s),
@@ -197,14 +197,14 @@ impl RunSettings {
         if !self.placed_changes()?.iter().all(only_rates)
             || !(self.changes.is_empty() || matches!(self.work, Work::Emulated { .. }))
         {
-            return Err(LiveError::Setup(
+            return Err(SettingsError::Setup(
                 "the experiment has a change that real nodes do not follow: only rates change, where agents are emulated; \
                  run it with --on sim, or leave the change out"
                     .into(),
             ));
         }
         if self.planned_tasks_per_s.as_ref().is_some_and(|rates| rates.len() != self.platform.nodes.len()) {
-            return Err(LiveError::Setup("the plan has not a rate for each node".into()));
+            return Err(SettingsError::Setup("the plan has not a rate for each node".into()));
         }
         Ok(())
     }
@@ -213,19 +213,21 @@ impl RunSettings {
     ///
     /// # Errors
     /// Changes that cannot be.
-    pub fn placed_changes(&self) -> Result<Vec<PlacedChange>, LiveError> {
-        change::placed(&self.changes, &self.platform).map_err(|error| LiveError::Setup(error.to_string()))
+    pub fn placed_changes(&self) -> Result<Vec<PlacedChange>, SettingsError> {
+        change::placed(&self.changes, &self.platform).map_err(|error| SettingsError::Setup(error.to_string()))
     }
 
     /// The tree's shape.
     ///
     /// # Errors
     /// When the platform is no tree.
-    pub fn tree(&self) -> Result<Tree, LiveError> {
-        self.platform.tree().map_err(|error| LiveError::Setup(error.to_string()))
+    pub fn tree(&self) -> Result<Tree, SettingsError> {
+        self.platform.tree().map_err(|error| SettingsError::Setup(error.to_string()))
     }
 
-    pub(crate) fn wishes(&self) -> Wishes<'_> {
+    /// What the policy of every node goes by.
+    #[must_use]
+    pub fn wishes(&self) -> Wishes<'_> {
         let task = Mean { size_mb: self.mean_size_mb, work: self.mean_work };
         let wishes = Wishes { tasks: self.tasks, ..Wishes::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
@@ -238,9 +240,10 @@ impl RunSettings {
     ///
     /// # Errors
     /// When there is no such node.
-    pub fn of_node(&self, name: &str) -> Result<(u32, Settings, Vec<u32>), LiveError> {
+    pub fn of_node(&self, name: &str) -> Result<(u32, Settings, Vec<u32>), SettingsError> {
         let tree = self.tree()?;
-        let place = self.place(name).ok_or_else(|| LiveError::Setup(format!("the platform has no node {name:?}")))?;
+        let place =
+            self.place(name).ok_or_else(|| SettingsError::Setup(format!("the platform has no node {name:?}")))?;
         let settings = Settings::of(&self.platform, &tree, &self.wishes()).swap_remove(place as usize);
         Ok((place, settings, tree.children(place).to_vec()))
     }
@@ -249,7 +252,7 @@ impl RunSettings {
     ///
     /// # Errors
     /// When the platform is no tree.
-    pub(crate) fn estimator(&self, place: u32) -> Result<Estimator, LiveError> {
+    pub fn estimator(&self, place: u32) -> Result<Estimator, SettingsError> {
         Ok(Estimator::of(&self.platform, &self.tree()?, &self.wishes()).swap_remove(place as usize))
     }
 
@@ -257,7 +260,7 @@ impl RunSettings {
     ///
     /// # Errors
     /// When the platform is no tree.
-    pub fn wanted_by(&self, places: &[u32]) -> Result<u64, LiveError> {
+    pub fn wanted_by(&self, places: &[u32]) -> Result<u64, SettingsError> {
         let settings = Settings::of(&self.platform, &self.tree()?, &self.wishes());
         Ok(places.iter().map(|&place| settings[place as usize].places).sum())
     }
@@ -272,7 +275,7 @@ impl RunSettings {
     ///
     /// # Errors
     /// When the platform is no tree.
-    pub fn of_child(&self, place: u32) -> Result<ChildSettings, LiveError> {
+    pub fn of_child(&self, place: u32) -> Result<ChildSettings, SettingsError> {
         Ok(Settings::child(&self.platform, &self.tree()?, &self.wishes(), place))
     }
 
@@ -280,7 +283,7 @@ impl RunSettings {
     ///
     /// # Errors
     /// When the platform is no tree then.
-    pub fn with_guest(&self, node: Node) -> Result<Self, LiveError> {
+    pub fn with_guest(&self, node: Node) -> Result<Self, SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {
             let link = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / self.mean_size_mb;
