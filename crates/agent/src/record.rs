@@ -6,6 +6,13 @@ use crosswind_policy::farm::{ChildSettings, Command, Event};
 use crosswind_schema::run::SeenNode;
 use serde::{Deserialize, Serialize};
 
+/// Part of a report: totals, as JSON.
+pub const TOTALS: u8 = 0;
+/// Part of a report: rows.
+pub const ROWS: u8 = 1;
+/// Part of a report: the log for a replay.
+pub const LOG: u8 = 2;
+
 /// The child of a row that has none.
 pub const NOBODY: u32 = u32::MAX;
 

@@ -1,7 +1,7 @@
 //! What a run is about, as every agent must know it: what a parent says when it lets a child in.
 
 use crosswind_policy::farm::estimate::Estimator;
-use crosswind_policy::farm::{ChildSettings, Mean, Settings, Wishes};
+use crosswind_policy::farm::{ChildSettings, Mean, Settings, Wishes, planned_of_a_guest};
 use crosswind_schema::experiment::{Change, ChangeKind, PlacedChange, Policy, change};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
@@ -286,8 +286,7 @@ impl RunSettings {
     pub fn with_guest(&self, node: Node) -> Result<Self, SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {
-            let link = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / self.mean_size_mb;
-            rates.push((node.compute_per_s.get() / self.mean_work).min(link));
+            rates.push(planned_of_a_guest(&node, Mean { size_mb: self.mean_size_mb, work: self.mean_work }));
         }
         more.platform.nodes.push(node);
         more.tree()?;

@@ -8,22 +8,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
+use crosswind_agent::Agent;
+use crosswind_agent::action::End;
+use crosswind_agent::settings::{RunSettings, Work};
 
 use crate::dial::{Knock, Welcome, Whom};
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
 use crate::farm::command::UsersCommand;
+use crate::farm::event_loop::EventLoop;
 use crate::farm::executor::Maker;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
-use crate::farm::station::{Station, Up};
+use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
-use crate::farm::turn::{End, Turn, processor};
 use crate::linux::{self, Bell, now_ns};
 use crate::watchdog::{Undo as _, Watchdog};
-use crosswind_agent::settings::{RunSettings, Work};
 
 /// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
 const SUCCESSION: Duration = Duration::from_secs(5);
@@ -155,7 +157,9 @@ pub fn run_agent(
                 ending.wait();
                 return Ok(());
             }
-            End::ParentLost(why) => config.diary.note(&format!("the parent is lost: {why}; knocking again")),
+            End::ParentLost(why) | End::AllLost(why) => {
+                config.diary.note(&format!("the parent is lost: {why}; knocking again"))
+            }
         }
         again = true;
     }
@@ -205,24 +209,23 @@ fn serve(
     let Welcome { stream, admission, code, rest } = welcome;
     let run = admission.run;
     run.check()?;
-    let (place, _, children) = run.of_node(&config.name)?;
     let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
     let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
-    let processor = processor(&run, place, &children, maker, &bell)?;
+    let processor = Processor::start(&run, maker, &bell)?;
     let starting = || LiveError::system("talking to the parent");
     let chunk = run.policy.chunk_kib.saturating_mul(1024);
     let link = Link::new(stream, &rest, chunk, run.largest_task_bytes, now_ns()).map_err(starting())?;
     let over = if matches!(run.work, Work::Command { .. }) { 0 } else { run.spool_over_bytes };
     let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
-    let numbers = (admission.number, admission.parent);
-    let station = Station::new(&config.name, numbers, run, Up::Parent(Box::new(link)), processor, spool)?;
-    let mut turn = Turn::new(station, door, bell, &mut config.diary, Arc::new(code));
-    (turn.watch_input, turn.leave) = (config.watch_input, config.leave);
-    turn.joins_late = admission.running;
-    let result = turn.run();
-    // Only the run's end is one for those below: if it is we who are cut off, they knock until we are back.
+    let numbers = Some((admission.number, admission.parent));
+    let agent = Agent::new(&config.name, numbers, run, admission.running, now_ns())?;
+    let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.diary);
+    let mut events = EventLoop::new(node, door, bell, Arc::new(code));
+    (events.watch_input, events.leave) = (config.watch_input, config.leave);
+    let result = events.run();
+    // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.
     if matches!(result, Ok(End::Bye)) {
-        turn.bye();
+        events.say_goodbye();
     }
     result
 }

@@ -9,11 +9,12 @@ use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crosswind_agent::settings::TaskLimits;
+
 use crate::farm::executor::{Answer, Executor, Job};
 use crate::farm::payload::{Payload, Spool, StoredFile, no_space};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::task_processes::{Canceller, End, Wanted};
-use crosswind_agent::settings::TaskLimits;
 
 /// Bytes of a failing command's complaint that are kept, and lines of those.
 const COMPLAINT: usize = 4_000;

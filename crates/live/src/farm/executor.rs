@@ -6,6 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crosswind_agent::action::{Trying, Worked};
+
 use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
 use crate::linux::{self, Bell};
@@ -81,27 +83,8 @@ impl Executor for Noop {
     }
 }
 
-/// A task that was worked on.
-#[derive(Debug)]
-pub(crate) struct Worked {
-    pub task: u64,
-    pub answer: Answer,
-    pub began_ns: u64,
-    pub ended_ns: u64,
-    pub tried: u32,
-}
-
-/// A try that is being made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Trying {
-    pub task: u64,
-    /// The how manieth it is here.
-    pub tried: u32,
-    pub began_ns: u64,
-}
-
 /// Runs an executor, again where it failed and may be tried again.
-pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked {
+pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked<Payload> {
     let began_ns = linux::now_ns();
     let mut tried = 1;
     let answer = loop {
@@ -112,13 +95,14 @@ pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying:
         }
         tried += 1;
     };
-    Worked { task: job.task, answer, began_ns, ended_ns: linux::now_ns(), tried }
+    let Answer { ok, output } = answer;
+    Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried }
 }
 
 #[derive(Default)]
 struct Desk {
     jobs: VecDeque<Job>,
-    worked: Vec<Worked>,
+    worked: Vec<Worked<Payload>>,
     ended: bool,
     failure: Option<String>,
     canceller: Option<Canceller>,
@@ -155,7 +139,7 @@ impl ComputeThread {
     }
 
     /// What has been worked on since the last call.
-    pub fn take(&self) -> Result<Vec<Worked>, String> {
+    pub fn take(&self) -> Result<Vec<Worked<Payload>>, String> {
         let mut desk = self.0.desk();
         desk.failure.take().map_or_else(|| Ok(std::mem::take(&mut desk.worked)), Err)
     }

@@ -13,11 +13,12 @@ use std::net::TcpStream;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crosswind_access::Transport;
+use crosswind_agent::action::{self, Done, Kind, Outcome};
+use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
 
 use crate::farm::payload::{Payload, Place, Spool};
-use crate::farm::transfer::{Kind, Next, Pace, Transfer};
+use crate::farm::transfer::{Next, Pace, Transfer};
 use crate::linux;
-use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
 
 /// Payloads up to this size are copied into the gathered frames: a call for each would cost more.
 const SMALL: u64 = 32 << 10;
@@ -36,17 +37,7 @@ const SCRATCH: usize = 256 << 10;
 const TURN: usize = 4 << 20;
 
 /// What came.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// A frame without a body.
-    Said(Frame),
-    /// A task or a result has begun to come: MB/s of the platform, where the link is emulated.
-    Begun { rate: f64 },
-    /// A whole task.
-    Task { task: u64, work: f64, payload: Payload },
-    /// A whole result.
-    Result { task: u64, node: u32, ok: bool, payload: Payload },
-}
+pub(crate) type Heard = action::Heard<Payload>;
 
 /// Why nothing more can be read.
 #[derive(Debug)]
@@ -61,27 +52,6 @@ impl From<io::Error> for Broken {
     fn from(error: io::Error) -> Self {
         Self::Peer(error)
     }
-}
-
-/// What became of a transfer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Outcome {
-    /// The last byte has left and the link is free.
-    Sent,
-    /// It stands at the end of a chunk.
-    Held,
-}
-
-/// A transfer's end, or its stop.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Done {
-    pub task: u64,
-    pub kind: Kind,
-    pub outcome: Outcome,
-    /// When, by the pace where there is one.
-    pub at_ns: u64,
-    pub began_ns: u64,
-    pub bytes: u64,
 }
 
 struct Inbound {
@@ -194,6 +164,15 @@ impl Link {
             return;
         }
         self.transfers.push_back(transfer);
+    }
+
+    /// Changes the pace of the transfer under way; the other end is told once it knows of the transfer.
+    pub fn pace(&mut self, rate: Option<(f64, f64)>, at_ns: u64, tell: bool) {
+        let Some(transfer) = self.transfers.front_mut() else { return };
+        transfer.turn(rate, at_ns);
+        if let (true, true, Some((_, rate))) = (tell, transfer.begun, rate) {
+            self.say(&Frame::Pace { rate });
+        }
     }
 
     /// The transfer under way.

@@ -4,8 +4,9 @@
 //! |---|---|
 //! | how is a root, how an agent started? | [`root`], [`agent`] |
 //! | how do bytes get from one to the other? | `link`, `transfer`, [`payload`] |
-//! | what does a node do with what the policy says? | `station` |
-//! | what is the way of a run, from gathering to reports? | `turn` (the loop), `phases` |
+//! | what does an agent decide? | not this crate: `crosswind-agent` |
+//! | what does what an agent decides? | `runtime` |
+//! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
 //! | where do other threads hand tasks over? | [`desk`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
@@ -15,15 +16,14 @@
 pub mod agent;
 pub mod command;
 pub mod desk;
+mod event_loop;
 pub mod executor;
 pub mod journal;
 pub mod keeper;
 pub(crate) mod link;
 pub mod payload;
-mod phases;
 pub mod replay;
 pub mod root;
-mod station;
+mod runtime;
 pub mod task_processes;
 mod transfer;
-mod turn;

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crosswind_agent::action::TaskBytes;
 use crosswind_agent::frame::Form;
 
 /// What is carried.
@@ -132,6 +133,28 @@ impl Payload {
             Self::File(file) => Arc::new(std::fs::read(&file.path)?),
             Self::Blank(bytes) => Arc::new(vec![0; *bytes as usize]),
         })
+    }
+}
+
+impl TaskBytes for Payload {
+    fn of_text(text: String) -> Self {
+        Self::bytes(text.into_bytes())
+    }
+
+    fn blank(bytes: u64) -> Self {
+        Self::Blank(bytes)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len()
+    }
+
+    fn in_memory(&self) -> u64 {
+        if matches!(self, Self::Bytes(_)) { self.len() } else { 0 }
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.missing().map(|error| error.to_string())
     }
 }
 

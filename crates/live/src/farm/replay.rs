@@ -1,10 +1,10 @@
 //! A live node's log through a fresh policy: the same events must give the same commands.
 
+use crosswind_agent::record::{command_words, event_of};
+use crosswind_agent::settings::RunSettings;
 use crosswind_policy::farm::{Command, Node};
 
 use crate::error::LiveError;
-use crosswind_agent::record::{command_words, event_of};
-use crosswind_agent::settings::RunSettings;
 
 /// Replays the log of a node; how many events it had.
 ///

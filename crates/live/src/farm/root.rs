@@ -5,19 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crosswind_access::Access;
+use crosswind_agent::Agent;
+use crosswind_agent::account::Piece;
+use crosswind_agent::record::{Happening, LOG, ROWS, Row, SeenLink, TOTALS, Totals};
+use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::run::SeenNode;
 
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
+use crate::farm::event_loop::{EventLoop, User};
 use crate::farm::executor::Maker;
 use crate::farm::payload::{Payload, Spool};
-use crate::farm::phases::{LOG, ROWS, TOTALS};
-use crate::farm::station::{Station, Up};
-use crate::farm::turn::{Piece, Turn, processor};
+use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::linux::{Bell, now_ns};
-use crosswind_agent::record::{Happening, NOBODY, Row, SeenLink, Totals};
-use crosswind_agent::settings::{GUESTS, RunSettings, Work};
 
 /// A user's task.
 #[derive(Debug)]
@@ -164,47 +165,45 @@ impl Root {
         let run = self.config.run.clone();
         let place = run.tree()?.root;
         let name = run.platform.nodes[place as usize].name.clone();
-        let (_, _, children) = run.of_node(&name)?;
-        let wanted = run.wanted_by(&children)?;
-        let processor = processor(&run, place, &children, maker, &self.bell)?;
+        let processor = Processor::start(&run, maker, &self.bell)?;
         let spool = Spool::below(&self.config.spool_directory, run.spool_over_bytes)
             .map_err(LiveError::system("making a spool"))?;
-        let station = Station::new(&name, (place, NOBODY), run, Up::User(Vec::new()), processor, spool)?;
+        let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
+        let user = User { desk, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };
+        let agent = Agent::new(&name, None, run, false, now_ns())?;
+        let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.diary);
         let code = Arc::new(std::mem::take(&mut self.config.code));
-        let mut turn = Turn::new(station, Some(&mut self.door), self.bell, &mut self.config.diary, code);
-        turn.desk = Some(desk);
-        turn.wanted = wanted;
-        let nodes = turn.station.run.platform.nodes.iter().enumerate();
-        turn.names = nodes.map(|(at, node)| (at as u32, node.name.as_str().into())).collect();
-        let result = turn.run();
-        turn.bye();
-        result.map(|_| summary(turn))
+        let mut events = EventLoop::new(node, Some(&mut self.door), self.bell, code);
+        events.user = Some(user);
+        let result = events.run();
+        events.say_goodbye();
+        result.map(|_| summary(events))
     }
 }
 
-fn summary(mut turn: Turn<'_>) -> RunSummary {
-    let zero = turn.station.zero_ns;
+fn summary(events: EventLoop<'_>) -> RunSummary {
+    let EventLoop { node: NodeRuntime { mut agent, .. }, user, .. } = events;
+    let (computed, last_result_ns) = user.map_or_else(Default::default, |user| (user.computed, user.last_result_ns));
+    let zero = agent.zero_ns();
     // Emulated runs tell the platform's seconds, whatever the clock's were.
-    let scale = if let Work::Emulated { time_scale, .. } = turn.station.run.work { time_scale } else { 1.0 };
+    let scale = if let Work::Emulated { time_scale, .. } = agent.run().work { time_scale } else { 1.0 };
     let seconds = |ns: u64| (ns as f64 - zero as f64) * 1e-9 * scale;
-    let platform = &turn.station.run.platform;
     let mut nodes: Vec<NodeSummary> = Vec::new();
     let mut place: HashMap<u32, usize> = HashMap::new();
-    let mut events = std::mem::take(&mut turn.station.happened);
+    let (mut events, pieces) = agent.take_account();
     events.sort_by_key(|event| event.root_ns);
-    let known = platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.clone()));
+    let known = agent.run().platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.clone()));
     let joined = events.iter().filter_map(|event| Some((event.number?, event.node.clone()?)));
-    let guest = |name: &str| turn.station.slots.iter().any(|slot| slot.name == name && slot.number >= GUESTS);
-    for (number, name) in known.filter(|(_, name)| !guest(name)).chain(joined) {
+    for (number, name) in known.filter(|(_, name)| !agent.is_guest(name)).chain(joined) {
         place.entry(number).or_insert_with(|| {
-            let tasks = turn.computed.get(&number).copied().unwrap_or(0);
+            let tasks = computed.get(&number).copied().unwrap_or(0);
             let seen = SeenNode::default();
             nodes.push(NodeSummary { name, number, tasks, busy_s: 0.0, received_bytes: 0, log: String::new(), seen });
             nodes.len() - 1
         });
     }
     let mut parts: HashMap<(u32, u8), Vec<u8>> = HashMap::new();
-    for Piece { node, part, bytes } in turn.pieces.drain(..) {
+    for Piece { node, part, bytes } in pieces {
         parts.entry((node, part)).or_default().extend(bytes);
     }
     let mut rows = Vec::new();
@@ -237,8 +236,8 @@ fn summary(mut turn: Turn<'_>) -> RunSummary {
         row.end_ns = (row.end_ns.saturating_sub(zero) as f64 * scale) as u64;
     }
     rows.sort_by_key(|row| (row.start_ns, row.node, row.task));
-    let tasks = turn.computed.values().sum();
-    let makespan_s = if tasks == 0 { 0.0 } else { seconds(turn.last_result_ns.min(now_ns())) };
+    let tasks = computed.values().sum();
+    let makespan_s = if tasks == 0 { 0.0 } else { seconds(last_result_ns.min(now_ns())) };
     let events = events.into_iter().map(|event| (seconds(event.root_ns), event)).collect();
     RunSummary { makespan_s, tasks, nodes, events, rows }
 }

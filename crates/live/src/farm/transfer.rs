@@ -6,21 +6,16 @@
 use std::fs::File;
 use std::io;
 
-use crate::farm::payload::Payload;
+use crosswind_agent::action::Kind;
 use crosswind_agent::frame::{Form, Frame};
+
+use crate::farm::payload::Payload;
 
 /// Nanoseconds of a paced transfer in one frame, where chunks need not stay whole: what the receiver sees as a burst.
 const QUANTUM_NS: f64 = 2e6;
 const LEAST_QUANTUM: f64 = 16_384.0;
 /// Part of a chunk that counts as none: a position is a sum.
 const ROUNDING: f64 = 1e-9;
-
-/// Whose bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
-    Task { work: f64 },
-    Result { node: u32, ok: bool },
-}
 
 /// How fast: a position on the link that grows with time.
 #[derive(Clone, Copy, Debug)]

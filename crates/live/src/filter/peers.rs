@@ -11,6 +11,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use crosswind_access::{Access, Transport};
+use crosswind_agent::frame::Frame;
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
@@ -18,7 +19,6 @@ use crate::dial::{Entered, Knock, Whom};
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
 use crate::linux::{self, Bell, now_ns, watch};
-use crosswind_agent::frame::Frame;
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
+use crosswind_agent::frame::Frame;
 
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
@@ -14,7 +15,6 @@ use crate::diary::Diary;
 use crate::door::{Caller, Door};
 use crate::error::LiveError;
 use crate::linux::{self, now_ns, watch};
-use crosswind_agent::frame::Frame;
 
 /// Between two looks whether all this is still wanted.
 const LOOK_NS: u64 = 100_000_000;

@@ -3,11 +3,12 @@
 
 use crosswind_schema::experiment::ChangeKind;
 
-use super::{Processor, Station};
+use crate::action::TaskBytes;
+use crate::agent::{Agent, Processor};
 
-impl Station {
+impl<P: TaskBytes> Agent<P> {
     /// Takes up what has become due; when the next change will be.
-    pub(super) fn take_up_changes(&mut self, now_ns: u64) -> Option<u64> {
+    pub(crate) fn take_up_changes(&mut self, now_ns: u64) -> Option<u64> {
         if self.zero_ns == 0 {
             return None;
         }
@@ -19,7 +20,7 @@ impl Station {
             self.changes.pop_front();
             let ChangeKind::Rates { compute_per_s, receive_limit_mb_per_s } = change.kind else { continue };
             let name = self.run.platform.nodes[change.node as usize].name.clone();
-            let mine = name == self.totals.name;
+            let mine = name == self.name;
             if let (true, Some(compute), Processor::Emulated(processor)) = (mine, compute_per_s, &mut self.processor) {
                 processor.compute_at(compute, due);
             }
@@ -27,7 +28,10 @@ impl Station {
                 if mine {
                     self.result_limit = limit;
                 }
-                self.slots.iter_mut().filter(|slot| slot.name == name).for_each(|slot| slot.receive_limit = limit);
+                self.children
+                    .iter_mut()
+                    .filter(|child| child.name == name)
+                    .for_each(|child| child.receive_limit = limit);
                 self.share(due);
             }
             if mine {
