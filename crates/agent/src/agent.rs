@@ -233,7 +233,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Whether anything is left that could compute.
     pub(crate) fn can_compute(&self) -> bool {
-        self.own().compute_per_s.get() > 0.0 || self.children.iter().any(|child| child.connected)
+        self.own().compute_per_s.get() > 0.0 || self.children.iter().any(Child::may_compute)
     }
 
     /// The policy's first request, before time 0.

@@ -23,6 +23,11 @@ impl Allowance {
         self.asked <= MOST_ASKED
     }
 
+    /// Whether it asked for tasks that it was not sent.
+    pub fn wants(&self) -> bool {
+        self.asked > 0
+    }
+
     /// It was sent a task.
     pub fn had_one(&mut self) {
         self.asked = self.asked.saturating_sub(1);

@@ -95,6 +95,12 @@ impl Child {
         self.sent.iter().position(|sent| *sent == task).map(|at| self.sent.remove(at)).is_some()
     }
 
+    /// Whether anything in its subtree may compute: such a child asks for tasks or has some, once it is ready. An inner node
+    /// that is left without children does neither.
+    pub fn may_compute(&self) -> bool {
+        self.connected && (self.ready.is_none() || self.allowance.wants() || !self.sent.is_empty())
+    }
+
     /// Whether it was told to finish because it is to leave.
     pub fn is_drained(&self) -> bool {
         self.draining.is_some_and(|draining| draining.told)

@@ -179,7 +179,12 @@ impl Schedule {
                 clock_ns: clock(&mut random),
             });
         }
-        let (retries, timeout_ns) = (random.between(0, 3) as u32, if random.chance(400) { 1_500 * MS } else { 0 });
+        if !nodes.iter().any(|node| node.computes) {
+            nodes[count - 1].computes = true;
+        }
+        // Nothing could end a task that the root itself computes.
+        let (retries, timeout_ns) =
+            (random.between(0, 3) as u32, if !nodes[0].computes && random.chance(400) { 1_500 * MS } else { 0 });
         let mut at_ns = 0;
         let tasks = (0..random.between(1, 80)).map(|task| {
             if random.chance(100) {
@@ -190,7 +195,7 @@ impl Schedule {
             let deed = match random.between(0, 100) {
                 0..=3 => Deed::Fails(random.between(1, 4) as u32),
                 4 if timeout_ns > 0 => Deed::Hangs,
-                5 => Deed::Kills,
+                5 if !nodes[0].computes => Deed::Kills,
                 _ => Deed::Works,
             };
             let bytes = (random.between(0, sizes), random.between(8, sizes));

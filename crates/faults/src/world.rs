@@ -125,7 +125,13 @@ pub struct Outcome {
 #[must_use]
 pub fn run(schedule: &Schedule, trace: bool) -> Outcome {
     let mut world = World::new(schedule, trace);
-    world.go();
+    // A panic of the agent is a fault that was found, and is shrunk like others.
+    let going = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.go()));
+    if let Err(panic) = going {
+        let why = panic.downcast_ref::<String>().cloned();
+        let why = why.or_else(|| panic.downcast_ref::<&str>().map(|why| (*why).to_owned()));
+        world.violations.push(format!("panic: {}", why.unwrap_or_default()));
+    }
     let (violations, end) = (world.violations, world.ended);
     Outcome { violations, end, ended_ns: world.now, trace: world.trace.unwrap_or_default() }
 }

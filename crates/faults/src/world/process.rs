@@ -216,8 +216,10 @@ impl World<'_> {
                     }
                     self.close(connection, 0, true);
                 }
-                if let Some(process) = &mut self.places[node].process {
-                    process.children[child as usize] = None;
+                if let Some(place) =
+                    self.places[node].process.as_mut().and_then(|process| process.children.get_mut(child as usize))
+                {
+                    *place = None;
                 }
             }
             Action::Compute { task, input, .. } => {
