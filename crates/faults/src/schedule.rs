@@ -219,10 +219,13 @@ impl Schedule {
         Self { seed, nodes, tasks, faults, policy, retries, timeout_ns, beats_ms }
     }
 
-    /// Whether no task ends or holds up its agent.
+    /// Whether nothing is planned that may leave the root without agents for a while.
     #[must_use]
     pub fn is_gentle(&self) -> bool {
-        !self.tasks.iter().any(|task| matches!(task.deed, Deed::Kills | Deed::Hangs))
+        let all_come = self.nodes.iter().all(|node| node.comes_ns < SECOND);
+        self.faults.is_empty()
+            && all_come
+            && !self.tasks.iter().any(|task| matches!(task.deed, Deed::Kills | Deed::Hangs))
     }
 
     /// When the last thing that is planned has happened, ns.

@@ -291,7 +291,7 @@ impl<'a> World<'a> {
             }
             // What was not answered has failed, with this as the reason.
             Some(RootEnd::AllLost(why)) => {
-                if self.schedule.faults.is_empty() && self.schedule.is_gentle() {
+                if self.schedule.is_gentle() {
                     wrong.push(format!("without any fault: {why}"));
                 }
             }

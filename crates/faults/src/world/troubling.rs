@@ -15,8 +15,8 @@ impl World<'_> {
         match trouble {
             Trouble::Killed { again_ns, told } => self.die(node, again_ns, told),
             Trouble::Stopped { for_ns } => {
-                place.stopped_until = place.stopped_until.max(now + for_ns);
                 if let Some(process) = &mut place.process {
+                    place.stopped_until = place.stopped_until.max(now + for_ns);
                     process.token += 1;
                     let (life, token, at) = (process.life, process.token, place.stopped_until);
                     self.at(at, What::Wake { node, life, token });
