@@ -233,7 +233,8 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Whether anything is left that could compute.
     pub(crate) fn can_compute(&self) -> bool {
-        self.own().compute_per_s.get() > 0.0 || self.children.iter().any(Child::may_compute)
+        let mut children = (0..).zip(&self.children);
+        self.own().compute_per_s.get() > 0.0 || children.any(|(at, child)| child.may_compute(self.policy.serves(at)))
     }
 
     /// The policy's first request, before time 0.

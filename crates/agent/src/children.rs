@@ -95,10 +95,11 @@ impl Child {
         self.sent.iter().position(|sent| *sent == task).map(|at| self.sent.remove(at)).is_some()
     }
 
-    /// Whether anything in its subtree may compute: such a child asks for tasks or has some, once it is ready. An inner node
-    /// that is left without children does neither.
-    pub fn may_compute(&self) -> bool {
-        self.connected && (self.ready.is_none() || self.allowance.wants() || !self.sent.is_empty())
+    /// Whether anything in its subtree may compute tasks of this node: such a child has some or asks for some, once it is
+    /// ready, and is served. An inner node that is left without children neither has nor asks.
+    pub fn may_compute(&self, served: bool) -> bool {
+        let asks = served && self.allowance.wants();
+        self.connected && (self.ready.is_none() || asks || !self.sent.is_empty())
     }
 
     /// Whether it was told to finish because it is to leave.

@@ -323,8 +323,15 @@ fn settings(schedule: &Schedule) -> RunSettings {
         run["task_limits"] = serde_json::json!({"timeout_s": schedule.timeout_ns as f64 * 1e-9});
     }
     if schedule.policy.contains("planned") {
-        let known = schedule.nodes.iter().filter(|node| !node.guest);
-        run["planned_tasks_per_s"] = known.map(|node| if node.computes { 10.0 } else { 0.0 }).collect();
+        // What a node's subtree computes comes through the node.
+        let mut planned: Vec<f64> = schedule.nodes.iter().map(|node| if node.computes { 10.0 } else { 0.0 }).collect();
+        for (at, node) in schedule.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent.filter(|_| !node.guest) {
+                planned[parent] += planned[at];
+            }
+        }
+        let known = schedule.nodes.iter().zip(planned).filter(|(node, _)| !node.guest);
+        run["planned_tasks_per_s"] = known.map(|(_, rate)| rate).collect();
     }
     #[expect(clippy::expect_used, reason = "drawn settings are right by construction; a test runs thousands of them")]
     serde_json::from_value(run).expect("settings")

@@ -106,7 +106,13 @@ impl Node {
                 }
                 self.ready.push(task);
             }
-            Event::Asked { child, tasks } => self.waiting.ask(&mut self.children, child, tasks),
+            Event::Asked { child, tasks } => {
+                // Nothing below was known to compute; a node that joined there does.
+                if self.places == 0 && !self.draining {
+                    self.places = tasks;
+                }
+                self.waiting.ask(&mut self.children, child, tasks);
+            }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
             Event::Held { child } => {
@@ -150,6 +156,12 @@ impl Node {
     #[must_use]
     pub fn ready(&self) -> u64 {
         self.ready.len()
+    }
+
+    /// Whether a child that asks is ever sent a task.
+    #[must_use]
+    pub fn serves(&self, child: Child) -> bool {
+        self.children.get(child as usize).is_some_and(|child| child.served)
     }
 
     /// The task that is being computed.
