@@ -18,6 +18,7 @@ CRATES = {
     "model": {"schema"},
     "policy": {"schema"},
     "agent": {"schema", "policy"},
+    "faults": {"schema", "agent"},
     "program": {"schema"},
     "sim": {"schema", "policy", "program"},
     "measure": {"schema", "access"},

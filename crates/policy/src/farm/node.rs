@@ -43,6 +43,8 @@ pub struct Node {
     root: bool,
     computes: bool,
     returns: bool,
+    /// Before, children may still turn out to be missing, and nothing is asked for.
+    started: bool,
     draining: bool,
     ports: Ports,
     places: u64,
@@ -73,6 +75,7 @@ impl Node {
             root: settings.root,
             computes: settings.computes,
             returns: settings.returns,
+            started: false,
             draining: false,
             ports: settings.ports,
             places: settings.places,
@@ -121,7 +124,7 @@ impl Node {
                 }
             }
             Event::Returned { child, task } => self.returned(child, task, commands),
-            Event::Started => {}
+            Event::Started => self.started = true,
             Event::Known { child, settings } => self.know(child, settings),
             Event::Places { .. } if self.draining => {}
             Event::Places { tasks } => self.places = tasks,
@@ -260,7 +263,7 @@ impl Node {
     /// Asks for what it has places for, where it or somebody below could compute it.
     #[inline]
     fn ask(&mut self, commands: &mut Vec<Command>) {
-        if self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
+        if !self.started || self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
             return;
         }
         let held = self.asked + self.ready.len() + self.sending;
