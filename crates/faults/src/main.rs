@@ -27,8 +27,14 @@ fn main() -> ExitCode {
         let known = match argument.as_str() {
             "--schedules" => number().map(|number| schedules = number),
             "--seed" => number().map(|number| first = number),
-            "--trace" => Some(trace = true),
-            "--no-shrink" => Some(shrinks = false),
+            "--trace" => {
+                trace = true;
+                Some(())
+            }
+            "--no-shrink" => {
+                shrinks = false;
+                Some(())
+            }
             _ => None,
         };
         if known.is_none() {
