@@ -1,5 +1,7 @@
 //! Farms under drawn faults, and the seeds that found something.
 
+#![allow(clippy::disallowed_methods)] // tests run on all cores
+
 use crosswind_faults::schedule::Schedule;
 use crosswind_faults::world::run;
 
