@@ -12,12 +12,16 @@ FUZZ_SECONDS ?= 2
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help build demo test test-rust test-python test-fuzz fuzz lint schemas bench clean
+SCHEDULES ?= 100000
+SEED ?= 0
+
+.PHONY: help build demo test test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
+	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults, for longer than make test does"
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
 build: $(VENV)/.built
@@ -70,6 +74,10 @@ test-python: build
 	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
 	$(BIN)/python -m pytest -m "(live or browser) and not alone" --numprocesses 2 --dist loadfile tests
 	$(BIN)/python -m pytest -m alone tests
+
+# Farms of agents under drawn faults, in virtual time; two thousand schedules are part of test-rust.
+test-faults:
+	cargo run --release --quiet -p crosswind-faults -- --schedules $(SCHEDULES) --seed $(SEED)
 
 # Every parser against a fuzzer, FUZZ_SECONDS each; what it finds stays in fuzz/corpus, what breaks in fuzz/artifacts.
 # libFuzzer is C++, which nothing else here needs.

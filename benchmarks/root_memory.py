@@ -89,7 +89,7 @@ def links(tasks: int, directory: Path) -> None:
 
 
 def earlier(out: Path, inputs: Path, done: int) -> None:
-    """Append to a journal that a run has begun what it had done: records as of crates/live/src/journal.rs."""
+    """Append to a journal that a run has begun what it had done: records as of crates/live/src/farm/journal.rs."""
     with (out / JOURNAL).open("ab") as journal:
         # In the order of their names, without a list of all: a child's peak memory counts from its parent's.
         for number in range(LEFT, LEFT + done):

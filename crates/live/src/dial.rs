@@ -10,10 +10,11 @@ use crosswind_access::place::host;
 use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
+use crosswind_agent::frame::{self, Frame, LARGEST_FRAME};
+use crosswind_agent::settings::Admission;
 
 use crate::error::LiveError;
-use crate::frame::{self, Frame, LARGEST_FRAME, PROTOCOL};
-use crate::settings::Admission;
+use crate::protocol::PROTOCOL;
 
 /// Between two attempts to reach a parent that is not there yet.
 const AGAIN: Duration = Duration::from_millis(100);

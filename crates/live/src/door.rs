@@ -12,9 +12,10 @@ use crosswind_access::limits::{LARGEST_FROM_STRANGER, PATIENCE, STRANGERS};
 use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
+use crosswind_agent::frame::{self, Frame};
 
 use crate::error::LiveError;
-use crate::frame::{self, Frame, PROTOCOL};
+use crate::protocol::PROTOCOL;
 
 const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 

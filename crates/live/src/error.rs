@@ -3,6 +3,7 @@
 use std::io;
 
 use crosswind_access::AccessError;
+use crosswind_agent::SettingsError;
 
 /// What went wrong.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +88,15 @@ pub enum LiveError {
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
+}
+
+impl From<SettingsError> for LiveError {
+    fn from(error: SettingsError) -> Self {
+        match error {
+            SettingsError::Value { field, value, permitted } => Self::Value { field, value, permitted },
+            SettingsError::Setup(why) => Self::Setup(why),
+        }
+    }
 }
 
 impl LiveError {

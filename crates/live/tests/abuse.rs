@@ -9,11 +9,12 @@ use std::sync::mpsc;
 
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::token::{End, Meeting};
-use crosswind_live::agent::{Bare, maker};
-use crosswind_live::frame::{Form, Frame, LARGEST_FRAME, PROTOCOL, decode};
-use crosswind_live::payload::Payload;
-use crosswind_live::root::Delivery;
-use crosswind_live::settings::Work;
+use crosswind_agent::frame::{Form, Frame, LARGEST_FRAME, decode};
+use crosswind_agent::settings::Work;
+use crosswind_live::farm::agent::{Bare, maker};
+use crosswind_live::farm::payload::Payload;
+use crosswind_live::farm::root::Delivery;
+use crosswind_live::protocol::PROTOCOL;
 use tree::{List, access, agent, platform, root, settings};
 
 /// Knocks as a child that knows the token; what it was sent beyond the welcome is left unread.

@@ -5,9 +5,9 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use crosswind_live::payload::Payload;
-use crosswind_live::replay::replay;
-use crosswind_live::settings::Work;
+use crosswind_agent::settings::Work;
+use crosswind_live::farm::payload::Payload;
+use crosswind_live::farm::replay::replay;
 use crosswind_schema::units::MegabytesPerSecond;
 use tree::{Tree, platform, settings};
 

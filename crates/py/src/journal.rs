@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use crosswind_live::LiveError;
-use crosswind_live::journal::{Journal, Past};
+use crosswind_live::farm::journal::{Journal, Past};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 

@@ -1,7 +1,7 @@
 """What earlier runs into a directory have done, and which of the tasks at hand need not be done again.
 
 A task is known by its input (path, size and modification time, or what it holds), by the command and by the name of its
-result: what Make and Snakemake users expect. The journal (`crates/live/src/journal.rs`) holds digests of these.
+result: what Make and Snakemake users expect. The journal (`crates/live/src/farm/journal.rs`) holds digests of these.
 """
 
 from __future__ import annotations

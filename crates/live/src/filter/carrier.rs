@@ -6,13 +6,13 @@ use std::collections::HashMap;
 use std::io::{self, Read};
 
 use crosswind_access::Transport;
+use crosswind_agent::fields::FrameError;
 use crosswind_policy::queue::{DoubleQueue, Grant, ReceiverCredits, SenderCredits};
 use crosswind_schema::Class;
 
 use super::settings::{About, FilterSettings};
 use super::slab::Key;
 use super::wire::{self, HEAD, Head, Kind, LARGEST};
-use crate::fields::FrameError;
 use crate::linux;
 
 /// Room for reading: many large frames in one call, which costs as much as a few small ones.

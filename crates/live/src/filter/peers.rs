@@ -11,13 +11,13 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use crosswind_access::{Access, Transport};
+use crosswind_agent::frame::Frame;
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
 use crate::dial::{Entered, Knock, Whom};
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
-use crate::frame::Frame;
 use crate::linux::{self, Bell, now_ns, watch};
 
 /// The name under which a filter shows the token.

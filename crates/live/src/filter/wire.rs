@@ -4,9 +4,8 @@
 //! zero, number of the stream (32 bits). The class and the flag stand at a fixed place, as the paper asks of a frame
 //! (communication-interactions, section 5.3). Nothing here trusts a length: one beyond [`LARGEST`] is refused by its head.
 
+use crosswind_agent::fields::FrameError;
 use crosswind_schema::Class;
-
-use crate::fields::FrameError;
 
 /// Bytes of a head.
 pub const HEAD: usize = 12;

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, RawFd};
 use crosswind_access::Transport;
 
 use super::wire::{self, Wire};
-use crate::link::bad;
+use crate::farm::link::bad;
 use crate::linux;
 
 /// Bytes that are read at most before others are looked at.

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
+use crosswind_agent::frame::Frame;
 
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
@@ -13,7 +14,6 @@ use crate::dial::{Entered, Knock, Whom};
 use crate::diary::Diary;
 use crate::door::{Caller, Door};
 use crate::error::LiveError;
-use crate::frame::Frame;
 use crate::linux::{self, now_ns, watch};
 
 /// Between two looks whether all this is still wanted.

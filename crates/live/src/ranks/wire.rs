@@ -2,11 +2,10 @@
 //!
 //! A frame: a length (32 bits, big-endian), one byte for the kind, its fields, and, where a message counts for more bytes than
 //! its data has, zeros up to them: so a message loads the link as it says. The greeting and the token come before
-//! ([`crate::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
+//! ([`crosswind_agent::frame`]). Nothing here trusts a length: a larger one than [`LARGEST`] is refused before memory is taken for it.
 
+use crosswind_agent::fields::{self, FrameError, Reader, long, word};
 use crosswind_program::{Body, Kind};
-
-use crate::fields::{self, FrameError, Reader, long, word};
 
 /// Most bytes of a frame, its length not counted.
 pub const LARGEST: usize = 64 << 20;
@@ -259,7 +258,15 @@ pub fn decode(bytes: &[u8]) -> Result<Option<(Wire, usize)>, FrameError> {
     Ok(Some((wire, 4 + length)))
 }
 
-impl Reader<'_> {
+/// The fields that only ranks' frames have.
+trait RankFields {
+    fn state(&mut self) -> Result<State, FrameError>;
+    fn message_kind(&mut self) -> Result<Kind, FrameError>;
+    fn body(&mut self) -> Result<Body, FrameError>;
+    fn wire(&mut self) -> Result<Wire, FrameError>;
+}
+
+impl RankFields for Reader<'_> {
     fn state(&mut self) -> Result<State, FrameError> {
         match STATES.get(usize::from(self.byte()?)) {
             Some(&state) => Ok(state),

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::token::{End, Meeting};
+use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
 use crosswind_live::diary::Diary;
 use crosswind_live::filter::{Filter, FilterSettings, Forward};
-use crosswind_live::frame::{Frame, LARGEST_FRAME, PROTOCOL, decode};
+use crosswind_live::protocol::PROTOCOL;
 use crosswind_policy::queue::{CreditSettings, Discipline, QueueSettings};
 use crosswind_schema::Class;
 

@@ -7,12 +7,12 @@ use std::thread::JoinHandle;
 
 use crosswind_access::Access;
 use crosswind_access::token::Token;
+use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::agent::{AgentConfig, Bare, maker, run_agent};
 use crosswind_live::diary::Diary;
-use crosswind_live::payload::Payload;
-use crosswind_live::root::{Delivery, Desk, NewTask, Root, RootConfig, RunSummary, Supply};
-use crosswind_live::settings::{RunSettings, Work};
+use crosswind_live::farm::agent::{AgentConfig, Bare, maker, run_agent};
+use crosswind_live::farm::payload::Payload;
+use crosswind_live::farm::root::{Delivery, Desk, NewTask, Root, RootConfig, RunSummary, Supply};
 use crosswind_schema::Platform;
 
 pub const TOKEN: &str = "a token for tests only";

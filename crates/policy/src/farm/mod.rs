@@ -15,6 +15,9 @@
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ending` | which child gets none of the last tasks? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
+//! | [`giving_up`] | when is a task, or a run, not tried again? |
+//! | [`gathering`] | how long are children waited for before time 0? |
+//! | [`supplying`] | how far ahead does the root take tasks? |
 //! | `settings` | what does a node know of itself and its children? |
 //! | [`estimate`] | what does it find out while it runs? |
 
@@ -23,6 +26,8 @@ mod demand;
 mod ending;
 pub mod estimate;
 mod event;
+pub mod gathering;
+pub mod giving_up;
 mod ledger;
 mod multi;
 mod node;
@@ -30,9 +35,10 @@ pub mod order;
 mod queue;
 mod settings;
 mod single;
+pub mod supplying;
 mod waiting;
 
 pub use event::{Child, Command, Event, TaskId};
 pub use ledger::Ledger;
 pub use node::Node;
-pub use settings::{ChildSettings, Mean, Settings, Wishes};
+pub use settings::{ChildSettings, Mean, Settings, Wishes, planned_of_a_guest};

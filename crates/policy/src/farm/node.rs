@@ -43,6 +43,8 @@ pub struct Node {
     root: bool,
     computes: bool,
     returns: bool,
+    /// Before, children may still turn out to be missing, and nothing is asked for.
+    started: bool,
     draining: bool,
     ports: Ports,
     places: u64,
@@ -73,6 +75,7 @@ impl Node {
             root: settings.root,
             computes: settings.computes,
             returns: settings.returns,
+            started: false,
             draining: false,
             ports: settings.ports,
             places: settings.places,
@@ -106,7 +109,13 @@ impl Node {
                 }
                 self.ready.push(task);
             }
-            Event::Asked { child, tasks } => self.waiting.ask(&mut self.children, child, tasks),
+            Event::Asked { child, tasks } => {
+                // Nothing below was known to compute; a node that joined there does.
+                if self.places == 0 && !self.draining {
+                    self.places = tasks;
+                }
+                self.waiting.ask(&mut self.children, child, tasks);
+            }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
             Event::Held { child } => {
@@ -115,7 +124,7 @@ impl Node {
                 }
             }
             Event::Returned { child, task } => self.returned(child, task, commands),
-            Event::Started => {}
+            Event::Started => self.started = true,
             Event::Known { child, settings } => self.know(child, settings),
             Event::Places { .. } if self.draining => {}
             Event::Places { tasks } => self.places = tasks,
@@ -150,6 +159,12 @@ impl Node {
     #[must_use]
     pub fn ready(&self) -> u64 {
         self.ready.len()
+    }
+
+    /// Whether a child that asks is ever sent a task.
+    #[must_use]
+    pub fn serves(&self, child: Child) -> bool {
+        self.children.get(child as usize).is_some_and(|child| child.served)
     }
 
     /// The task that is being computed.
@@ -248,7 +263,7 @@ impl Node {
     /// Asks for what it has places for, where it or a node below could compute it.
     #[inline]
     fn ask(&mut self, commands: &mut Vec<Command>) {
-        if self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
+        if !self.started || self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
             return;
         }
         let held = self.asked + self.ready.len() + self.sending;

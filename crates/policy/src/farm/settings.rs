@@ -3,7 +3,7 @@
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
-use crosswind_schema::{Platform, Tree};
+use crosswind_schema::{Node, Platform, Tree};
 
 use super::buffer;
 use super::demand::Demand;
@@ -89,6 +89,13 @@ impl<'a> Wishes<'a> {
     pub fn with_recovery(self) -> Self {
         Self { returns: true, recovers: true, ..self }
     }
+}
+
+/// What the plan gives a node that joins in mid-run, tasks/s: as much as it and its link can do.
+#[must_use]
+pub fn planned_of_a_guest(node: &Node, task: Mean) -> f64 {
+    let link = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / task.size_mb;
+    (node.compute_per_s.get() / task.work).min(link)
 }
 
 /// What a node knows of a child.

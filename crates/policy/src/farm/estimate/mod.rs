@@ -10,12 +10,14 @@
 //! | `rate` | how fast is a link? |
 //! | `compute` | how fast is the processor, and what does traffic cost it? |
 //! | `change` | has something changed, so that older observations mean nothing? |
+//! | [`observing`] | which transfers and which work count? |
 //! | `flow` | how many MB have passed by a time? |
 
 mod change;
 mod compute;
 mod estimator;
 mod flow;
+pub mod observing;
 mod rate;
 
 pub use estimator::{Estimator, Revision, Seen, SeenChild, Subtree};

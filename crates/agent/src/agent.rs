@@ -1,0 +1,498 @@
+//! An agent: what the policy of its node says becomes actions; what becomes of them, the policy is told.
+//!
+//! The same at the root, at inner nodes and at leaves. It never waits and has no clock: every call brings the time, that of
+//! the own monotonic clock, and leaves actions behind ([`Agent::take_actions`]). An emulated end of a transfer or of work
+//! counts from when it was due, not from when the driver noticed, so that lateness does not add up.
+
+use std::collections::VecDeque;
+
+use crosswind_policy::farm::estimate::Estimator;
+use crosswind_policy::farm::{Command, Event, Node};
+use crosswind_schema::experiment::PlacedChange;
+use crosswind_schema::units::Quantity;
+
+use crate::account::Account;
+use crate::action::{Action, Done, End, Kind, Outcome, Peer, Rate, TaskBytes, Worked};
+use crate::children::{Child, Sending, latency};
+use crate::clock::Clock;
+use crate::emulated::EmulatedProcessor;
+use crate::error::SettingsError;
+use crate::frame::Frame;
+use crate::hearing::Pulse;
+use crate::late::Late;
+use crate::phases::Course;
+use crate::record::{Activity, NOBODY};
+use crate::settings::{RunSettings, Work};
+use crate::stock::{Finished, Stock};
+
+/// How late an emulated end may be handled and still count from when it was due, ns.
+const FORGIVEN_NS: u64 = 20_000_000;
+/// A pace that the receiver has not been told yet.
+const UNTOLD: f64 = -1.0;
+
+/// What computes.
+#[derive(Debug)]
+pub(crate) enum Processor {
+    /// One that exists in the platform's file only: this crate keeps its time.
+    Emulated(EmulatedProcessor),
+    /// The driver's.
+    Real {
+        /// Whether the work may end the process that does it.
+        may_end: bool,
+    },
+}
+
+/// An agent's logic. `P` is how the driver holds bytes.
+#[derive(Debug)]
+pub struct Agent<P> {
+    pub(crate) name: String,
+    pub(crate) place: u32,
+    pub(crate) number: u32,
+    pub(crate) parent: u32,
+    pub(crate) root: bool,
+    pub(crate) run: RunSettings,
+    pub(crate) children: Vec<Child>,
+    pub(crate) stock: Stock<P>,
+    pub(crate) account: Account,
+    pub(crate) course: Course,
+    pub(crate) pulse: Pulse,
+    pub(crate) clock: Clock,
+    pub(crate) processor: Processor,
+    pub(crate) estimator: Estimator,
+    pub(crate) changes: VecDeque<PlacedChange>,
+    pub(crate) events: VecDeque<(Event, u64)>,
+    /// Own clock at time 0.
+    pub(crate) zero_ns: u64,
+    pub(crate) result_limit: f64,
+    pub(crate) own_latency_ns: u64,
+    late: Late<(Event, Option<Finished<P>>)>,
+    policy: Node,
+    commands: Vec<Command>,
+    actions: Vec<Action<P>>,
+    /// At the root: results that the user has not taken.
+    results: Vec<Finished<P>>,
+    asked: u64,
+    /// Emulated results on their way up: what each takes of the link, MB/s of the platform.
+    uplink: VecDeque<f64>,
+    /// The time of the last call.
+    pub(crate) now_ns: u64,
+}
+
+impl<P: TaskBytes> Agent<P> {
+    /// The agent of a node; `(number, parent)` as the parent gave them, none at the root.
+    ///
+    /// # Errors
+    /// When the platform has no such node, or the run cannot be.
+    pub fn new(
+        name: &str,
+        numbers: Option<(u32, u32)>,
+        run: RunSettings,
+        joins_late: bool,
+        now_ns: u64,
+    ) -> Result<Self, SettingsError> {
+        let (place, settings, children) = run.of_node(name)?;
+        let own = &run.platform.nodes[place as usize];
+        let emulated = matches!(run.work, Work::Emulated { .. });
+        let processor = if let Work::Emulated { time_scale, .. } = run.work {
+            let ir_send = children.iter().map(|&c| run.platform.nodes[c as usize].ir_send_s_per_mb.get()).collect();
+            let (compute, ir_receive) = (own.compute_per_s.get(), own.ir_receive_s_per_mb.get());
+            Processor::Emulated(EmulatedProcessor::new(compute, ir_receive, ir_send, time_scale))
+        } else {
+            Processor::Real { may_end: !matches!(run.work, Work::Noop) }
+        };
+        let (number, parent) = numbers.unwrap_or((place, NOBODY));
+        let wanted = if numbers.is_none() { run.wanted_by(&children)? } else { 0 };
+        Ok(Self {
+            name: name.into(),
+            place,
+            number,
+            parent,
+            root: numbers.is_none(),
+            children: children.iter().map(|&child| Child::new(&run, child, child, now_ns)).collect(),
+            stock: Stock::new(),
+            account: Account::new(name, run.log),
+            course: Course::new(joins_late, wanted, now_ns),
+            pulse: Pulse::new(now_ns),
+            clock: Clock::default(),
+            processor,
+            estimator: run.estimator(place)?,
+            changes: run.placed_changes()?.into(),
+            events: VecDeque::new(),
+            zero_ns: 0,
+            result_limit: own.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+            own_latency_ns: if emulated { latency(&run, place) } else { 0 },
+            late: Late::default(),
+            policy: Node::new(settings),
+            commands: Vec::new(),
+            actions: Vec::new(),
+            results: Vec::new(),
+            asked: 0,
+            uplink: VecDeque::new(),
+            now_ns,
+            run,
+        })
+    }
+
+    /// Own clock at time 0.
+    #[must_use]
+    pub fn zero_ns(&self) -> u64 {
+        self.zero_ns
+    }
+
+    /// Its name in the platform.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the run is about, with the guests that joined here.
+    #[must_use]
+    pub fn run(&self) -> &RunSettings {
+        &self.run
+    }
+
+    /// How its run ended, once it has.
+    #[must_use]
+    pub fn ended(&self) -> Option<&End> {
+        self.course.end.as_ref()
+    }
+
+    /// Moves what is to be done behind what `actions` holds.
+    pub fn take_actions(&mut self, actions: &mut Vec<Action<P>>) {
+        actions.append(&mut self.actions);
+    }
+
+    /// Whether something is to be done.
+    #[must_use]
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
+    /// Asks the parent for the tasks that the policy wants, in one frame for all since the last call.
+    pub fn ask_parent(&mut self) {
+        if self.asked > 0 && self.course.may_ask() {
+            let tasks = std::mem::take(&mut self.asked);
+            self.say(Peer::Parent, Frame::Ask { tasks });
+        }
+    }
+
+    /// At the root: results for the user, each once.
+    pub fn take_results(&mut self) -> Vec<Finished<P>> {
+        std::mem::take(&mut self.results)
+    }
+
+    /// Whether results wait for the user.
+    pub(crate) fn has_results(&self) -> bool {
+        !self.results.is_empty()
+    }
+
+    /// Tasks that wait here.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.policy.ready()
+    }
+
+    /// Tasks that are out under a child.
+    #[must_use]
+    pub fn out_under(&self, child: u32) -> u64 {
+        self.policy.ledger().map_or(0, |ledger| ledger.lent_to(child) as u64)
+    }
+
+    /// What it holds: tasks without a result that has gone, bytes of their inputs in memory, results that wait.
+    #[must_use]
+    pub fn holds(&self) -> (usize, u64, usize) {
+        (self.stock.len(), self.stock.held_bytes(), self.stock.finished() + self.results.len())
+    }
+
+    pub(crate) fn act(&mut self, action: Action<P>) {
+        self.actions.push(action);
+    }
+
+    /// Says something to a child that is there, or to the parent that this node has.
+    pub(crate) fn say(&mut self, to: Peer, frame: Frame) {
+        let there = match to {
+            Peer::Parent => !self.root,
+            Peer::Child(child) => self.children.get(child as usize).is_some_and(|child| child.connected),
+        };
+        if there {
+            self.actions.push(Action::Say { to, frame });
+        }
+    }
+
+    pub(crate) fn is_emulated(&self) -> bool {
+        matches!(self.processor, Processor::Emulated(_))
+    }
+
+    pub(crate) fn scale(&self) -> f64 {
+        if let Work::Emulated { time_scale, .. } = self.run.work { time_scale } else { 1.0 }
+    }
+
+    pub(crate) fn own(&self) -> &crosswind_schema::Node {
+        &self.run.platform.nodes[self.place as usize]
+    }
+
+    /// Whether anything is left that could compute.
+    pub(crate) fn can_compute(&self) -> bool {
+        let mut children = (0..).zip(&self.children);
+        self.own().compute_per_s.get() > 0.0 || children.any(|(at, child)| child.may_compute(self.policy.serves(at)))
+    }
+
+    /// The policy's first request, before time 0.
+    pub(crate) fn first_request(&mut self) -> u64 {
+        self.tell(Event::Started, self.zero_ns);
+        std::mem::take(&mut self.asked)
+    }
+
+    /// Tells the policy, and does what it says, and what follows from that.
+    pub(crate) fn tell(&mut self, event: Event, at_ns: u64) {
+        self.events.push_back((event, at_ns));
+        self.settle();
+    }
+
+    /// Tells the policy of all that waits to be told.
+    pub(crate) fn settle(&mut self) {
+        while let Some((event, at_ns)) = self.events.pop_front() {
+            let mut commands = std::mem::take(&mut self.commands);
+            let noted = self.account.log.is_some().then(|| event.clone());
+            self.policy.handle(event, &mut commands);
+            if let (Some(log), Some(event)) = (&mut self.account.log, noted) {
+                log.note(at_ns.saturating_sub(self.zero_ns), &event, &commands);
+            }
+            for command in commands.drain(..) {
+                self.obey(command, at_ns);
+            }
+            self.commands = commands;
+        }
+    }
+
+    fn obey(&mut self, command: Command, at_ns: u64) {
+        match command {
+            Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
+            Command::Foretell { child, tasks } => self.say(Peer::Child(child), Frame::ToCome { tasks }),
+            Command::Hold { child } => {
+                if self.children.get(child as usize).is_some_and(|child| child.sending.is_some()) {
+                    self.act(Action::Hold { child, at_ns });
+                }
+            }
+            Command::Limit { child, limit_mb_per_s } => {
+                self.children[child as usize].limit = limit_mb_per_s;
+                self.estimate(at_ns, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
+                self.change_pace(child, at_ns);
+            }
+            Command::Compute { task } => self.compute(task, at_ns),
+            Command::Ask { tasks } => self.asked += tasks,
+            Command::Return { task } => self.give_back(task, at_ns),
+            Command::HandBack { task } => self.hand_back(task),
+        }
+    }
+
+    fn send(&mut self, child: u32, task: u64, limit: Option<f64>, at_ns: u64) {
+        if let Some((code, why)) = self.unfit(task) {
+            // As if the child had failed at it immediately: it keeps its place for another task.
+            self.give_up(task, code, why);
+            let events =
+                [Event::Sent { child, task }, Event::Returned { child, task }, Event::Asked { child, tasks: 1 }];
+            self.events.extend(events.map(|event| (event, at_ns)));
+            return;
+        }
+        let emulated = self.is_emulated();
+        let Some(stored) = self.stock.get(task) else { return };
+        let (payload, work) = (stored.payload.clone(), stored.work);
+        let Some(state) = self.children.get_mut(child as usize) else { return };
+        state.limit = limit;
+        if !state.connected {
+            return;
+        }
+        let goes_on = state.sending.is_some_and(|sending| sending.task == task && sending.paused);
+        // Emulated rates are set below, when it is known how many share the port.
+        let untold = emulated && (goes_on || state.receive_limit.is_finite());
+        let rate = if untold {
+            Some(Rate { bytes_per_ns: 0.0, told: UNTOLD })
+        } else {
+            limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 })
+        };
+        state.sending = Some(Sending { task, paused: false, told: rate.map(|rate| rate.told) });
+        if goes_on {
+            self.act(Action::GoOn { child, rate, at_ns });
+        } else {
+            state.sent.push_back(task);
+            state.allowance.had_one();
+            self.act(Action::Send { to: Peer::Child(child), task, kind: Kind::Task { work }, payload, rate, at_ns });
+        }
+        self.estimate(at_ns, |estimator, now_s, _| estimator.sends(child, limit, now_s));
+        if emulated {
+            self.share(at_ns);
+        }
+    }
+
+    fn compute(&mut self, task: u64, at_ns: u64) {
+        if let Some((code, why)) = self.unfit(task) {
+            self.give_up(task, code, why);
+            self.events.push_back((Event::Computed { task }, at_ns));
+            return;
+        }
+        let Some(stored) = self.stock.get(task) else { return };
+        let (input, work) = (stored.payload.clone(), stored.work);
+        if let Processor::Emulated(processor) = &mut self.processor {
+            processor.begin(task, work, at_ns);
+            self.estimate(at_ns, |estimator, now_s, _| estimator.computes(now_s));
+            return;
+        }
+        // The parent knows which of the tasks here is computed here, before the work can end this process.
+        let told =
+            !self.root && !self.children.is_empty() && matches!(self.processor, Processor::Real { may_end: true });
+        if told {
+            self.say(Peer::Parent, Frame::Computing { task });
+        }
+        self.act(Action::Compute { task, work, input, told });
+    }
+
+    /// Takes a task that was worked on.
+    pub fn worked(&mut self, worked: Worked<P>) {
+        self.note_work(worked);
+        self.settle();
+    }
+
+    fn note_work(&mut self, worked: Worked<P>) {
+        let Worked { task, ok, output, began_ns, ended_ns, tried } = worked;
+        self.account.totals.tasks += 1;
+        self.account.totals.busy_ns += ended_ns.saturating_sub(began_ns);
+        self.account.totals.tried_again += u64::from(tried - 1);
+        if ok && tried == 1 {
+            self.estimate_computed(task, began_ns, ended_ns);
+        }
+        if tried > 1 {
+            let outcome = if ok { "and succeeded" } else { "and failed again" };
+            self.happen("task-tried-again", Some(1), format!("task {task} failed, was tried {tried} times {outcome}"));
+        }
+        if self.run.trace {
+            let work = self.stock.work(task);
+            self.account.row(Activity::Compute, (self.number, NOBODY), task, (began_ns, ended_ns), (0, work));
+        }
+        self.stock.finish(Finished { task, node: self.number, ok, payload: output });
+        self.events.push_back((Event::Computed { task }, ended_ns));
+    }
+
+    fn give_back(&mut self, task: u64, at_ns: u64) {
+        let Some(finished) = self.stock.take_finished(task) else { return };
+        let bytes = self.stock.drop_task(task);
+        self.actions.extend(bytes.map(Action::Free));
+        if self.root {
+            self.results.push(finished);
+            return;
+        }
+        let Finished { node, ok, payload, .. } = finished;
+        let limit = self.result_limit;
+        let paced = self.is_emulated() && limit.is_finite() && payload.bytes() > 0;
+        let rate = paced.then(|| Rate { bytes_per_ns: limit * 1e-3 * self.scale(), told: limit });
+        if self.is_emulated() {
+            self.uplink.push_back(rate.map_or(0.0, |rate| rate.told));
+            self.load_uplink(at_ns);
+        }
+        self.act(Action::Send { to: Peer::Parent, task, kind: Kind::Result { node, ok }, payload, rate, at_ns });
+    }
+
+    fn hand_back(&mut self, task: u64) {
+        let bytes = self.stock.drop_task(task);
+        self.actions.extend(bytes.map(Action::Free));
+        self.say(Peer::Parent, Frame::HandBack { task });
+    }
+
+    /// Takes what became of a transfer.
+    pub fn transferred(&mut self, to: Peer, done: Done, now_ns: u64) {
+        self.now_ns = now_ns;
+        let Done { task, outcome, began_ns, bytes, .. } = done;
+        let at_ns = done.at_ns.max(now_ns.saturating_sub(FORGIVEN_NS));
+        match to {
+            Peer::Child(child) => self.transferred_down(child, done, at_ns),
+            Peer::Parent => {
+                if self.run.trace && bytes > 0 {
+                    let (nodes, times) = ((self.parent, self.number), (began_ns, at_ns));
+                    self.account.row(Activity::Result, nodes, task, times, (bytes, 0.0));
+                }
+                if outcome == Outcome::Sent && self.uplink.pop_front().is_some() {
+                    self.load_uplink(now_ns);
+                }
+            }
+        }
+    }
+
+    fn transferred_down(&mut self, child: u32, done: Done, at_ns: u64) {
+        let Done { task, outcome, began_ns, bytes, .. } = done;
+        let Some(state) = self.children.get_mut(child as usize) else { return };
+        if state.left {
+            return; // what was on its way when the child was lost
+        }
+        if self.run.trace && bytes > 0 {
+            let nodes = (self.number, state.number);
+            self.account.row(Activity::Send, nodes, task, (began_ns, at_ns), (bytes, 0.0));
+        }
+        match (outcome, &mut state.sending) {
+            (Outcome::Held, Some(sending)) => (sending.paused, sending.told) = (true, sending.told.map(|_| 0.0)),
+            (_, sending) => *sending = None,
+        }
+        if self.is_emulated() {
+            if outcome == Outcome::Held {
+                self.say(Peer::Child(child), Frame::Pace { rate: 0.0 });
+            }
+            self.share(at_ns);
+        }
+        let event = match outcome {
+            Outcome::Sent => {
+                self.estimate_sent(child, task, at_ns);
+                Event::Sent { child, task }
+            }
+            Outcome::Held => {
+                self.estimate(at_ns, |estimator, now_s, _| estimator.held(child, now_s));
+                Event::Held { child }
+            }
+        };
+        self.events.push_back((event, at_ns));
+        self.settle();
+    }
+
+    /// What results take of the emulated processor and of the link to the parent.
+    fn load_uplink(&mut self, at_ns: u64) {
+        if let Processor::Emulated(processor) = &mut self.processor {
+            processor.result_up(self.uplink.front().copied().unwrap_or(0.0), at_ns);
+        }
+    }
+
+    /// Takes an event now, or, where an emulated link has a latency, when that is over.
+    pub(crate) fn later(&mut self, latency_ns: u64, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
+        if latency_ns > 0 && self.is_emulated() {
+            self.late.put(at_ns + latency_ns, (event, finished));
+        } else {
+            self.arrive(event, finished, at_ns);
+        }
+    }
+
+    fn arrive(&mut self, event: Event, finished: Option<Finished<P>>, at_ns: u64) {
+        if let Some(finished) = finished {
+            // Of a task that is not out under this child any more, nothing is wanted.
+            if self.stock.get(finished.task).is_none() {
+                return;
+            }
+            self.stock.finish(finished);
+        }
+        self.tell(event, at_ns);
+    }
+
+    /// Does what has become due by now; when the next thing will be.
+    pub fn pass_time(&mut self, now_ns: u64) -> Option<u64> {
+        self.now_ns = now_ns;
+        let change = self.take_up_changes(now_ns);
+        while let Some((due, (event, finished))) = self.late.take(now_ns) {
+            self.arrive(event, finished, due);
+        }
+        let result_bytes = if let Work::Emulated { result_bytes, .. } = self.run.work { result_bytes } else { 0 };
+        while let Processor::Emulated(processor) = &mut self.processor {
+            let Some((task, began_ns, due)) = processor.done(now_ns) else { break };
+            let ended_ns = due.max(now_ns.saturating_sub(FORGIVEN_NS));
+            let output = P::blank(result_bytes);
+            self.worked(Worked { task, ok: true, output, began_ns, ended_ns, tried: 1 });
+        }
+        let work = if let Processor::Emulated(processor) = &self.processor { processor.due() } else { None };
+        [work, self.late.due(), change].into_iter().flatten().min()
+    }
+}

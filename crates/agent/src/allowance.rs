@@ -1,0 +1,70 @@
+//! How much a child may ask for and tell. It has shown the token, but its memory is not ours to fill: beyond this it is lost.
+
+/// Tasks that a child may have asked for and not been sent: its whole subtree's places.
+const MOST_ASKED: u64 = 1 << 24;
+/// Bytes of reports, and of events, that a child may tell, and as many more for each task that it was sent.
+const REPORTS: (u64, u64) = (64 << 20, 4 << 10);
+const EVENTS: (u64, u64) = (4 << 20, 4 << 10);
+
+/// What was taken of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allowance {
+    asked: u64,
+    /// Tasks that it was sent.
+    had: u64,
+    reported_bytes: u64,
+    event_bytes: u64,
+}
+
+impl Allowance {
+    /// Whether it may ask for so many tasks more.
+    pub fn asks(&mut self, tasks: u64) -> bool {
+        self.asked = self.asked.saturating_add(tasks);
+        self.asked <= MOST_ASKED
+    }
+
+    /// Whether it asked for tasks that it was not sent.
+    pub fn wants(&self) -> bool {
+        self.asked > 0
+    }
+
+    /// It was sent a task.
+    pub fn had_one(&mut self) {
+        self.asked = self.asked.saturating_sub(1);
+        self.had += 1;
+    }
+
+    /// Whether it may tell so much more of what it did.
+    pub fn reports(&mut self, bytes: usize) -> bool {
+        self.reported_bytes += bytes as u64;
+        self.reported_bytes <= REPORTS.0 + REPORTS.1 * self.had
+    }
+
+    /// Whether it may tell so much more of what happened.
+    pub fn tells(&mut self, bytes: usize) -> bool {
+        self.event_bytes += bytes as u64;
+        self.event_bytes <= EVENTS.0 + EVENTS.1 * self.had
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sent_may_be_asked_for_again_and_more_tasks_give_more_to_tell() {
+        let mut child = Allowance::default();
+        assert!(child.asks(MOST_ASKED) && !child.asks(1) && !child.asks(u64::MAX));
+        let mut child = Allowance::default();
+        for _ in 0..3 {
+            assert!(child.asks(MOST_ASKED / 2 + 1) && !child.clone().asks(MOST_ASKED / 2));
+            (0..=MOST_ASKED / 2).for_each(|_| child.had_one());
+        }
+        let mut child = Allowance::default();
+        assert!(
+            child.reports(64 << 20) && !child.clone().reports(1) && child.tells(4 << 20) && !child.clone().tells(1)
+        );
+        child.had_one();
+        assert!(child.reports(4 << 10) && !child.reports(1) && child.tells(4 << 10) && !child.tells(1));
+    }
+}

@@ -1,0 +1,43 @@
+//! An emulated platform whose rates change in mid-run: each node knows all changes from the start, and takes up those of
+//! itself and of its children's links when their time has come.
+
+use crosswind_schema::experiment::ChangeKind;
+
+use crate::action::TaskBytes;
+use crate::agent::{Agent, Processor};
+
+impl<P: TaskBytes> Agent<P> {
+    /// Takes up what has become due; when the next change will be.
+    pub(crate) fn take_up_changes(&mut self, now_ns: u64) -> Option<u64> {
+        if self.zero_ns == 0 {
+            return None;
+        }
+        while let Some(&change) = self.changes.front() {
+            let due = self.zero_ns + (change.at_s / self.scale() * 1e9) as u64;
+            if due > now_ns {
+                return Some(due);
+            }
+            self.changes.pop_front();
+            let ChangeKind::Rates { compute_per_s, receive_limit_mb_per_s } = change.kind else { continue };
+            let name = self.run.platform.nodes[change.node as usize].name.clone();
+            let mine = name == self.name;
+            if let (true, Some(compute), Processor::Emulated(processor)) = (mine, compute_per_s, &mut self.processor) {
+                processor.compute_at(compute, due);
+            }
+            if let Some(limit) = receive_limit_mb_per_s {
+                if mine {
+                    self.result_limit = limit;
+                }
+                self.children
+                    .iter_mut()
+                    .filter(|child| child.name == name)
+                    .for_each(|child| child.receive_limit = limit);
+                self.share(due);
+            }
+            if mine {
+                self.happen("rates-changed", None, format!("{name} {}", change.kind));
+            }
+        }
+        None
+    }
+}

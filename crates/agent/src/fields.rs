@@ -1,0 +1,151 @@
+//! Frames as bytes, for every protocol: a length (32 bits, big-endian), one byte for the kind, fields. Pure functions.
+//!
+//! What the kinds are and which fields they have: [`crate::frame`] (agents of a farm), `ranks::wire` in `crosswind-live` (ranks of
+//! a program).
+
+/// Why bytes are no frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// A length beyond what is permitted.
+    #[error("a frame of {bytes} bytes; at most {limit} are read")]
+    TooLarge {
+        /// What it says.
+        bytes: usize,
+        /// What is permitted.
+        limit: usize,
+    },
+    /// An unknown kind.
+    #[error("a frame of kind {0}, which this version does not know")]
+    Kind(u8),
+    /// Fields that do not fit the kind.
+    #[error("a frame of kind {kind} with {what}")]
+    Fields {
+        /// The kind.
+        kind: u8,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+/// The length that a frame's first four bytes tell.
+///
+/// # Errors
+/// When it is larger than `limit`, or there is no byte for the kind.
+pub fn length(bytes: [u8; 4], limit: usize) -> Result<usize, FrameError> {
+    let length = u32::from_be_bytes(bytes) as usize;
+    if length > limit {
+        return Err(FrameError::TooLarge { bytes: length, limit });
+    }
+    if length == 0 {
+        return Err(FrameError::Fields { kind: 0, what: "no bytes at all" });
+    }
+    Ok(length)
+}
+
+/// Begins a frame; where its length will stand.
+pub fn begin(out: &mut Vec<u8>) -> usize {
+    let start = out.len();
+    out.extend([0; 4]);
+    start
+}
+
+/// Ends the frame that began at `start`, with so many bytes that follow it.
+pub fn end(start: usize, follow: usize, out: &mut [u8]) {
+    let length = (out.len() - start - 4 + follow) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// A kind and a first field of 32 bits.
+pub fn word(out: &mut Vec<u8>, kind: u8, value: u32) {
+    out.push(kind);
+    out.extend(value.to_be_bytes());
+}
+
+/// A kind and a first field of 64 bits.
+pub fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
+    out.push(kind);
+    out.extend(value.to_be_bytes());
+}
+
+/// Takes fields off the front of a frame's bytes.
+pub struct Reader<'a> {
+    /// The frame's kind.
+    pub kind: u8,
+    /// What is left.
+    pub bytes: &'a [u8],
+}
+
+impl Reader<'_> {
+    /// The error that fields are wrong.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn wrong<T>(&self, what: &'static str) -> Result<T, FrameError> {
+        Err(FrameError::Fields { kind: self.kind, what })
+    }
+
+    /// So many bytes.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn take<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
+        let Some((&taken, rest)) = self.bytes.split_first_chunk::<N>() else { return self.wrong("too few bytes") };
+        self.bytes = rest;
+        Ok(taken)
+    }
+
+    /// One byte.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn byte(&mut self) -> Result<u8, FrameError> {
+        self.take::<1>().map(|[byte]| byte)
+    }
+
+    /// 32 bits.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn u32(&mut self) -> Result<u32, FrameError> {
+        self.take().map(u32::from_be_bytes)
+    }
+
+    /// 64 bits.
+    ///
+    /// # Errors
+    /// When there are fewer.
+    pub fn u64(&mut self) -> Result<u64, FrameError> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    /// One byte, 0 or 1.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn flag(&mut self) -> Result<bool, FrameError> {
+        match self.byte()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => self.wrong("a flag that is neither 0 nor 1"),
+        }
+    }
+
+    /// Whatever is left.
+    pub fn rest(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes).to_vec()
+    }
+
+    /// Whatever is left, as text.
+    pub fn text(&mut self) -> Result<String, FrameError> {
+        let bytes = self.rest();
+        self.as_text(bytes)
+    }
+
+    /// Bytes as text.
+    ///
+    /// # Errors
+    /// When they are not UTF-8.
+    pub fn as_text(&self, bytes: Vec<u8>) -> Result<String, FrameError> {
+        String::from_utf8(bytes).or_else(|_| self.wrong("text that is not UTF-8"))
+    }
+}

@@ -1,0 +1,561 @@
+//! Frames: what agents say to each other, as bytes. Pure functions; no socket is known here.
+//!
+//! A connection starts with a greeting each way (`crosswind_access::greeting`); all that follows are frames: a length (32 bits,
+//! big-endian), one byte for the kind, fields of fixed size, then whatever is left. Frames that carry a task's or a result's
+//! bytes are decoded as soon as their fields are there: the bytes themselves ("body") are read to where they belong, not
+//! through a buffer of frames.
+//!
+//! Nothing here trusts a length: one that is larger than its limit is refused before memory is taken for it.
+
+use crosswind_policy::farm::estimate::Subtree;
+
+use crate::fields::{self, FrameError, Reader, long};
+
+/// Most bytes of a frame.
+pub const LARGEST_FRAME: usize = 16 << 20;
+/// Most bytes of a task's body in one frame: what is left for control frames to wait for.
+pub const LARGEST_BODY: usize = 8 << 20;
+/// Bytes before the fields: length and kind.
+const HEAD: usize = 5;
+
+/// How a task's or a result's bytes come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Bytes that mean something.
+    Bytes,
+    /// Bytes that only load the link; the receiver counts them.
+    Blank,
+}
+
+/// What is said.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Frame {
+    /// Child to parent: who I am, and that I know the token.
+    Prove {
+        /// HMAC over both nonces.
+        proof: [u8; 32],
+        /// Name in the platform.
+        name: String,
+        /// JSON: parameters of a node that the platform does not know; may be empty.
+        about: String,
+    },
+    /// Parent to child: you are let in, and I know the token too.
+    Welcome {
+        /// HMAC over both nonces.
+        proof: [u8; 32],
+        /// JSON: what the run is about.
+        settings: Vec<u8>,
+    },
+    /// It will not be done.
+    Refused {
+        /// Why.
+        why: String,
+    },
+    /// Parent to child: a piece of the code that computes (a pickled callable), or its last one.
+    Code {
+        /// Whether nothing follows.
+        last: bool,
+        /// The piece.
+        piece: Vec<u8>,
+    },
+    /// Child to parent: all of my subtree that is expected is here, and this is my first request.
+    Ready {
+        /// Agents in the subtree.
+        agents: u32,
+        /// Tasks asked for.
+        tasks: u64,
+    },
+    /// Parent to child: time 0 was now.
+    Start {
+        /// The root's clock then, ns.
+        root_ns: u64,
+    },
+    /// Child to parent: so many tasks more.
+    Ask {
+        /// How many.
+        tasks: u64,
+    },
+    /// Child to parent: are you there, and what is the time?
+    Ping {
+        /// The child's clock, ns.
+        child_ns: u64,
+    },
+    /// Parent to child.
+    Pong {
+        /// What the ping said.
+        child_ns: u64,
+        /// The root's clock as the parent knows it, ns.
+        root_ns: u64,
+    },
+    /// A task begins; body: its first bytes.
+    Task {
+        /// Its number.
+        task: u64,
+        /// Bytes of its input, in this frame and in the chunks that follow.
+        total: u64,
+        /// Work units; 0 where not known.
+        work: f64,
+        /// What the bytes mean.
+        form: Form,
+        /// MB/s of the platform at which the link is paced; 0: it is not.
+        rate: f64,
+    },
+    /// More of a task's input.
+    Chunk {
+        /// The task.
+        task: u64,
+    },
+    /// The paced link goes on at this rate; 0: the send is held.
+    Pace {
+        /// MB/s of the platform.
+        rate: f64,
+    },
+    /// Child to parent: what I send to my own children now takes from what I can receive (paced links only).
+    Sending {
+        /// MB/s of the platform, all children together.
+        rate: f64,
+    },
+    /// Child to parent, from one that has children: this is what I compute myself now, whatever else you sent me.
+    Computing {
+        /// The task.
+        task: u64,
+    },
+    /// Parent to child: hold so many tasks from now on.
+    Places {
+        /// How many.
+        tasks: u64,
+    },
+    /// Parent to child: so many tasks are still to come to you, about.
+    ToCome {
+        /// How many.
+        tasks: u64,
+    },
+    /// Child to parent: what my subtree can use, by what was seen of it.
+    Subtree(Subtree),
+    /// A result begins; body: its first bytes.
+    Result {
+        /// The task.
+        task: u64,
+        /// Bytes of the result.
+        total: u64,
+        /// Who computed it.
+        node: u32,
+        /// Whether it is a result, not an error's text.
+        ok: bool,
+        /// What the bytes mean.
+        form: Form,
+        /// MB/s of the platform at which the link is paced; 0: it is not.
+        rate: f64,
+    },
+    /// More of a result.
+    ResultChunk {
+        /// The task.
+        task: u64,
+    },
+    /// Parent to child: no more tasks; tell what you did.
+    Finish,
+    /// Child to parent: what an agent of my subtree did, a piece at a time.
+    Report {
+        /// Whose it is.
+        node: u32,
+        /// Which part.
+        part: u8,
+        /// The piece.
+        piece: Vec<u8>,
+    },
+    /// Child to parent: my subtree has told everything.
+    Reported,
+    /// Child to parent: something happened in my subtree.
+    Happened {
+        /// JSON.
+        event: String,
+    },
+    /// The connection ends as it should.
+    Bye,
+    /// Child to parent: I am to leave. Send me no more tasks; say `Finish` when none is out under me.
+    Draining,
+    /// Child to parent: here is a task back that I have not begun.
+    HandBack {
+        /// The task.
+        task: u64,
+    },
+    /// Child to parent: this task is over its time, and I end, since nothing else ends it.
+    OverTime {
+        /// The task.
+        task: u64,
+        /// How often it was tried here, this time included.
+        tried: u32,
+    },
+}
+
+/// A frame, the bytes that it took, and the bytes of body that follow.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    /// What was said.
+    pub frame: Frame,
+    /// Bytes read.
+    pub used: usize,
+    /// Bytes of the body, which come next.
+    pub body: usize,
+}
+
+const PROVE: u8 = 1;
+const WELCOME: u8 = 2;
+const REFUSED: u8 = 3;
+const CODE: u8 = 4;
+const READY: u8 = 5;
+const START: u8 = 6;
+const ASK: u8 = 7;
+const PING: u8 = 8;
+const PONG: u8 = 9;
+const TASK: u8 = 10;
+const CHUNK: u8 = 11;
+const PACE: u8 = 12;
+const SENDING: u8 = 13;
+const RESULT: u8 = 14;
+const RESULT_CHUNK: u8 = 15;
+const FINISH: u8 = 16;
+const REPORT: u8 = 17;
+const REPORTED: u8 = 18;
+const HAPPENED: u8 = 19;
+const BYE: u8 = 20;
+const COMPUTING: u8 = 21;
+const DRAINING: u8 = 22;
+const HAND_BACK: u8 = 23;
+const PLACES: u8 = 24;
+const SUBTREE: u8 = 25;
+const TO_COME: u8 = 26;
+const OVER_TIME: u8 = 27;
+/// The last of all.
+const LAST: u8 = OVER_TIME;
+
+/// Reads the next frame; none while bytes of it are missing.
+///
+/// # Errors
+/// When the length is larger than `limit`, or the bytes are no frame.
+pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError> {
+    let Some(&[a, b, c, d, kind]) = bytes.get(..HEAD) else {
+        // A length that lies is known by its first four bytes; nobody waits for a fifth.
+        if let Some(&[a, b, c, d]) = bytes.get(..4) {
+            fields::length([a, b, c, d], limit)?;
+        }
+        return Ok(None);
+    };
+    let length = fields::length([a, b, c, d], limit)?;
+    let rest = &bytes[HEAD..];
+    let fields = length - 1;
+    let mut reader = Reader { kind, bytes: &rest[..rest.len().min(fields)] };
+    if let Some(fixed) = before_body(kind) {
+        if fields < fixed {
+            return Err(FrameError::Fields { kind, what: "too few bytes" });
+        }
+        if rest.len() < fixed {
+            return Ok(None);
+        }
+        let body = fields - fixed;
+        if body > LARGEST_BODY {
+            return Err(FrameError::TooLarge { bytes: body, limit: LARGEST_BODY });
+        }
+        reader.bytes = &rest[..fixed];
+        let frame = reader.frame()?;
+        return Ok(Some(Decoded { frame, used: HEAD + fixed, body }));
+    }
+    if !(PROVE..=LAST).contains(&kind) {
+        return Err(FrameError::Kind(kind));
+    }
+    if rest.len() < fields {
+        return Ok(None);
+    }
+    let frame = reader.frame()?;
+    if !reader.bytes.is_empty() {
+        return Err(FrameError::Fields { kind, what: "too many bytes" });
+    }
+    Ok(Some(Decoded { frame, used: HEAD + fields, body: 0 }))
+}
+
+/// Bytes that [`decode`] needs to tell the next frame of a body under way: so much is read, no more, and the rest of the
+/// socket's bytes goes to where it belongs without a stop.
+pub const CHUNK_HEAD: usize = HEAD + 8;
+
+/// Bytes of fields of the kinds that have a body.
+fn before_body(kind: u8) -> Option<usize> {
+    match kind {
+        TASK => Some(8 + 8 + 8 + 1 + 8),
+        RESULT => Some(8 + 8 + 4 + 1 + 1 + 8),
+        CHUNK | RESULT_CHUNK => Some(8),
+        _ => None,
+    }
+}
+
+impl Reader<'_> {
+    /// An amount: finite and not below zero.
+    fn amount(&mut self) -> Result<f64, FrameError> {
+        let value = f64::from_bits(self.u64()?);
+        if value.is_finite() && value >= 0.0 { Ok(value) } else { self.wrong("a number that is no amount") }
+    }
+
+    fn form(&mut self) -> Result<Form, FrameError> {
+        self.flag().map(|blank| if blank { Form::Blank } else { Form::Bytes })
+    }
+
+    fn frame(&mut self) -> Result<Frame, FrameError> {
+        Ok(match self.kind {
+            PROVE => {
+                let (proof, name_bytes) = (self.take()?, self.take().map(u16::from_be_bytes)?);
+                let Some((name, about)) = self.bytes.split_at_checked(name_bytes.into()) else {
+                    return self.wrong("a name longer than itself");
+                };
+                let (name, about) = (name.to_vec(), about.to_vec());
+                self.bytes = &[];
+                Frame::Prove { proof, name: self.as_text(name)?, about: self.as_text(about)? }
+            }
+            WELCOME => Frame::Welcome { proof: self.take()?, settings: self.rest() },
+            REFUSED => Frame::Refused { why: self.text()? },
+            CODE => Frame::Code { last: self.flag()?, piece: self.rest() },
+            READY => Frame::Ready { agents: self.u32()?, tasks: self.u64()? },
+            START => Frame::Start { root_ns: self.u64()? },
+            ASK => Frame::Ask { tasks: self.u64()? },
+            PING => Frame::Ping { child_ns: self.u64()? },
+            PONG => Frame::Pong { child_ns: self.u64()?, root_ns: self.u64()? },
+            TASK => Frame::Task {
+                task: self.u64()?,
+                total: self.u64()?,
+                work: self.amount()?,
+                form: self.form()?,
+                rate: self.amount()?,
+            },
+            CHUNK => Frame::Chunk { task: self.u64()? },
+            PACE => Frame::Pace { rate: self.amount()? },
+            SENDING => Frame::Sending { rate: self.amount()? },
+            PLACES => Frame::Places { tasks: self.u64()? },
+            TO_COME => Frame::ToCome { tasks: self.u64()? },
+            OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
+            SUBTREE => Frame::Subtree(Subtree {
+                compute_per_s: self.amount()?,
+                uses_tasks_per_s: self.amount()?,
+                empties_tasks_per_s: self.amount()?,
+                longest_send_s: self.amount()?,
+            }),
+            RESULT => Frame::Result {
+                task: self.u64()?,
+                total: self.u64()?,
+                node: self.u32()?,
+                ok: self.flag()?,
+                form: self.form()?,
+                rate: self.amount()?,
+            },
+            RESULT_CHUNK => Frame::ResultChunk { task: self.u64()? },
+            FINISH => Frame::Finish,
+            REPORT => {
+                let (node, [part]) = (self.u32()?, self.take()?);
+                Frame::Report { node, part, piece: self.rest() }
+            }
+            REPORTED => Frame::Reported,
+            HAPPENED => Frame::Happened { event: self.text()? },
+            BYE => Frame::Bye,
+            COMPUTING => Frame::Computing { task: self.u64()? },
+            DRAINING => Frame::Draining,
+            HAND_BACK => Frame::HandBack { task: self.u64()? },
+            other => return Err(FrameError::Kind(other)),
+        })
+    }
+}
+
+impl Frame {
+    /// Appends the frame, with the promise that `body` bytes follow.
+    pub fn encode(&self, body: usize, out: &mut Vec<u8>) {
+        let start = fields::begin(out);
+        self.fields(out);
+        fields::end(start, body, out);
+    }
+
+    fn fields(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Prove { proof, name, about } => {
+                out.push(PROVE);
+                out.extend(proof);
+                out.extend((name.len() as u16).to_be_bytes());
+                out.extend(name.as_bytes());
+                out.extend(about.as_bytes());
+            }
+            Self::Welcome { proof, settings } => {
+                out.push(WELCOME);
+                out.extend(proof);
+                out.extend(settings);
+            }
+            Self::Refused { why } => {
+                out.push(REFUSED);
+                out.extend(why.as_bytes());
+            }
+            Self::Code { last, piece } => {
+                out.extend([CODE, u8::from(*last)]);
+                out.extend(piece);
+            }
+            Self::Ready { agents, tasks } => {
+                out.push(READY);
+                out.extend(agents.to_be_bytes());
+                out.extend(tasks.to_be_bytes());
+            }
+            Self::Start { root_ns } => long(out, START, *root_ns),
+            Self::Ask { tasks } => long(out, ASK, *tasks),
+            Self::Ping { child_ns } => long(out, PING, *child_ns),
+            Self::Pong { child_ns, root_ns } => {
+                long(out, PONG, *child_ns);
+                out.extend(root_ns.to_be_bytes());
+            }
+            Self::Task { task, total, work, form, rate } => {
+                long(out, TASK, *task);
+                out.extend(total.to_be_bytes());
+                out.extend(work.to_bits().to_be_bytes());
+                out.push(u8::from(*form == Form::Blank));
+                out.extend(rate.to_bits().to_be_bytes());
+            }
+            Self::Chunk { task } => long(out, CHUNK, *task),
+            Self::Pace { rate } => long(out, PACE, rate.to_bits()),
+            Self::Sending { rate } => long(out, SENDING, rate.to_bits()),
+            Self::Result { task, total, node, ok, form, rate } => {
+                long(out, RESULT, *task);
+                out.extend(total.to_be_bytes());
+                out.extend(node.to_be_bytes());
+                out.extend([u8::from(*ok), u8::from(*form == Form::Blank)]);
+                out.extend(rate.to_bits().to_be_bytes());
+            }
+            Self::ResultChunk { task } => long(out, RESULT_CHUNK, *task),
+            Self::Finish => out.push(FINISH),
+            Self::Report { node, part, piece } => {
+                out.push(REPORT);
+                out.extend(node.to_be_bytes());
+                out.push(*part);
+                out.extend(piece);
+            }
+            Self::Reported => out.push(REPORTED),
+            Self::Places { tasks } => long(out, PLACES, *tasks),
+            Self::ToCome { tasks } => long(out, TO_COME, *tasks),
+            Self::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s }) => {
+                long(out, SUBTREE, compute_per_s.to_bits());
+                for amount in [uses_tasks_per_s, empties_tasks_per_s, longest_send_s] {
+                    out.extend(amount.to_bits().to_be_bytes());
+                }
+            }
+            Self::Happened { event } => {
+                out.push(HAPPENED);
+                out.extend(event.as_bytes());
+            }
+            Self::Bye => out.push(BYE),
+            Self::Computing { task } => long(out, COMPUTING, *task),
+            Self::Draining => out.push(DRAINING),
+            Self::HandBack { task } => long(out, HAND_BACK, *task),
+            Self::OverTime { task, tried } => {
+                long(out, OVER_TIME, *task);
+                out.extend(tried.to_be_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frames() -> impl Strategy<Value = Frame> {
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
+        let amount = || 0.0..1e9f64;
+        prop_oneof![
+            (any::<[u8; 32]>(), ".{0,20}", ".{0,40}").prop_map(|(proof, name, about)| Frame::Prove {
+                proof,
+                name,
+                about
+            }),
+            (any::<[u8; 32]>(), bytes()).prop_map(|(proof, settings)| Frame::Welcome { proof, settings }),
+            ".{0,40}".prop_map(|why| Frame::Refused { why }),
+            (any::<bool>(), bytes()).prop_map(|(last, piece)| Frame::Code { last, piece }),
+            (any::<u32>(), any::<u64>()).prop_map(|(agents, tasks)| Frame::Ready { agents, tasks }),
+            any::<u64>().prop_map(|root_ns| Frame::Start { root_ns }),
+            any::<u64>().prop_map(|tasks| Frame::Ask { tasks }),
+            any::<u64>().prop_map(|child_ns| Frame::Ping { child_ns }),
+            (any::<u64>(), any::<u64>()).prop_map(|(child_ns, root_ns)| Frame::Pong { child_ns, root_ns }),
+            (any::<u64>(), any::<u64>(), amount(), any::<bool>(), amount()).prop_map(
+                |(task, total, work, blank, rate)| {
+                    Frame::Task { task, total, work, form: if blank { Form::Blank } else { Form::Bytes }, rate }
+                }
+            ),
+            any::<u64>().prop_map(|task| Frame::Chunk { task }),
+            amount().prop_map(|rate| Frame::Pace { rate }),
+            amount().prop_map(|rate| Frame::Sending { rate }),
+            any::<u64>().prop_map(|task| Frame::Computing { task }),
+            any::<u64>().prop_map(|tasks| Frame::Places { tasks }),
+            (amount(), amount(), amount(), amount()).prop_map(|(compute_per_s, uses, empties, longest_send_s)| {
+                let (uses_tasks_per_s, empties_tasks_per_s) = (uses, empties);
+                Frame::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s })
+            }),
+            (any::<u64>(), any::<u64>(), any::<u32>(), any::<bool>(), amount()).prop_map(
+                |(task, total, node, ok, rate)| { Frame::Result { task, total, node, ok, form: Form::Bytes, rate } }
+            ),
+            any::<u64>().prop_map(|task| Frame::ResultChunk { task }),
+            (any::<u32>(), any::<u8>(), bytes()).prop_map(|(node, part, piece)| Frame::Report { node, part, piece }),
+            ".{0,40}".prop_map(|event| Frame::Happened { event }),
+            Just(Frame::Finish),
+            Just(Frame::Reported),
+            Just(Frame::Bye),
+            Just(Frame::Draining),
+            any::<u64>().prop_map(|task| Frame::HandBack { task }),
+            (any::<u64>(), any::<u32>()).prop_map(|(task, tried)| Frame::OverTime { task, tried }),
+        ]
+    }
+
+    fn has_body(frame: &Frame) -> bool {
+        matches!(frame, Frame::Task { .. } | Frame::Chunk { .. } | Frame::Result { .. } | Frame::ResultChunk { .. })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_what_is_read_and_no_byte_more(frame in frames(), body in 0usize..1000) {
+            let body = if has_body(&frame) { body } else { 0 };
+            let mut wire = Vec::new();
+            frame.encode(body, &mut wire);
+            wire.extend(std::iter::repeat_n(7, body + 3));
+            let decoded = decode(&wire, LARGEST_FRAME).expect("right").expect("whole");
+            prop_assert_eq!(&decoded.frame, &frame);
+            prop_assert_eq!(decoded.body, body);
+            prop_assert_eq!(decoded.used, wire.len() - body - 3);
+        }
+
+        #[test]
+        fn a_frame_cut_short_is_waited_for(frame in frames(), share in 0.0..1.0f64) {
+            let mut wire = Vec::new();
+            frame.encode(0, &mut wire);
+            let cut = (wire.len() as f64 * share) as usize;
+            prop_assert_eq!(decode(&wire[..cut], LARGEST_FRAME).expect("not wrong"), None);
+        }
+
+        #[test]
+        fn no_bytes_make_the_decoder_panic_or_read_past_them(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(Some(decoded)) = decode(&bytes, LARGEST_FRAME) {
+                prop_assert!(decoded.used <= bytes.len());
+            }
+        }
+
+        #[test]
+        fn any_fields_of_a_known_kind_are_a_frame_or_an_error(kind in 0u8..29, fields in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let mut wire = (fields.len() as u32 + 1).to_be_bytes().to_vec();
+            wire.push(kind);
+            wire.extend(&fields);
+            if let Ok(Some(decoded)) = decode(&wire, LARGEST_FRAME) {
+                // What was understood is written as it was read.
+                let mut again = Vec::new();
+                decoded.frame.encode(decoded.body, &mut again);
+                prop_assert_eq!(&again[..], &wire[..decoded.used]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_length_that_lies_is_refused_by_its_first_four_bytes() {
+        let error = decode(&[0xff, 0xff, 0xff, 0xff], LARGEST_FRAME).expect_err("refused");
+        assert_eq!(error, FrameError::TooLarge { bytes: 0xffff_ffff, limit: LARGEST_FRAME });
+        assert!(decode(&[0, 0, 0x20, 0], 4 << 10).is_err());
+        assert!(decode(&[0, 0, 0, 0], LARGEST_FRAME).is_err());
+    }
+}

@@ -1,0 +1,256 @@
+//! What comes over links: frames of children and of the parent, silence, and the end of a link.
+
+use crosswind_policy::farm::Event;
+
+use crate::account::Piece;
+use crate::action::{Action, End, Heard, Peer, TaskBytes};
+use crate::agent::{Agent, Processor};
+use crate::frame::Frame;
+use crate::phases::{AGENT_FAILED, Phase};
+use crate::record::Happening;
+use crate::stock::Finished;
+
+/// Pings in a row with which a child learns its parent's clock.
+const FIRST_PINGS: u32 = 8;
+/// Bytes that a piece of a report takes beyond its own.
+const PIECE_BYTES: usize = size_of::<Piece>();
+/// Why a child is lost that asks for more tasks than any tree holds.
+const ASKED_TOO_MUCH: &str = "it asked for more tasks than it can hold";
+
+/// What is known of the link to the parent, and of this agent's own sleep.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse {
+    next_ping_ns: u64,
+    pings: u32,
+    last_beat_ns: u64,
+    parent_heard_ns: u64,
+}
+
+impl Pulse {
+    pub fn new(now_ns: u64) -> Self {
+        Self { next_ping_ns: 0, pings: 0, last_beat_ns: now_ns, parent_heard_ns: now_ns }
+    }
+}
+
+impl<P: TaskBytes> Agent<P> {
+    /// Bytes came over a link, a whole frame or not.
+    pub fn alive(&mut self, from: Peer, now_ns: u64) {
+        match from {
+            Peer::Parent => self.pulse.parent_heard_ns = now_ns,
+            Peer::Child(child) => {
+                if let Some(child) = self.children.get_mut(child as usize) {
+                    child.heard_ns = now_ns;
+                }
+            }
+        }
+    }
+
+    /// A link is at its end, or what came over it is no frame.
+    pub fn lost(&mut self, peer: Peer, why: &str, now_ns: u64) {
+        self.now_ns = now_ns;
+        match peer {
+            Peer::Parent => self.end(End::ParentLost(why.into())),
+            Peer::Child(child) => self.lose(child, why, now_ns),
+        }
+    }
+
+    /// Takes what came over a link.
+    pub fn hear(&mut self, from: Peer, heard: Heard<P>, now_ns: u64) {
+        self.now_ns = now_ns;
+        match from {
+            Peer::Child(child) => {
+                // One that was dropped for what it said before is not heard.
+                if self.children.get(child as usize).is_some_and(|child| child.connected) {
+                    if let Err(why) = self.hear_child(child, heard, now_ns) {
+                        self.lose(child, why, now_ns);
+                    }
+                }
+            }
+            Peer::Parent if self.course.end.is_none() => self.hear_parent(heard, now_ns),
+            Peer::Parent => {}
+        }
+    }
+
+    fn hear_child(&mut self, child: u32, heard: Heard<P>, now_ns: u64) -> Result<(), &'static str> {
+        let at = child as usize;
+        let state = &mut self.children[at];
+        match heard {
+            Heard::Said(Frame::Ping { child_ns }) => {
+                let root_ns = self.clock.root_ns(now_ns);
+                self.say(Peer::Child(child), Frame::Pong { child_ns, root_ns });
+            }
+            Heard::Said(Frame::Ready { agents, tasks }) => {
+                if state.ready.is_some() {
+                    return Err("it said twice that it is ready");
+                }
+                if !state.allowance.asks(tasks) {
+                    return Err(ASKED_TOO_MUCH);
+                }
+                state.ready = Some((agents, tasks));
+                if self.course.phase == Phase::Running {
+                    let root_ns = self.clock.root_ns(self.zero_ns);
+                    self.say(Peer::Child(child), Frame::Start { root_ns });
+                    self.tell(Event::Asked { child, tasks }, now_ns);
+                } else if self.course.phase == Phase::Finishing {
+                    self.say(Peer::Child(child), Frame::Finish);
+                }
+            }
+            Heard::Said(Frame::Report { node, part, piece }) => {
+                if !matches!(self.course.phase, Phase::Finishing | Phase::Reported) && !state.is_drained() {
+                    return Err("it reported before it was told to finish");
+                }
+                if !state.allowance.reports(piece.len() + PIECE_BYTES) {
+                    return Err("its report is too long");
+                }
+                self.pass_on_report(node, part, piece);
+            }
+            Heard::Said(Frame::Reported) => {
+                state.reported = true;
+                if state.draining.is_some() && self.course.phase == Phase::Running {
+                    self.release(child, now_ns);
+                }
+            }
+            Heard::Said(Frame::Draining) => self.drain(child, now_ns),
+            Heard::Said(Frame::OverTime { task, tried }) => {
+                let note = format!("{}: task {task} is over its time", state.name);
+                self.act(Action::Note(note));
+                self.ends_over_time(child, task, tried, now_ns);
+            }
+            Heard::Said(Frame::Happened { event }) => {
+                if !state.allowance.tells(event.len()) {
+                    return Err("it told too many events");
+                }
+                match serde_json::from_str::<Happening>(&event) {
+                    Ok(event) => {
+                        state.failed |= event.code == AGENT_FAILED && event.node.as_ref() == Some(&state.name);
+                        self.account.happened.push(event);
+                    }
+                    Err(error) => self.act(Action::NoteOnce(format!("an event that can't be read: {error}"))),
+                }
+            }
+            Heard::Said(Frame::Bye) => return Err("it said goodbye"),
+            heard => return self.hear_of_tasks(child, heard, now_ns),
+        }
+        Ok(())
+    }
+
+    /// Takes what a child says of tasks.
+    fn hear_of_tasks(&mut self, child: u32, heard: Heard<P>, now_ns: u64) -> Result<(), &'static str> {
+        let state = &mut self.children[child as usize];
+        let latency = state.latency_ns;
+        match heard {
+            Heard::Said(Frame::Ask { tasks }) => {
+                if !state.allowance.asks(tasks) {
+                    return Err(ASKED_TOO_MUCH);
+                }
+                self.later(latency, Event::Asked { child, tasks }, None, now_ns);
+            }
+            Heard::Said(Frame::Computing { task }) => state.computing = Some(task),
+            Heard::Said(Frame::Subtree(subtree)) => {
+                self.estimate(now_ns, |estimator, _, revisions| estimator.told(child, subtree, revisions));
+                self.settle();
+            }
+            Heard::Said(Frame::Sending { rate }) => {
+                state.sends = rate;
+                self.share(now_ns);
+            }
+            Heard::Result { task, node, ok, payload } => {
+                // The ledger would take it for the result of whichever child has the task.
+                if !state.had(task) {
+                    return Err("it sent a result of a task that it does not have");
+                }
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.result_from(child as usize, 0.0, now_ns);
+                }
+                let finished = Finished { task, node, ok, payload };
+                self.later(latency, Event::Returned { child, task }, Some(finished), now_ns);
+            }
+            Heard::Said(Frame::HandBack { task }) => {
+                if !state.had(task) {
+                    return Err("it gave back a task that it does not have");
+                }
+                if let Some(draining) = &mut state.draining {
+                    draining.handed_back += 1;
+                }
+                self.later(latency, Event::HandedBack { child, task }, None, now_ns);
+            }
+            Heard::Begun { rate } => {
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.result_from(child as usize, rate, now_ns);
+                }
+            }
+            _ => return Err("unexpected frame from a child"),
+        }
+        Ok(())
+    }
+
+    fn hear_parent(&mut self, heard: Heard<P>, now_ns: u64) {
+        match heard {
+            Heard::Said(Frame::Pong { child_ns, root_ns }) => {
+                self.clock.pong(child_ns, root_ns, now_ns);
+                self.pulse.pings += 1;
+                if self.pulse.pings < FIRST_PINGS {
+                    self.say(Peer::Parent, Frame::Ping { child_ns: now_ns });
+                }
+            }
+            Heard::Said(Frame::Start { root_ns }) => self.start(self.clock.own_ns(root_ns), now_ns),
+            Heard::Said(Frame::Finish) => self.finish(now_ns),
+            Heard::Said(Frame::Bye) => self.end(End::Bye),
+            Heard::Begun { rate } | Heard::Said(Frame::Pace { rate }) => {
+                let stands = rate == 0.0 && self.is_emulated();
+                self.estimate(now_ns, |estimator, now_s, _| {
+                    if stands { estimator.receives_no_more(now_s) } else { estimator.receives(now_s) }
+                });
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.receive(rate, now_ns);
+                }
+            }
+            Heard::Task { task, work, payload } => {
+                if let Processor::Emulated(processor) = &mut self.processor {
+                    processor.receive(0.0, now_ns);
+                }
+                let bytes = payload.bytes();
+                self.account.totals.received_bytes += bytes;
+                let mb = bytes as f64 * 1e-6;
+                self.estimate(now_ns, |estimator, now_s, _| estimator.received(mb, now_s));
+                self.stock.hold(task, payload, work);
+                self.later(self.own_latency_ns, Event::Arrived { task }, None, now_ns);
+            }
+            Heard::Said(Frame::Places { tasks }) => {
+                self.later(self.own_latency_ns, Event::Places { tasks }, None, now_ns);
+            }
+            Heard::Said(Frame::ToCome { tasks }) => {
+                self.later(self.own_latency_ns, Event::ToCome { tasks }, None, now_ns);
+            }
+            Heard::Said(_) | Heard::Result { .. } => self.end(End::ParentLost("it said what no parent says".into())),
+        }
+    }
+
+    /// Says that this lives, and looks whether the others do. Called at least every quarter of the silence.
+    pub fn beat(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+        let silence = (self.run.silence_s * 1e9) as u64;
+        // What was stopped itself has not listened, and blames no other node.
+        if now_ns.saturating_sub(self.pulse.last_beat_ns) > silence / 4 {
+            self.pulse.parent_heard_ns = now_ns;
+            self.children.iter_mut().for_each(|child| child.heard_ns = now_ns);
+        }
+        self.pulse.last_beat_ns = now_ns;
+        let why = format!("it was silent for {} s", self.run.silence_s);
+        for child in 0..self.children.len() {
+            let state = &self.children[child];
+            if state.connected && now_ns.saturating_sub(state.heard_ns) > silence {
+                self.lose(child as u32, &why, now_ns);
+            }
+        }
+        if self.root {
+            return;
+        }
+        if now_ns.saturating_sub(self.pulse.parent_heard_ns) > silence {
+            self.end(End::ParentLost(why));
+        } else if now_ns >= self.pulse.next_ping_ns {
+            self.pulse.next_ping_ns = now_ns + (self.run.heartbeat_s * 1e9) as u64;
+            self.say(Peer::Parent, Frame::Ping { child_ns: now_ns });
+        }
+    }
+}

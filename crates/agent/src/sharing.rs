@@ -1,0 +1,75 @@
+//! How fast do the links go? Emulated ones share what the node can send; what they take of the processor is told to it.
+
+use crosswind_schema::plan::Ports;
+use crosswind_schema::units::Quantity;
+
+use crate::action::{Action, Peer, Rate, TaskBytes};
+use crate::agent::{Agent, Processor};
+use crate::frame::Frame;
+
+impl<P: TaskBytes> Agent<P> {
+    /// A child's limit has changed.
+    pub(crate) fn change_pace(&mut self, child: u32, at_ns: u64) {
+        if self.is_emulated() {
+            self.share(at_ns);
+            return;
+        }
+        let state = &mut self.children[child as usize];
+        let rate = state.limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 });
+        if let Some(sending) = &mut state.sending {
+            sending.told = rate.map(|rate| rate.told);
+            self.act(Action::Pace { child, rate, at_ns, tell: false });
+        }
+    }
+
+    /// Emulated links: every send that runs gets its rate, max-min fair under the send limit where there are several ports.
+    pub(crate) fn share(&mut self, at_ns: u64) {
+        let scale = self.scale();
+        let send_limit = match self.run.policy.ports {
+            Ports::Single => f64::INFINITY,
+            Ports::Multi => self.own().send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+        };
+        let mut wanted: Vec<(f64, usize)> = Vec::new();
+        for (child, state) in self.children.iter().enumerate() {
+            if state.sending.is_some_and(|sending| !sending.paused) {
+                let cap = (state.receive_limit - state.receive_limit_drop * state.sends).max(0.0);
+                wanted.push((state.limit.map_or(cap, |limit| cap.min(limit)), child));
+            }
+        }
+        wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut left, mut sharers) = (send_limit, wanted.len());
+        let mut rates = vec![0.0; self.children.len()];
+        for (cap, child) in wanted {
+            let rate = cap.min(left / sharers as f64);
+            rates[child] = rate;
+            left -= rate;
+            sharers -= 1;
+        }
+        for (child, rate) in rates.into_iter().enumerate() {
+            let sending = self.children[child].sending.as_mut().filter(|sending| !sending.paused);
+            if let Some((sending, was)) = sending.and_then(|sending| sending.told.map(|told| (sending, told))) {
+                // No rate at all is told as one too small to matter, since 0 says that nothing is emulated.
+                let told = rate.max(1e-12);
+                if (was - told).abs() > 1e-12 {
+                    sending.told = Some(told);
+                    let rate = Some(Rate { bytes_per_ns: rate * 1e-3 * scale, told });
+                    self.act(Action::Pace { child: child as u32, rate, at_ns, tell: true });
+                }
+            }
+            if let Processor::Emulated(processor) = &mut self.processor {
+                processor.send(child, rate, at_ns);
+            }
+        }
+        self.tell_sends();
+    }
+
+    /// Tells the parent how much is sent, where that takes from what can be received.
+    fn tell_sends(&mut self) {
+        if self.own().receive_limit_drop.get() > 0.0 {
+            if let Processor::Emulated(processor) = &self.processor {
+                let rate = processor.sends();
+                self.say(Peer::Parent, Frame::Sending { rate });
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The tasks of a node: their bytes from when they come until their results have gone, and what is known of their tries.
+
+use std::collections::HashMap;
+
+use crosswind_policy::farm::giving_up;
+
+use crate::action::TaskBytes;
+
+/// A task that is here, or out under a child.
+#[derive(Debug)]
+pub(crate) struct Stored<P> {
+    pub payload: P,
+    pub work: f64,
+}
+
+/// A result on its way up.
+#[derive(Clone, Debug)]
+pub struct Finished<P> {
+    /// Of which task.
+    pub task: u64,
+    /// The node that computed it.
+    pub node: u32,
+    /// Whether it is a result, not an error's text.
+    pub ok: bool,
+    /// The result.
+    pub payload: P,
+}
+
+/// Tasks and results by number. They are looked up only, so that no order of a table shows.
+#[derive(Debug)]
+pub(crate) struct Stock<P> {
+    tasks: HashMap<u64, Stored<P>>,
+    finished: HashMap<u64, Finished<P>>,
+    held_bytes: u64,
+    /// How often a child was lost while a task was the one that it computed.
+    lost_with: HashMap<u64, u32>,
+    /// Tries of a task that ended their agents because they were over their time.
+    over_time: HashMap<u64, u32>,
+}
+
+impl<P: TaskBytes> Stock<P> {
+    pub fn new() -> Self {
+        Self {
+            tasks: HashMap::new(),
+            finished: HashMap::new(),
+            held_bytes: 0,
+            lost_with: HashMap::new(),
+            over_time: HashMap::new(),
+        }
+    }
+
+    pub fn get(&self, task: u64) -> Option<&Stored<P>> {
+        self.tasks.get(&task)
+    }
+
+    pub fn work(&self, task: u64) -> f64 {
+        self.tasks.get(&task).map_or(0.0, |stored| stored.work)
+    }
+
+    /// How many tasks have no result that has gone.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    /// Bytes of inputs in memory.
+    pub fn held_bytes(&self) -> u64 {
+        self.held_bytes
+    }
+
+    /// Results that have not gone.
+    pub fn finished(&self) -> usize {
+        self.finished.len()
+    }
+
+    /// Keeps a task until its result is back.
+    pub fn hold(&mut self, task: u64, payload: P, work: f64) {
+        self.held_bytes += payload.in_memory();
+        if let Some(before) = self.tasks.insert(task, Stored { payload, work }) {
+            self.held_bytes -= before.payload.in_memory();
+        }
+    }
+
+    pub fn finish(&mut self, finished: Finished<P>) {
+        self.finished.insert(finished.task, finished);
+    }
+
+    /// Takes a result, once, and what was known of its task.
+    pub fn take_finished(&mut self, task: u64) -> Option<Finished<P>> {
+        let finished = self.finished.remove(&task)?;
+        if !self.lost_with.is_empty() {
+            self.lost_with.remove(&task);
+        }
+        self.over_time.remove(&task);
+        Some(finished)
+    }
+
+    /// Forgets a task; its bytes.
+    pub fn drop_task(&mut self, task: u64) -> Option<P> {
+        let stored = self.tasks.remove(&task)?;
+        self.held_bytes -= stored.payload.in_memory();
+        Some(stored.payload)
+    }
+
+    /// A child was lost while it computed a task.
+    pub fn lost_with(&mut self, task: u64) {
+        *self.lost_with.entry(task).or_default() += 1;
+    }
+
+    /// A child ends because a task is over its time, tried so often there.
+    pub fn was_over_time(&mut self, task: u64, tried: u32) {
+        let tries = self.over_time.entry(task).or_default();
+        *tries = tries.saturating_add(tried.max(1));
+    }
+
+    /// Tries of a task that is over its time too often to be tried again.
+    pub fn tried_in_vain(&self, task: u64, retries: u32) -> Option<u32> {
+        self.over_time.get(&task).copied().filter(|tries| giving_up::after_over_time(*tries, retries))
+    }
+
+    /// Whether so many children were lost with a task that it is not tried again.
+    pub fn ends_children(&self, task: u64) -> bool {
+        self.lost_with.get(&task).is_some_and(|lost| giving_up::after_lost_agents(*lost))
+    }
+}

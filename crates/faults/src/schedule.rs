@@ -1,0 +1,287 @@
+//! What a seed makes: a tree, tasks, and faults with their times. Plain data, so that a shrunk schedule is one, too.
+
+use crate::random::Random;
+
+/// One millisecond, ns.
+pub const MS: u64 = 1_000_000;
+/// One second, ns.
+pub const SECOND: u64 = 1_000 * MS;
+
+/// What a task does where it is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It has a result.
+    Works,
+    /// It fails so often in one place, then works.
+    Fails(u32),
+    /// It never ends.
+    Hangs,
+    /// It ends its agent.
+    Kills,
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskPlan {
+    /// Its number.
+    pub task: u64,
+    /// When the user has it, from the beginning, ns.
+    pub at_ns: u64,
+    /// Bytes of its input, and of its result.
+    pub bytes: (u64, u64),
+    /// What one try takes, ns.
+    pub takes_ns: u64,
+    /// What it does.
+    pub deed: Deed,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub struct NodePlan {
+    /// Its place in the tree; none: the root.
+    pub parent: Option<usize>,
+    /// Whether it computes.
+    pub computes: bool,
+    /// Whether the platform does not know it, so that it joins with its rates.
+    pub guest: bool,
+    /// When it first dials, ns.
+    pub comes_ns: u64,
+    /// Its uplink: latency, ns, and bytes per ms.
+    pub latency_ns: u64,
+    /// See above.
+    pub bytes_per_ms: u64,
+    /// Difference of its clock from the first one's, ns.
+    pub clock_ns: u64,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The process is killed, and starts again after a while (0: never). The other ends are told, or find out themselves.
+    Killed {
+        /// Until it starts again, ns.
+        again_ns: u64,
+        /// Whether the other ends are told.
+        told: bool,
+    },
+    /// The process is stopped for a while.
+    Stopped {
+        /// How long, ns.
+        for_ns: u64,
+    },
+    /// The connection to the parent is cut once so many bytes more have come up it and down it.
+    Cut {
+        /// Bytes towards the parent, and towards the child.
+        after: (u64, u64),
+        /// Whether the ends are told.
+        told: bool,
+    },
+    /// The link to the parent is so many times as slow for a while.
+    Slow {
+        /// How many times.
+        times: u64,
+        /// How long, ns.
+        for_ns: u64,
+    },
+    /// It is asked to leave, so many times, and comes again after a while (0: never).
+    Leaves {
+        /// How many times.
+        times: usize,
+        /// Until it comes again, ns.
+        again_ns: u64,
+    },
+    /// What it receives cannot be kept for a while: it ends, and starts again.
+    DiskFull {
+        /// How long, ns.
+        for_ns: u64,
+    },
+    /// At the root: the user takes no results for a while, since its disk is slow.
+    DiskSlow {
+        /// How long, ns.
+        for_ns: u64,
+    },
+    /// Its clock stands for a while.
+    ClockStands {
+        /// How long, ns.
+        for_ns: u64,
+    },
+    /// Its clock jumps ahead.
+    ClockJumps {
+        /// How far, ns.
+        by_ns: u64,
+    },
+}
+
+/// A fault.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// When, ns from the beginning.
+    pub at_ns: u64,
+    /// Where: place of a node.
+    pub node: usize,
+    /// What.
+    pub trouble: Trouble,
+}
+
+/// All that a seed makes.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    /// The seed; also of what is drawn while it runs, such as where bytes are torn apart.
+    pub seed: u64,
+    /// The tree; the root first, parents before children.
+    pub nodes: Vec<NodePlan>,
+    /// The tasks, in the order of their times.
+    pub tasks: Vec<TaskPlan>,
+    /// The faults.
+    pub faults: Vec<Fault>,
+    /// Policy, as JSON.
+    pub policy: String,
+    /// Retries of a task that failed.
+    pub retries: u32,
+    /// Time limit of a task, ns; 0: none.
+    pub timeout_ns: u64,
+    /// Heartbeat, silence and patience at the start, ms.
+    pub beats_ms: (u64, u64, u64),
+}
+
+const ORDERS: [&str; 5] = ["interference", "bandwidth", "compute", "arrival", "planned"];
+
+impl Schedule {
+    /// What a seed makes.
+    #[must_use]
+    pub fn drawn(seed: u64) -> Self {
+        let mut random = Random::new(seed, 1);
+        let count = random.between(2, 9) as usize;
+        let clock = |random: &mut Random| random.between(1, 1 << 45);
+        let mut nodes = vec![NodePlan {
+            parent: None,
+            computes: random.chance(200),
+            guest: false,
+            comes_ns: 0,
+            latency_ns: 0,
+            bytes_per_ms: 0,
+            clock_ns: clock(&mut random),
+        }];
+        for place in 1..count {
+            let wide = random.chance(500);
+            let parent = if wide { 0 } else { random.between(0, place as u64) as usize };
+            // A guest has no children: the platform does not know it.
+            let parent = if nodes[parent].guest { 0 } else { parent };
+            let guest = random.chance(150);
+            let late = random.chance(200);
+            nodes.push(NodePlan {
+                parent: Some(parent),
+                computes: guest || random.chance(850),
+                guest,
+                comes_ns: random.between(0, if late { 6_000 } else { 100 }) * MS,
+                latency_ns: random.between(10_000, 20 * MS),
+                bytes_per_ms: random.between(1 << 10, 1 << 20),
+                clock_ns: clock(&mut random),
+            });
+        }
+        if !nodes.iter().any(|node| node.computes) {
+            nodes[count - 1].computes = true;
+        }
+        // Nothing could end a task that the root itself computes.
+        let (retries, timeout_ns) =
+            (random.between(0, 3) as u32, if !nodes[0].computes && random.chance(400) { 1_500 * MS } else { 0 });
+        let mut at_ns = 0;
+        let tasks = (0..random.between(1, 80)).map(|task| {
+            if random.chance(100) {
+                at_ns += random.between(0, 3_000) * MS;
+            }
+            let large = random.chance(100);
+            let sizes = if large { 60_000 } else { 3_000 };
+            let deed = match random.between(0, 100) {
+                0..=3 => Deed::Fails(random.between(1, 4) as u32),
+                4 if timeout_ns > 0 => Deed::Hangs,
+                5 if !nodes[0].computes => Deed::Kills,
+                _ => Deed::Works,
+            };
+            let bytes = (random.between(0, sizes), random.between(8, sizes));
+            TaskPlan { task, at_ns, bytes, takes_ns: random.between(0, 200) * MS, deed }
+        });
+        let tasks = tasks.collect();
+        let calm = random.chance(100);
+        let faults = if calm { 0 } else { random.between(1, 12) };
+        let faults = (0..faults).map(|_| Fault::drawn(count, &mut random)).collect();
+        let order = ORDERS[random.between(0, ORDERS.len() as u64) as usize];
+        let ports = if random.chance(500) { "single" } else { "multi" };
+        let (adapt, level) = (random.chance(400), random.chance(600));
+        let buffer =
+            if random.chance(300) { format!(", \"buffer_tasks\": {}", random.between(1, 9)) } else { String::new() };
+        let policy = format!(
+            "{{\"order\": \"{order}\", \"ports\": \"{ports}\", \"chunk_kib\": {}, \"adapt\": {adapt}, \"level_end\": {level}{buffer}}}",
+            random.between(1, 33)
+        );
+        let heartbeat_ms = random.between(100, 500);
+        let beats_ms = (heartbeat_ms, (heartbeat_ms * 4).max(1_000), random.between(2_000, 6_000));
+        Self { seed, nodes, tasks, faults, policy, retries, timeout_ns, beats_ms }
+    }
+
+    /// Whether nothing is planned that may leave the root without agents for a while.
+    #[must_use]
+    pub fn is_gentle(&self) -> bool {
+        let all_come = self.nodes.iter().all(|node| node.comes_ns < SECOND);
+        self.faults.is_empty()
+            && all_come
+            && !self.tasks.iter().any(|task| matches!(task.deed, Deed::Kills | Deed::Hangs))
+    }
+
+    /// When the last thing that is planned has happened, ns.
+    #[must_use]
+    pub fn last_ns(&self) -> u64 {
+        let tasks = self.tasks.iter().map(|task| task.at_ns);
+        let nodes = self.nodes.iter().map(|node| node.comes_ns);
+        let faults = self.faults.iter().map(|fault| fault.at_ns + fault.trouble.lasts_ns());
+        tasks.chain(nodes).chain(faults).max().unwrap_or(0)
+    }
+}
+
+impl Trouble {
+    /// How long it lasts, ns.
+    #[must_use]
+    pub fn lasts_ns(self) -> u64 {
+        match self {
+            Self::Killed { again_ns, .. } | Self::Leaves { again_ns, .. } => again_ns,
+            Self::Stopped { for_ns }
+            | Self::Slow { for_ns, .. }
+            | Self::DiskFull { for_ns }
+            | Self::DiskSlow { for_ns }
+            | Self::ClockStands { for_ns } => for_ns,
+            Self::Cut { .. } => 0,
+            Self::ClockJumps { by_ns } => by_ns,
+        }
+    }
+}
+
+impl Fault {
+    fn drawn(nodes: usize, random: &mut Random) -> Self {
+        let at_ns = random.between(0, 8_000) * MS + random.between(0, MS);
+        let for_ns = random.between(1, 3_000) * MS;
+        let any = random.between(0, nodes as u64) as usize;
+        let below = random.between(1, nodes as u64) as usize;
+        let (node, trouble) = match random.between(0, 100) {
+            0..20 => {
+                let again_ns = if random.chance(200) { 0 } else { random.between(1, 3_000) * MS };
+                (below, Trouble::Killed { again_ns, told: random.chance(700) })
+            }
+            20..25 => (0, Trouble::Killed { again_ns: random.between(1, 3_000) * MS, told: random.chance(700) }),
+            25..40 => (any, Trouble::Stopped { for_ns }),
+            40..58 => {
+                let after = (random.between(0, 20_000), random.between(0, 60_000));
+                (below, Trouble::Cut { after, told: random.chance(700) })
+            }
+            58..68 => (below, Trouble::Slow { times: random.between(2, 200), for_ns }),
+            68..82 => {
+                let again_ns = if random.chance(500) { 0 } else { random.between(1, 3_000) * MS };
+                (below, Trouble::Leaves { times: if random.chance(100) { 2 } else { 1 }, again_ns })
+            }
+            82..88 => (below, Trouble::DiskFull { for_ns: for_ns / 4 }),
+            88..92 => (0, Trouble::DiskSlow { for_ns }),
+            92..96 => (any, Trouble::ClockStands { for_ns }),
+            _ => (any, Trouble::ClockJumps { by_ns: for_ns }),
+        };
+        Self { at_ns, node, trouble }
+    }
+}

@@ -1,0 +1,68 @@
+//! The smallest schedule that still fails: fewest faults, then tasks, then nodes.
+
+use crate::schedule::Schedule;
+use crate::world::run;
+
+fn fails(schedule: &Schedule) -> bool {
+    !run(schedule, false).violations.is_empty()
+}
+
+/// Leaves things out as long as the schedule still fails.
+#[must_use]
+pub fn shrunk(mut schedule: Schedule) -> Schedule {
+    loop {
+        let before = (schedule.faults.len(), schedule.tasks.len(), schedule.nodes.len());
+        schedule = without(
+            schedule,
+            |schedule| schedule.faults.len(),
+            |schedule, from, to| {
+                schedule.faults.drain(from..to);
+            },
+        );
+        schedule = without(
+            schedule,
+            |schedule| schedule.tasks.len(),
+            |schedule, from, to| {
+                schedule.tasks.drain(from..to);
+            },
+        );
+        // From the last one on, since those have no children.
+        while schedule.nodes.len() > 2 {
+            let last = schedule.nodes.len() - 1;
+            let mut fewer = schedule.clone();
+            fewer.nodes.pop();
+            fewer.faults.retain(|fault| fault.node < last);
+            // A farm in which nothing computes fails for another reason.
+            if !fewer.nodes.iter().any(|node| node.computes) || !fails(&fewer) {
+                break;
+            }
+            schedule = fewer;
+        }
+        if before == (schedule.faults.len(), schedule.tasks.len(), schedule.nodes.len()) {
+            return schedule;
+        }
+    }
+}
+
+/// Leaves out runs of items, long ones first.
+fn without(
+    mut schedule: Schedule,
+    count: impl Fn(&Schedule) -> usize,
+    leave_out: impl Fn(&mut Schedule, usize, usize),
+) -> Schedule {
+    let mut length = count(&schedule).div_ceil(2);
+    while length > 0 {
+        let mut from = 0;
+        while from < count(&schedule) {
+            let mut fewer = schedule.clone();
+            leave_out(&mut fewer, from, (from + length).min(count(&schedule)));
+            if fails(&fewer) {
+                schedule = fewer;
+            } else {
+                from += length;
+            }
+        }
+        length /= 2;
+    }
+    schedule
+}

@@ -1,0 +1,311 @@
+//! Connections: dialling, bytes on their way, ends that close, cuts.
+
+use crosswind_agent::Agent;
+use crosswind_agent::action::{Heard, Peer};
+use crosswind_agent::settings::Admission;
+
+use super::process::Process;
+use super::{What, World, about};
+use crate::bytes::Bytes;
+use crate::schedule::MS;
+use crate::wire::{Receiver, Sender};
+
+/// Between two attempts to reach a parent, ns.
+const AGAIN_NS: u64 = 100 * MS;
+
+/// An end of a connection.
+#[derive(Debug)]
+pub(super) struct End {
+    pub node: usize,
+    pub life: u64,
+    /// The number of the child, at the parent's end.
+    pub child: u32,
+    /// This end is closed, or has heard that the other one is.
+    pub closed: bool,
+}
+
+/// One direction.
+#[derive(Debug)]
+struct Line {
+    free_ns: u64,
+    last_ns: u64,
+    sender: Sender,
+    receiver: Receiver,
+    /// It is cut after so many bytes more.
+    cut_after: Option<u64>,
+    /// Parts that are on their way.
+    under_way: u32,
+}
+
+/// A connection; ends and lines: 0 is the parent's end and the way up to it, 1 the child's and the way down.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub ends: [End; 2],
+    lines: [Line; 2],
+    /// Nothing arrives any more.
+    mute: bool,
+    /// Whether a cut is told to the ends.
+    cut_is_told: bool,
+}
+
+impl Connection {
+    fn is_idle(&self) -> bool {
+        !self.mute && self.lines.iter().all(|line| line.under_way == 0 && line.sender.is_idle())
+    }
+}
+
+impl World<'_> {
+    /// A process without a parent dials.
+    pub(super) fn dial(&mut self, node: usize, life: u64) {
+        let plan = &self.schedule.nodes[node];
+        let Some(parent) = plan.parent else { return };
+        let (name, latency_ns, guest) = (format!("n{node}"), plan.latency_ns, plan.guest);
+        let at = self.now;
+        let is_there = self.places[parent].stopped_until <= at && self.agent(parent).is_some();
+        if !is_there || self.ended.is_some() {
+            self.at(at + AGAIN_NS, What::Dial { node, life });
+            return;
+        }
+        let local = self.local(parent);
+        let random = self.random.word() as u32 >> 1;
+        let rates = if guest { about(self.schedule, node).to_string() } else { String::new() };
+        let chunk = self.run.policy.chunk_kib * 1024;
+        let Some(agent) = self.agent(parent) else { return };
+        let seated = agent.seat(&name, &rates, random, local).and_then(|seat| {
+            let admission = agent.admission(&seat, false);
+            agent.admit(seat, local).map(|child| (child, admission))
+        });
+        match seated {
+            Err(why) => {
+                self.note(|| format!("n{parent} refuses {name}: {why}"));
+                self.at(at + 2 * AGAIN_NS, What::Dial { node, life });
+            }
+            Ok((child, admission)) => {
+                let line = || Line {
+                    free_ns: at,
+                    last_ns: at + latency_ns,
+                    sender: Sender::new(chunk),
+                    receiver: Receiver::default(),
+                    cut_after: None,
+                    under_way: 0,
+                };
+                let parents_life = self.places[parent].lives;
+                let ends = [
+                    End { node: parent, life: parents_life, child, closed: false },
+                    End { node, life, child: 0, closed: false },
+                ];
+                let connection = self.connections.len();
+                self.connections.push(Connection { ends, lines: [line(), line()], mute: false, cut_is_told: true });
+                if let Some(process) = &mut self.places[parent].process {
+                    process.connect(child, connection);
+                }
+                self.note(|| format!("n{parent} lets {name} in as child {child}"));
+                let admission = Box::new(admission);
+                self.at(at + latency_ns, What::Welcomed { connection, node, life, admission });
+            }
+        }
+        self.turn(parent);
+    }
+
+    pub(super) fn welcomed(&mut self, connection: usize, node: usize, life: u64, admission: Admission) {
+        let (local, at) = (self.local(node), self.now);
+        let is_closed = self.connections[connection].ends[1].closed;
+        let Some(process) = self.process(node, life) else {
+            // It died meanwhile.
+            self.close(connection, 1, true);
+            return;
+        };
+        if is_closed {
+            self.at(at + AGAIN_NS, What::Dial { node, life });
+            return;
+        }
+        let numbers = Some((admission.number, admission.parent));
+        match Agent::new(&format!("n{node}"), numbers, admission.run, admission.running, local) {
+            Ok(agent) => (process.agent, process.parent) = (Some(agent), Some(connection)),
+            Err(error) => self.violations.push(format!("n{node} is welcomed, and: {error}")),
+        }
+        self.turn(node);
+    }
+
+    /// Bytes leave from an end: up (0) to the parent or down (1).
+    pub(super) fn transmit(&mut self, connection: usize, down: usize, bytes: Vec<u8>) {
+        let child = self.connections[connection].ends[1].node;
+        let plan = &self.schedule.nodes[child];
+        let (times, until) = self.places[child].slow;
+        let times = if self.now < until { times } else { 1 };
+        let (latency_ns, takes_ns) =
+            (plan.latency_ns * times.min(20), bytes.len() as u64 * MS * times / plan.bytes_per_ms);
+        let now = self.now;
+        let Connection { lines, mute, cut_is_told, .. } = &mut self.connections[connection];
+        let line = &mut lines[down];
+        line.free_ns = line.free_ns.max(now) + takes_ns;
+        line.last_ns = line.last_ns.max(line.free_ns + latency_ns);
+        let at = line.last_ns;
+        if *mute {
+            return;
+        }
+        let mut bytes = bytes;
+        let mut is_cut = false;
+        if let Some(after) = &mut line.cut_after {
+            if bytes.len() as u64 >= *after {
+                bytes.truncate(*after as usize);
+                (*mute, is_cut) = (true, true);
+            }
+            *after -= bytes.len() as u64;
+        }
+        let is_told = is_cut && *cut_is_told;
+        // Torn anywhere: what is read at a time has nothing to do with what was written.
+        while !bytes.is_empty() {
+            let whole = self.random.chance(700);
+            let part = if whole { bytes.len() } else { self.random.between(1, bytes.len() as u64 + 1) as usize };
+            let rest = bytes.split_off(part);
+            self.connections[connection].lines[down].under_way += 1;
+            self.at(at, What::Arrive { connection, down, bytes });
+            bytes = rest;
+        }
+        if is_cut {
+            self.losses += 1;
+            self.note(|| format!("the connection of n{child} is cut"));
+        }
+        if is_told {
+            (0..2).for_each(|end| self.at(at, What::Broken { connection, end }));
+        }
+    }
+
+    /// Sends what waits for the line to be free.
+    pub(super) fn is_free(&mut self, connection: usize, down: usize) {
+        let node = self.connections[connection].ends[1 - down].node;
+        if self.connections[connection].ends[1 - down].closed {
+            return;
+        }
+        self.pump(connection, down);
+        self.collect(connection, down);
+        self.turn(node);
+    }
+
+    /// Begins what waits, if the line is free; else when it is.
+    pub(super) fn pump(&mut self, connection: usize, down: usize) {
+        let node = self.connections[connection].ends[1 - down].node;
+        let (local, now) = (self.local(node), self.now);
+        let line = &mut self.connections[connection].lines[down];
+        if line.free_ns > now {
+            if !line.sender.is_idle() {
+                let at = line.free_ns;
+                self.at(at, What::Free { connection, down });
+            }
+            return;
+        }
+        if let Some(bytes) = line.sender.next(local) {
+            self.transmit(connection, down, bytes);
+            let at = self.connections[connection].lines[down].free_ns.max(now + 1);
+            self.at(at, What::Free { connection, down });
+        }
+    }
+
+    pub(super) fn sender(&mut self, connection: usize, down: usize) -> &mut Sender {
+        &mut self.connections[connection].lines[down].sender
+    }
+
+    /// Tells an agent what became of its transfers.
+    pub(super) fn collect(&mut self, connection: usize, down: usize) {
+        let end = &self.connections[connection].ends[1 - down];
+        let (node, peer) = (end.node, if down == 1 { Peer::Child(end.child) } else { Peer::Parent });
+        let local = self.local(node);
+        let done = std::mem::take(&mut self.sender(connection, down).done);
+        let Some(agent) = self.agent(node) else { return };
+        for done in done {
+            agent.transferred(peer, done, local);
+        }
+    }
+
+    pub(super) fn arrive(&mut self, connection: usize, down: usize, bytes: &[u8]) {
+        let Connection { ends, lines, .. } = &mut self.connections[connection];
+        let (end, line) = (&ends[down], &mut lines[down]);
+        line.under_way -= 1;
+        let (node, life, peer) = (end.node, end.life, if down == 0 { Peer::Child(end.child) } else { Peer::Parent });
+        let mut heard = Vec::new();
+        let result = line.receiver.take(bytes, &mut heard);
+        let is_closed = end.closed;
+        let (local, now) = (self.local(node), self.now);
+        let is_full = self.places[node].disk_full_until > now;
+        if is_closed || self.process(node, life).is_none_or(|process| process.agent.is_none()) {
+            return;
+        }
+        if is_full && heard.iter().any(|heard| matches!(heard, Heard::Task { .. } | Heard::Result { .. })) && node > 0 {
+            self.fail(node);
+            return;
+        }
+        let Some(agent) = self.agent(node) else { return };
+        agent.alive(peer, local);
+        for heard in heard {
+            agent.hear(peer, heard, local);
+        }
+        if let Err(why) = result {
+            self.violations.push(format!("n{node} cannot read what {peer:?} wrote: {why}"));
+        }
+        self.turn(node);
+    }
+
+    /// An end closes; the other one is told, or not.
+    pub(super) fn close(&mut self, connection: usize, end: usize, told: bool) {
+        let Connection { ends, lines, mute, .. } = &mut self.connections[connection];
+        if std::mem::replace(&mut ends[end].closed, true) {
+            return;
+        }
+        let silent = *mute || !told;
+        *mute |= !told;
+        // What was written before still arrives.
+        let latency_ns = self.schedule.nodes[ends[1].node].latency_ns;
+        let at = lines[1 - end].last_ns.max(self.now + latency_ns);
+        if !silent {
+            self.at(at, What::Broken { connection, end: 1 - end });
+        }
+    }
+
+    pub(super) fn is_broken(&mut self, connection: usize, end: usize) {
+        let End { node, life, child, closed } = &mut self.connections[connection].ends[end];
+        let (node, life, peer) = (*node, *life, if end == 0 { Peer::Child(*child) } else { Peer::Parent });
+        if std::mem::replace(closed, true) {
+            return;
+        }
+        let local = self.local(node);
+        let Some(agent) = self.process(node, life).and_then(|process: &mut Process| process.agent.as_mut()) else {
+            return;
+        };
+        agent.lost(peer, "the connection was closed", local);
+        self.turn(node);
+    }
+
+    /// A cut that is still to come, on a node's way to its parent.
+    pub(super) fn cut(&mut self, connection: usize, (up, down): (u64, u64), told: bool) {
+        let connection = &mut self.connections[connection];
+        connection.cut_is_told = told;
+        (connection.lines[0].cut_after, connection.lines[1].cut_after) = (Some(up), Some(down));
+    }
+
+    /// Where nothing is on its way between them, parent and child agree on what is out.
+    pub(super) fn compare_books(&mut self, node: usize) {
+        let Some(process) = &self.places[node].process else { return };
+        let Some(parents) = &process.agent else { return };
+        for &connection in process.children.iter().flatten() {
+            let Connection { ends, .. } = &self.connections[connection];
+            if !self.connections[connection].is_idle() || ends.iter().any(|end| end.closed) {
+                continue;
+            }
+            let below = self.places[ends[1].node].process.as_ref().filter(|process| process.life == ends[1].life);
+            let Some(below) = below.filter(|process| process.parent == Some(connection)) else { continue };
+            let Some(childs) = below.agent.as_ref().filter(|agent| !agent.has_actions()) else { continue };
+            let (out, (held, _, _)) = (parents.out_under(ends[0].child), childs.holds());
+            if out != held as u64 {
+                let child = ends[1].node;
+                self.violations.push(format!("n{node} has {out} tasks out under n{child}, which holds {held}"));
+                return;
+            }
+        }
+    }
+
+    pub(super) fn payload_is_right(&mut self, task: u64, payload: &Bytes) -> bool {
+        let plan = self.schedule.tasks.iter().find(|plan| plan.task == task);
+        plan.is_some_and(|plan| crate::bytes::result(plan, &crate::bytes::input(plan)) == *payload)
+    }
+}

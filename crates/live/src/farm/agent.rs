@@ -1,0 +1,231 @@
+//! An agent: one node of a farm as a process. It dials its parent, serves its own children, and ends with the run.
+//!
+//! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and knocks again.
+
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crosswind_access::Access;
+use crosswind_agent::Agent;
+use crosswind_agent::action::End;
+use crosswind_agent::settings::{RunSettings, Work};
+
+use crate::dial::{Knock, Welcome, Whom};
+use crate::diary::Diary;
+use crate::door::Door;
+use crate::error::LiveError;
+use crate::farm::command::UsersCommand;
+use crate::farm::event_loop::EventLoop;
+use crate::farm::executor::Maker;
+use crate::farm::link::Link;
+use crate::farm::payload::Spool;
+use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::farm::task_processes::marked::Marked;
+use crate::farm::task_processes::wait_for_all;
+use crate::linux::{self, Bell, now_ns};
+use crate::watchdog::{Undo as _, Watchdog};
+
+/// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
+const SUCCESSION: Duration = Duration::from_secs(5);
+
+/// From SIGKILL to the end of what got it.
+const LAST_SIGNAL: Duration = Duration::from_secs(1);
+
+/// What an agent needs.
+pub struct AgentConfig {
+    /// HOST:PORT of the parent.
+    pub parent: String,
+    /// Its name in the platform.
+    pub name: String,
+    /// Where its own children knock: HOST:PORT; none: it has none.
+    pub listen: Option<String>,
+    /// What its parent and its children must show, and are shown.
+    pub access: Access,
+    /// JSON: a node's rates, for one that the platform does not know; may be empty.
+    pub about: String,
+    /// For large inputs and results.
+    pub spool_directory: PathBuf,
+    /// How long a parent is waited for, at the start and when it was lost, s.
+    pub patience_s: f64,
+    /// Whether the end of the standard input ends the agent.
+    pub watch_input: bool,
+    /// A descriptor at which a byte asks the agent to leave: it hands back what waits, finishes the rest, and ends. A second
+    /// one ends it at once.
+    pub leave: Option<RawFd>,
+    /// The value of [`MARK`](crate::farm::task_processes::marked::MARK) in this process's environment, where the process is an
+    /// agent and nothing else: what tasks leave behind ends with it.
+    pub mark: Option<String>,
+    /// Log.
+    pub diary: Diary,
+}
+
+/// Makes what computes, for work that this crate does not know.
+pub trait Workshop {
+    /// A maker for the work that the run is about, with the code that came for it.
+    ///
+    /// # Errors
+    /// When nobody here can do it.
+    fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError>;
+}
+
+/// A workshop that knows nothing beyond this crate: emulated, no-op, commands.
+pub struct Bare;
+
+impl Workshop for Bare {
+    fn maker(&mut self, work: &Work, _: Vec<u8>) -> Result<Maker, LiveError> {
+        Err(LiveError::Setup(format!("this agent does not know how to do {work:?}")))
+    }
+}
+
+/// What computes, with the workshop's help where that is needed; none where no thread is.
+///
+/// # Errors
+/// When nobody here can do the work.
+pub fn maker(
+    run: &RunSettings,
+    code: Vec<u8>,
+    directory: PathBuf,
+    workshop: &mut dyn Workshop,
+) -> Result<Option<Maker>, LiveError> {
+    match &run.work {
+        Work::Emulated { .. } | Work::Noop => Ok(None),
+        Work::Command { line } => {
+            let (line, limits) = (line.clone(), run.task_limits.clone());
+            Ok(Some(Box::new(move || Ok(Box::new(UsersCommand::new(&line, &limits, &directory)?)))))
+        }
+        Work::Kernel { .. } | Work::Callable => workshop.maker(&run.work, code).map(Some),
+    }
+}
+
+/// Is an agent until the run ends. `listening` is told the address at which children knock.
+///
+/// # Errors
+/// When the parent can't be reached or refuses, or the work can't be done here.
+pub fn run_agent(
+    mut config: AgentConfig,
+    workshop: &mut dyn Workshop,
+    listening: &mut dyn FnMut(&str),
+) -> Result<(), LiveError> {
+    let mut door = match &config.listen {
+        Some(address) => {
+            let door = Door::open(address, config.access.clone())?;
+            listening(&door.address().map_err(LiveError::system("listening"))?);
+            Some(door)
+        }
+        None => None,
+    };
+    let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
+    let (watch_input, leave) = (config.watch_input, config.leave);
+    let still = || {
+        let unwatched = !watch_input || !linux::input_has_ended();
+        unwatched && leave.is_none_or(|fd| linux::take_waiting(fd) == 0)
+    };
+    let begun = Instant::now();
+    let mut again = false;
+    let mut ending = Ending::default();
+    loop {
+        let knock = Knock {
+            address: &config.parent,
+            whom: Whom::Parent,
+            name: &config.name,
+            about: &config.about,
+            access: &config.access,
+            patience,
+            still: &still,
+        };
+        let welcome = match knock.dial() {
+            Ok(welcome) => welcome,
+            // So says a parent that has not noticed yet that we were lost, or who was here before us.
+            Err(LiveError::Refused { why, .. })
+                if why.contains("here already") && (again || begun.elapsed() < SUCCESSION) =>
+            {
+                std::thread::sleep(Duration::from_millis(200));
+                continue;
+            }
+            // Whoever started this is gone.
+            Err(LiveError::Interrupted) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        if ending.watchdog.is_none() {
+            ending.prepare(config.mark.as_deref(), &welcome.admission.run)?;
+        }
+        let served = serve(&mut config, welcome, door.as_mut(), workshop);
+        match served.inspect_err(|error| ending.perform(error))? {
+            End::Bye => {
+                ending.wait();
+                return Ok(());
+            }
+            End::ParentLost(why) | End::AllLost(why) => {
+                config.diary.note(&format!("the parent is lost: {why}; knocking again"))
+            }
+        }
+        again = true;
+    }
+}
+
+/// What is done for the processes of tasks when the agent ends.
+#[derive(Default)]
+struct Ending {
+    grace: Duration,
+    /// Where tasks can leave processes behind.
+    watchdog: Option<(Marked, Watchdog)>,
+}
+
+impl Ending {
+    fn prepare(&mut self, mark: Option<&str>, run: &RunSettings) -> Result<(), LiveError> {
+        run.check()?;
+        self.grace = Duration::from_secs_f64(run.task_limits.grace_s);
+        if let (Some(mark), Work::Command { .. } | Work::Callable) = (mark, &run.work) {
+            let marked = Marked::new(mark, self.grace);
+            let watchdog = marked.watched().map_err(LiveError::system("starting a watchdog"))?;
+            self.watchdog = Some((marked, watchdog));
+        }
+        Ok(())
+    }
+
+    /// After an error. One that is over its time starts again, perhaps in this very process: nothing of the try is left then.
+    fn perform(&mut self, error: &LiveError) {
+        self.wait();
+        if let (LiveError::OverTime { .. }, Some((marked, watchdog))) = (error, self.watchdog.take()) {
+            marked.perform();
+            watchdog.dismiss();
+        }
+    }
+
+    /// Waits for commands that are being ended.
+    fn wait(&self) {
+        wait_for_all(self.grace + LAST_SIGNAL);
+    }
+}
+
+fn serve(
+    config: &mut AgentConfig,
+    welcome: Welcome,
+    door: Option<&mut Door>,
+    workshop: &mut dyn Workshop,
+) -> Result<End, LiveError> {
+    let Welcome { stream, admission, code, rest } = welcome;
+    let run = admission.run;
+    run.check()?;
+    let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
+    let maker = maker(&run, code.clone(), config.spool_directory.clone(), workshop)?;
+    let processor = Processor::start(&run, maker, &bell)?;
+    let starting = || LiveError::system("talking to the parent");
+    let chunk = run.policy.chunk_kib.saturating_mul(1024);
+    let link = Link::new(stream, &rest, chunk, run.largest_task_bytes, now_ns()).map_err(starting())?;
+    let over = if matches!(run.work, Work::Command { .. }) { 0 } else { run.spool_over_bytes };
+    let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
+    let numbers = Some((admission.number, admission.parent));
+    let agent = Agent::new(&config.name, numbers, run, admission.running, now_ns())?;
+    let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.diary);
+    let mut events = EventLoop::new(node, door, bell, Arc::new(code));
+    (events.watch_input, events.leave) = (config.watch_input, config.leave);
+    let result = events.run();
+    // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.
+    if matches!(result, Ok(End::Bye)) {
+        events.say_goodbye();
+    }
+    result
+}

@@ -1,0 +1,359 @@
+//! A desk that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
+//!
+//! A thread that hands over faster than the tree takes waits; so does the tree when results are not taken. Where results are
+//! kept in files, or noted in a journal, a thread of its own does that ([`crate::farm::keeper`]) before they are reported.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crosswind_schema::experiment::Tasks;
+
+use crate::error::LiveError;
+use crate::farm::journal::Identity;
+use crate::farm::keeper::{Keeper, Keeping};
+use crate::farm::payload::Payload;
+use crate::farm::root::{Delivery, Desk, NewTask, RunSummary, Supply};
+use crate::linux::Bell;
+
+/// Tasks handed over and not yet taken by the root's loop.
+const WAITING: usize = 1_024;
+/// Bytes of those in memory.
+const WAITING_BYTES: u64 = 64 << 20;
+/// Bytes of results in memory that nobody has taken.
+const UNTAKEN_BYTES: u64 = 256 << 20;
+/// Results that nobody has taken.
+const UNTAKEN: usize = 100_000;
+
+/// How the result of a task is kept.
+#[derive(Clone, Debug, Default)]
+pub struct Label {
+    /// Name of its file; empty: the task's number.
+    pub name: String,
+    /// What the task is known by in the journal.
+    pub identity: Identity,
+}
+
+#[derive(Default)]
+struct Shared {
+    waiting: VecDeque<(NewTask, Label)>,
+    waiting_bytes: u64,
+    over: bool,
+    results: VecDeque<Delivery>,
+    untaken_bytes: u64,
+    /// Results that the keeper has not kept yet, and their bytes in memory.
+    unkept: usize,
+    unkept_bytes: u64,
+    interrupted: bool,
+    failure: Option<LiveError>,
+    ended: Option<Result<RunSummary, LiveError>>,
+    has_ended: bool,
+    delivered: u64,
+    /// Tasks are asked for: time 0 has come.
+    begun: bool,
+}
+
+impl Shared {
+    fn has_room(&self) -> bool {
+        self.results.len() + self.unkept < UNTAKEN && self.untaken_bytes + self.unkept_bytes < UNTAKEN_BYTES
+    }
+}
+
+struct Both {
+    shared: Mutex<Shared>,
+    changed: Condvar,
+    bell: Arc<Bell>,
+}
+
+impl Both {
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, guard: MutexGuard<'a, Shared>, time: Duration) -> MutexGuard<'a, Shared> {
+        self.changed.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// The users' side.
+#[derive(Clone)]
+pub struct Counter(Arc<Both>);
+
+/// The loop's side.
+pub struct SharedDesk {
+    both: Arc<Both>,
+    keeper: Option<Keeper>,
+    /// Results are counted and dropped: nothing asks for them.
+    discard: bool,
+    drawn: Option<Drawn>,
+    labels: HashMap<u64, Label>,
+}
+
+/// A workload's own tasks.
+struct Drawn {
+    tasks: Tasks,
+    next: u64,
+    /// Blank bytes are counted by who receives them; others have to be stored, as a user's would.
+    blank: bool,
+    /// The input of the last task: those of one size share it.
+    input: Payload,
+}
+
+/// Both sides of a desk. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
+///
+/// # Errors
+/// When the thread that keeps results can't be started.
+pub fn desk(
+    bell: Arc<Bell>,
+    keeping: Option<Keeping>,
+    discard: bool,
+    drawn: Option<(Tasks, bool)>,
+) -> Result<(Counter, SharedDesk), LiveError> {
+    let both = Arc::new(Both { shared: Mutex::default(), changed: Condvar::new(), bell });
+    let drawn = drawn.map(|(tasks, blank)| Drawn { tasks, next: 0, blank, input: Payload::Blank(0) });
+    let (kept, failed) = (Arc::clone(&both), Arc::clone(&both));
+    let keeper = keeping.map(|keeping| {
+        Keeper::start(
+            keeping,
+            Box::new(move |results, held| kept.report(results, held, discard)),
+            Box::new(move |error| failed.fail(error)),
+        )
+        .map_err(LiveError::system("starting the thread that keeps results"))
+    });
+    let desk =
+        SharedDesk { both: Arc::clone(&both), keeper: keeper.transpose()?, discard, drawn, labels: HashMap::new() };
+    Ok((Counter(both), desk))
+}
+
+impl Both {
+    /// Results are the user's from now on.
+    fn report(&self, results: &mut Vec<Delivery>, held_bytes: u64, discard: bool) {
+        let mut shared = self.lock();
+        shared.delivered += results.len() as u64;
+        shared.unkept = shared.unkept.saturating_sub(results.len());
+        shared.unkept_bytes = shared.unkept_bytes.saturating_sub(held_bytes);
+        if discard {
+            results.clear();
+        }
+        shared.untaken_bytes += results.iter().map(in_memory).sum::<u64>();
+        shared.results.extend(results.drain(..));
+        drop(shared);
+        self.changed.notify_all();
+    }
+
+    /// The run can't go on.
+    fn fail(&self, error: LiveError) {
+        self.lock().failure.get_or_insert(error);
+        self.bell.ring();
+    }
+}
+
+impl Counter {
+    /// Hands a task over. False: there is no room; ask again after the time is over.
+    ///
+    /// # Errors
+    /// When the run has ended.
+    pub fn submit(&self, task: &mut Option<(NewTask, Label)>, patience: Duration) -> Result<bool, LiveError> {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        loop {
+            if shared.has_ended {
+                return Err(LiveError::Lost("the run has ended; no task can be handed over".into()));
+            }
+            if shared.waiting.len() < WAITING && (shared.waiting_bytes < WAITING_BYTES || shared.waiting.is_empty()) {
+                break;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            shared = self.0.wait(shared, left);
+        }
+        if let Some((task, label)) = task.take() {
+            if matches!(task.payload, Payload::Bytes(_)) {
+                shared.waiting_bytes += task.payload.len();
+            }
+            // Whoever finds tasks waiting has been woken already.
+            let ring = shared.waiting.is_empty();
+            shared.waiting.push_back((task, label));
+            drop(shared);
+            if ring {
+                self.0.bell.ring();
+            }
+        }
+        Ok(true)
+    }
+
+    /// No more tasks.
+    pub fn end_of_tasks(&self) {
+        self.0.lock().over = true;
+        self.0.bell.ring();
+    }
+
+    /// Ends the run as soon as possible.
+    pub fn interrupt(&self) {
+        self.0.lock().interrupted = true;
+        self.0.bell.ring();
+        self.0.changed.notify_all();
+    }
+
+    /// Results that have come; waits for at least one. `None`: the run has ended and all are taken.
+    #[must_use]
+    pub fn results(&self, patience: Duration) -> Option<Vec<Delivery>> {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        while shared.results.is_empty() {
+            if shared.has_ended {
+                return None;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Some(Vec::new());
+            }
+            shared = self.0.wait(shared, left);
+        }
+        let was_full = !shared.has_room();
+        shared.untaken_bytes = 0;
+        let results = shared.results.drain(..).collect();
+        drop(shared);
+        if was_full {
+            self.0.bell.ring();
+        }
+        Some(results)
+    }
+
+    /// Waits until the agents are there and time 0 has come, at most so long; whether it has.
+    #[must_use]
+    pub fn has_begun(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        while !shared.begun && !shared.has_ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            shared = self.0.wait(shared, left);
+        }
+        shared.begun
+    }
+
+    /// Results delivered so far.
+    #[must_use]
+    pub fn delivered(&self) -> u64 {
+        self.0.lock().delivered
+    }
+
+    /// The run has ended, and so.
+    pub fn end(&self, result: Result<RunSummary, LiveError>) {
+        let mut shared = self.0.lock();
+        (shared.ended, shared.has_ended) = (Some(result), true);
+        drop(shared);
+        self.0.changed.notify_all();
+    }
+
+    /// Whether the run has ended within a time.
+    #[must_use]
+    pub fn has_ended(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let mut shared = self.0.lock();
+        while !shared.has_ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            shared = self.0.wait(shared, left);
+        }
+        true
+    }
+
+    /// What the run came to, once.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Result<RunSummary, LiveError>> {
+        self.0.lock().ended.take()
+    }
+}
+
+impl SharedDesk {
+    fn next_drawn(&mut self) -> Option<Supply> {
+        let Drawn { tasks, next, blank, input } = self.drawn.as_mut()?;
+        if *next >= tasks.count {
+            return Some(Supply::Over);
+        }
+        let task = *next;
+        *next += 1;
+        let bytes = (tasks.size_mb.get(task) * 1e6).round() as u64;
+        if *blank {
+            *input = Payload::Blank(bytes);
+        } else if matches!(input, Payload::Blank(_)) || input.len() != bytes {
+            *input = Payload::bytes(vec![0x5a; bytes as usize]);
+        }
+        Some(Supply::Task(NewTask { task, payload: input.clone(), work: tasks.work.get(task) }))
+    }
+
+    /// The run has ended, and so: waits until what was delivered is kept.
+    ///
+    /// # Errors
+    /// What ended the run; a full disk.
+    pub fn close(mut self, ended: Result<RunSummary, LiveError>) -> Result<RunSummary, LiveError> {
+        let kept = self.keeper.take().map_or(Ok(()), Keeper::close);
+        let failure = self.both.lock().failure.take().or(kept.err());
+        match (ended, failure) {
+            (Ok(_), Some(error)) => Err(error),
+            (ended, _) => ended,
+        }
+    }
+}
+
+/// Bytes of a result in memory.
+pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
+    if matches!(delivery.payload, Payload::Bytes(_)) { delivery.payload.len() } else { 0 }
+}
+
+impl Desk for SharedDesk {
+    fn next(&mut self) -> Supply {
+        if let Some(supply) = self.next_drawn() {
+            return supply;
+        }
+        let mut shared = self.both.lock();
+        if !std::mem::replace(&mut shared.begun, true) {
+            self.both.changed.notify_all();
+        }
+        let Some((task, label)) = shared.waiting.pop_front() else {
+            return if shared.over { Supply::Over } else { Supply::Later };
+        };
+        if matches!(task.payload, Payload::Bytes(_)) {
+            shared.waiting_bytes -= task.payload.len();
+        }
+        let wake = shared.waiting.len() == WAITING / 2 || shared.waiting.is_empty();
+        drop(shared);
+        if wake {
+            self.both.changed.notify_all();
+        }
+        if self.keeper.is_some() {
+            self.labels.insert(task.task, label);
+        }
+        Supply::Task(task)
+    }
+
+    fn room(&self) -> bool {
+        self.both.lock().has_room()
+    }
+
+    fn deliver(&mut self, results: &mut Vec<Delivery>) {
+        let Some(keeper) = &self.keeper else {
+            self.both.report(results, 0, self.discard);
+            return;
+        };
+        let mut shared = self.both.lock();
+        shared.unkept += results.len();
+        shared.unkept_bytes += results.iter().map(in_memory).sum::<u64>();
+        drop(shared);
+        let labels = &mut self.labels;
+        keeper.keep(results.drain(..).map(|result| (labels.remove(&result.task).unwrap_or_default(), result)));
+    }
+
+    fn failure(&mut self) -> Option<LiveError> {
+        let mut shared = self.both.lock();
+        shared.failure.take().or_else(|| shared.interrupted.then_some(LiveError::Interrupted))
+    }
+}

@@ -1,0 +1,403 @@
+//! The loop of an agent: waits for sockets, timers and the computing thread, tells the agent's logic, and does what that
+//! wants done. One thread, and no call in it waits but [`linux::wait`].
+//!
+//! Everything that has come is taken in before anything is written, so that many small tasks cost one call each way.
+
+use std::collections::HashMap;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use crosswind_access::Transport;
+use crosswind_agent::action::{End, Peer};
+use crosswind_agent::frame::Frame;
+use crosswind_agent::phases::AGENT_FAILED;
+use crosswind_agent::stock::Finished;
+
+use crate::door::{Caller, Door, refuse};
+use crate::error::LiveError;
+use crate::farm::link::{Broken, Heard, Link};
+use crate::farm::payload::no_space;
+use crate::farm::root::{Delivery, Desk, NewTask, Supply};
+use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::linux::{self, Bell, now_ns};
+
+/// The longest that the loop sleeps, ns.
+const NAP_NS: u64 = 200_000_000;
+/// How long an agent that must end tries to say why, and how often it looks, ns.
+const LAST_WORDS_NS: u64 = 2_000_000_000;
+const LOOK_NS: u64 = 10_000_000;
+/// Bytes of code in one frame.
+const CODE_PIECE: usize = 1 << 20;
+
+/// The loop.
+pub(crate) struct EventLoop<'a> {
+    pub node: NodeRuntime<'a>,
+    door: Option<&'a mut Door>,
+    bell: Arc<Bell>,
+    code: Arc<Vec<u8>>,
+    pub watch_input: bool,
+    /// Where a byte asks this agent to leave.
+    pub leave: Option<RawFd>,
+    /// At the root.
+    pub user: Option<User<'a>>,
+    heard: Vec<Heard>,
+}
+
+/// The user's side of a root.
+pub(crate) struct User<'a> {
+    pub desk: &'a mut dyn Desk,
+    /// Tasks that each node computed and that were delivered.
+    pub computed: HashMap<u32, u64>,
+    /// What nodes are called.
+    pub names: HashMap<u32, Arc<str>>,
+    pub last_result_ns: u64,
+}
+
+impl<'a> EventLoop<'a> {
+    pub fn new(node: NodeRuntime<'a>, door: Option<&'a mut Door>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
+        Self { node, door, bell, code, watch_input: false, leave: None, user: None, heard: Vec::new() }
+    }
+
+    /// Runs until the end.
+    pub fn run(&mut self) -> Result<End, LiveError> {
+        linux::exact_timers();
+        loop {
+            if let Err(error) = self.once() {
+                self.tell_why(&error);
+                return Err(error);
+            }
+            match self.node.agent.ended() {
+                Some(End::AllLost(why)) => return Err(LiveError::Lost(why.clone())),
+                Some(end) => return Ok(end.clone()),
+                None => {}
+            }
+        }
+    }
+
+    fn once(&mut self) -> Result<(), LiveError> {
+        let now = now_ns();
+        let mut due = self.node.agent.pass_time(now);
+        self.node.collect_work()?;
+        due = earliest(due, self.end_if_over_time(now)?);
+        if let Some(failure) = self.user.as_mut().and_then(|user| user.desk.failure()) {
+            return Err(failure);
+        }
+        self.supply();
+        self.node.agent.progress(now);
+        if self.node.agent.is_opening() {
+            // The user's tasks are there before any child asks.
+            self.supply();
+            self.node.agent.open(now);
+        }
+        if matches!(self.node.agent.ended(), Some(End::AllLost(_) | End::ParentLost(_))) {
+            return Ok(());
+        }
+        due = earliest(due, self.flush(now)?);
+        self.deliver();
+        if self.node.agent.ended().is_some() {
+            return Ok(());
+        }
+        // What happened meanwhile may have made something due.
+        due = earliest(due, self.node.agent.pass_time(now));
+        if self.node.agent.has_actions() {
+            due = Some(now);
+        }
+        self.wait_and_read(due)
+    }
+
+    /// When the task that is computed will be over its time. One that is, and that nothing but the end of this process
+    /// ends, is told to the parent, which knows then that this agent was not lost.
+    fn end_if_over_time(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
+        let NodeRuntime { agent, processor: Processor::Thread(thread), parent, .. } = &mut self.node else {
+            return Ok(None);
+        };
+        let Some(trying) = thread.trying() else { return Ok(None) };
+        let Some(due) = agent.over_time_at(trying) else { return Ok(None) };
+        if due > now || parent.is_none() {
+            return Ok(Some(due).filter(|due| *due > now));
+        }
+        agent.end_over_time(trying);
+        let timeout_s = agent.run().task_limits.timeout_s.unwrap_or_default();
+        self.speak_last();
+        Err(LiveError::OverTime { task: trying.task, timeout_s })
+    }
+
+    /// Tells the parent what ends this agent, where that is not the parent's or the run's end.
+    fn tell_why(&mut self, error: &LiveError) {
+        if matches!(error, LiveError::Lost(_) | LiveError::OverTime { .. } | LiveError::Interrupted) {
+            return;
+        }
+        let agent = &mut self.node.agent;
+        let message = format!("{} ended: {error}", agent.name());
+        agent.happen(AGENT_FAILED, None, message);
+        agent.pass_on_happenings();
+        self.speak_last();
+    }
+
+    /// Writes what is still to be written to the parent, while it takes any of it.
+    fn speak_last(&mut self) {
+        self.node.perform();
+        let Some(link) = &mut self.node.parent else { return };
+        let until = now_ns() + LAST_WORDS_NS;
+        while now_ns() < until && link.flush(now_ns()).is_ok() && link.wants_room() {
+            let mut watched = [linux::watch(link.fd(), false, true)];
+            if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Takes tasks from the user, as many as are needed soon.
+    fn supply(&mut self) {
+        let Some(User { desk, .. }) = &mut self.user else { return };
+        let agent = &mut self.node.agent;
+        let now = now_ns();
+        while agent.wants_task() && desk.room() {
+            match desk.next() {
+                Supply::Task(NewTask { task, payload, work }) => agent.submit(task, payload, work, now),
+                Supply::Later => break,
+                Supply::Over => agent.end_of_tasks(now),
+            }
+        }
+    }
+
+    /// Hands results to the user.
+    fn deliver(&mut self) {
+        let Some(user) = &mut self.user else { return };
+        let results = self.node.agent.take_results();
+        if results.is_empty() {
+            return;
+        }
+        user.last_result_ns = now_ns();
+        // Guests are known by what was said when they joined.
+        let joined = self.node.agent.happened().iter();
+        for (number, name) in joined.filter_map(|event| Some((event.number?, event.node.as_deref()?))) {
+            user.names.entry(number).or_insert_with(|| name.into());
+        }
+        let mut deliveries = Vec::with_capacity(results.len());
+        for Finished { task, node, ok, payload } in results {
+            *user.computed.entry(node).or_default() += 1;
+            let node = user.names.entry(node).or_insert_with(|| "somebody".into());
+            deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
+        }
+        user.desk.deliver(&mut deliveries);
+    }
+
+    /// Writes to all links, and again where that made the agent want more; when there will be more, if that depends on time.
+    fn flush(&mut self, now: u64) -> Result<Option<u64>, LiveError> {
+        let mut due = None;
+        for _ in 0..64 {
+            due = None;
+            let mut more = false;
+            self.node.agent.ask_parent();
+            self.node.perform();
+            for child in 0..self.node.children.len() {
+                let peer = Peer::Child(child as u32);
+                let Some(link) = &mut self.node.children[child] else { continue };
+                match link.flush(now) {
+                    Ok(next) => due = earliest(due, next),
+                    Err(error) => {
+                        // Its last words still count.
+                        self.read_child(child as u32, now)?;
+                        self.node.agent.lost(peer, &error.to_string(), now);
+                        more = true;
+                        continue;
+                    }
+                }
+                if !link.done.is_empty() {
+                    self.node.collect(peer);
+                    more = true;
+                }
+            }
+            if let Some(link) = &mut self.node.parent {
+                match link.flush(now) {
+                    Ok(next) => due = earliest(due, next),
+                    Err(error) => {
+                        self.node.agent.lost(Peer::Parent, &error.to_string(), now);
+                        return Ok(due);
+                    }
+                }
+                if !link.done.is_empty() {
+                    self.node.collect(Peer::Parent);
+                    more = true;
+                }
+            }
+            if !more {
+                return Ok(due);
+            }
+        }
+        Ok(Some(due.unwrap_or(now).min(now)))
+    }
+
+    fn wait_and_read(&mut self, due: Option<u64>) -> Result<(), LiveError> {
+        let mut watched = vec![linux::watch(self.bell.fd(), true, false)];
+        let mut children = Vec::with_capacity(self.node.children.len());
+        for (child, link) in self.node.children.iter().enumerate() {
+            if let Some(link) = link {
+                children.push(child as u32);
+                watched.push(linux::watch(link.fd(), true, link.wants_room()));
+            }
+        }
+        let parent = self.node.parent.as_ref().map(|link| {
+            watched.push(linux::watch(link.fd(), true, link.wants_room()));
+            watched.len() - 1
+        });
+        // What finishes what it has need not have a process that started it any more.
+        let input = (self.watch_input && !self.node.agent.is_leaving()).then(|| {
+            watched.push(linux::watch(0, true, false));
+            watched.len() - 1
+        });
+        if let Some(fd) = self.leave {
+            watched.push(linux::watch(fd, true, false));
+        }
+        let door = watched.len();
+        let mut patience = None;
+        if let Some(open) = &self.door {
+            watched.extend(open.fds().map(|fd| linux::watch(fd, true, false)));
+            patience = open.due();
+        }
+        let now = now_ns();
+        // What a sealed connection has read and not handed out, no socket tells.
+        let held = self.node.children.iter().flatten().any(Link::holds)
+            || self.node.parent.as_ref().is_some_and(|link| link.holds());
+        let until = if held { now } else { earliest(earliest(due, patience), Some(now + NAP_NS)).unwrap_or(now) };
+        linux::wait(&mut watched, Some(until.saturating_sub(now))).map_err(LiveError::system("waiting"))?;
+        let now = now_ns();
+        if linux::readable(&watched[0]) {
+            self.bell.silence();
+        }
+        if input.is_some_and(|at| linux::readable(&watched[at])) && linux::input_ended() {
+            self.node.diary.note("whoever started this is gone");
+            self.node.agent.stop();
+            return Ok(());
+        }
+        let asked = self.leave.map_or(0, linux::take_waiting);
+        if asked > 0 {
+            self.node.agent.leave(asked, now);
+            if self.node.agent.ended().is_some() {
+                return Ok(());
+            }
+        }
+        for (at, &child) in children.iter().enumerate() {
+            if linux::readable(&watched[1 + at]) || self.node.child(child).is_some_and(|link| link.holds()) {
+                self.read_child(child, now)?;
+            }
+        }
+        let holds = self.node.parent.as_ref().is_some_and(|link| link.holds());
+        if parent.is_some_and(|at| holds || linux::readable(&watched[at])) {
+            self.read_parent(now)?;
+            if self.node.agent.ended().is_some() {
+                return Ok(());
+            }
+        }
+        if watched[door..].iter().any(linux::readable) || patience.is_some_and(|due| due <= now) {
+            self.attend(now);
+        }
+        self.node.agent.beat(now);
+        Ok(())
+    }
+
+    fn read_child(&mut self, child: u32, now: u64) -> Result<(), LiveError> {
+        let peer = Peer::Child(child);
+        let NodeRuntime { children, spool, agent, .. } = &mut self.node;
+        let Some(link) = &mut children[child as usize] else { return Ok(()) };
+        let mut heard = std::mem::take(&mut self.heard);
+        let result = link.read(spool, now, &mut heard);
+        agent.alive(peer, link.heard_ns);
+        for heard in heard.drain(..) {
+            if !matches!(heard, Heard::Said(Frame::Ping { .. })) {
+                self.node.agent.hear(peer, heard, now);
+            } else if !self.node.child(child).is_some_and(|link| link.is_behind()) {
+                // An answer that waits behind much else would tell a wrong time, and more and more would wait.
+                self.node.agent.hear(peer, heard, now_ns());
+                self.node.perform();
+            }
+        }
+        self.heard = heard;
+        match result {
+            Ok(_) => Ok(()),
+            Err(Broken::Peer(error)) => {
+                self.node.agent.lost(peer, &error.to_string(), now);
+                Ok(())
+            }
+            Err(Broken::Own(error)) => Err(self.cannot_keep("a result", error)),
+        }
+    }
+
+    fn read_parent(&mut self, now: u64) -> Result<(), LiveError> {
+        let NodeRuntime { parent: Some(link), spool, agent, .. } = &mut self.node else { return Ok(()) };
+        let result = link.read(spool, now, &mut self.heard);
+        agent.alive(Peer::Parent, link.heard_ns);
+        for heard in self.heard.drain(..) {
+            // An answer to a ping tells a clock.
+            let at = if matches!(heard, Heard::Said(Frame::Pong { .. })) { now_ns() } else { now };
+            agent.hear(Peer::Parent, heard, at);
+        }
+        match result {
+            Ok(_) => Ok(()),
+            Err(Broken::Peer(error)) => {
+                agent.lost(Peer::Parent, &error.to_string(), now);
+                Ok(())
+            }
+            Err(Broken::Own(error)) => Err(self.cannot_keep("a task", error)),
+        }
+    }
+
+    fn cannot_keep(&self, what: &str, error: std::io::Error) -> LiveError {
+        let directory = self.node.spool.directory();
+        let place = no_space(directory).unwrap_or_else(|| directory.display().to_string());
+        LiveError::system(format!("{place}: keeping {what}"))(error)
+    }
+
+    /// Lets in who knows the token and has a place here.
+    fn attend(&mut self, now: u64) {
+        let Some(door) = &mut self.door else { return };
+        let mut complaints = Vec::new();
+        let callers = door.attend(now, &mut |line| complaints.push(line.to_owned()));
+        for line in complaints {
+            self.node.diary.note_once(&line);
+        }
+        for caller in callers {
+            let (peer, name) = (caller.peer.clone(), caller.name.clone());
+            if let Err((stream, why)) = self.admit(caller, now) {
+                self.node.diary.note_once(&format!("refused {name:?} from {peer}: {why}"));
+                stream.into_iter().for_each(|stream| refuse(stream, &why));
+            }
+        }
+    }
+
+    /// Lets a caller in; otherwise says why not.
+    fn admit(&mut self, caller: Caller, now: u64) -> Result<(), (Option<Transport>, String)> {
+        let Caller { stream, name, about, rest, proof, .. } = caller;
+        let random = crosswind_access::token::random().map(u32::from_be_bytes).map_err(|error| error.to_string());
+        let agent = &mut self.node.agent;
+        let named = stream.names(&name).and(random);
+        let seat = match named.and_then(|random| agent.seat(&name, &about, random, now)) {
+            Ok(seat) => seat,
+            Err(why) => return Err((Some(stream), why)),
+        };
+        let Ok(settings) = serde_json::to_vec(&agent.admission(&seat, !self.code.is_empty())) else {
+            return Err((Some(stream), "the run can't be described".into()));
+        };
+        let (chunk, limit) = (agent.run().policy.chunk_kib.saturating_mul(1024), agent.run().largest_task_bytes);
+        let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, error.to_string()))?;
+        link.say(&Frame::Welcome { proof, settings });
+        let pieces = self.code.chunks(CODE_PIECE).count();
+        for (at, piece) in self.code.chunks(CODE_PIECE).enumerate() {
+            link.say(&Frame::Code { last: at + 1 == pieces, piece: piece.to_vec() });
+        }
+        let child = agent.admit(seat, now).map_err(|why| (None, why))?;
+        self.node.connect(child, link);
+        Ok(())
+    }
+
+    /// The last words to all below.
+    pub fn say_goodbye(&mut self) {
+        self.node.agent.say_goodbye();
+        self.node.perform();
+    }
+}
+
+fn earliest(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    [a, b].into_iter().flatten().min()
+}

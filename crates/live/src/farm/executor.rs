@@ -1,0 +1,199 @@
+//! What does the work of a task, and the thread that it runs on.
+//!
+//! One task at a time. Work so short that handing it to another thread would cost more than itself may run on the agent's
+//! own thread ([`Executor::immediate`]).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crosswind_agent::action::{Trying, Worked};
+
+use crate::farm::payload::Payload;
+use crate::farm::task_processes::Canceller;
+use crate::linux::{self, Bell};
+
+/// A task to be worked on.
+#[derive(Debug)]
+pub struct Job {
+    /// Its number.
+    pub task: u64,
+    /// Work units; 0 where not known.
+    pub work: f64,
+    /// Its input.
+    pub input: Payload,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Answer {
+    /// Whether it is a result, not an error's text.
+    pub ok: bool,
+    /// The result, or the text in UTF-8.
+    pub output: Payload,
+}
+
+impl Answer {
+    /// A result.
+    #[must_use]
+    pub fn of(output: Payload) -> Self {
+        Self { ok: true, output }
+    }
+
+    /// A failure, with what is known of it.
+    #[must_use]
+    pub fn failed(why: impl Into<String>) -> Self {
+        Self { ok: false, output: Payload::bytes(why.into().into_bytes()) }
+    }
+}
+
+/// Does the work of tasks.
+pub trait Executor: Send {
+    /// Does the work of one task. A failure is an answer, too.
+    fn run(&mut self, job: &Job) -> Answer;
+
+    /// Whether it takes a few microseconds at most, always.
+    fn immediate(&self) -> bool {
+        false
+    }
+
+    /// What ends a task that it is working on, from another thread; none where nothing does.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+
+    /// Whether it ends a task that is over its time by itself. If not, only the end of the process does.
+    fn ends_by_itself(&self) -> bool {
+        self.immediate()
+    }
+}
+
+/// Makes an executor, on the thread that will run it.
+pub type Maker = Box<dyn FnOnce() -> Result<Box<dyn Executor>, String> + Send>;
+
+/// Nothing.
+pub struct Noop;
+
+impl Executor for Noop {
+    fn run(&mut self, _: &Job) -> Answer {
+        Answer::of(Payload::bytes(Vec::new()))
+    }
+
+    fn immediate(&self) -> bool {
+        true
+    }
+}
+
+/// Runs an executor, again where it failed and may be tried again.
+pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying: &dyn Fn(Trying)) -> Worked<Payload> {
+    let began_ns = linux::now_ns();
+    let mut tried = 1;
+    let answer = loop {
+        trying(Trying { task: job.task, tried, began_ns: linux::now_ns() });
+        let answer = executor.run(job);
+        if answer.ok || tried > retries {
+            break answer;
+        }
+        tried += 1;
+    };
+    let Answer { ok, output } = answer;
+    Worked { task: job.task, ok, output, began_ns, ended_ns: linux::now_ns(), tried }
+}
+
+#[derive(Default)]
+struct Desk {
+    jobs: VecDeque<Job>,
+    worked: Vec<Worked<Payload>>,
+    ended: bool,
+    failure: Option<String>,
+    canceller: Option<Canceller>,
+    /// What is worked on, where only the end of the process ends it.
+    trying: Option<Trying>,
+}
+
+struct Shared {
+    desk: Mutex<Desk>,
+    given: Condvar,
+    bell: Arc<Bell>,
+}
+
+impl Shared {
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The computing thread.
+pub(crate) struct ComputeThread(Arc<Shared>);
+
+impl ComputeThread {
+    pub fn start(maker: Maker, retries: u32, bell: Arc<Bell>) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { desk: Mutex::default(), given: Condvar::new(), bell });
+        let own = Arc::clone(&shared);
+        std::thread::Builder::new().name("cw-compute".into()).spawn(move || run(maker, retries, &own))?;
+        Ok(Self(shared))
+    }
+
+    pub fn give(&self, job: Job) {
+        self.0.desk().jobs.push_back(job);
+        self.0.given.notify_one();
+    }
+
+    /// What has been worked on since the last call.
+    pub fn take(&self) -> Result<Vec<Worked<Payload>>, String> {
+        let mut desk = self.0.desk();
+        desk.failure.take().map_or_else(|| Ok(std::mem::take(&mut desk.worked)), Err)
+    }
+
+    /// The try that is being made, where nothing but the end of this process ends it.
+    pub fn trying(&self) -> Option<Trying> {
+        self.0.desk().trying
+    }
+}
+
+impl Drop for ComputeThread {
+    // A command that still runs is ended. A user's function is left to itself: nothing but the end of the process ends it.
+    fn drop(&mut self) {
+        let mut desk = self.0.desk();
+        desk.ended = true;
+        desk.jobs.clear();
+        if let Some(canceller) = desk.canceller.take() {
+            canceller.cancel();
+        }
+        self.0.given.notify_one();
+    }
+}
+
+fn run(maker: Maker, retries: u32, shared: &Shared) {
+    let made = maker();
+    let mut executor = match made {
+        Ok(executor) => executor,
+        Err(why) => {
+            shared.desk().failure = Some(why);
+            shared.bell.ring();
+            return;
+        }
+    };
+    shared.desk().canceller = executor.canceller();
+    let note = !executor.ends_by_itself();
+    let trying = |trying| {
+        if note {
+            shared.desk().trying = Some(trying);
+        }
+    };
+    loop {
+        let job = {
+            let idle = |desk: &mut Desk| desk.jobs.is_empty() && !desk.ended;
+            let mut desk = shared.given.wait_while(shared.desk(), idle).unwrap_or_else(PoisonError::into_inner);
+            match desk.jobs.pop_front() {
+                Some(job) if !desk.ended => job,
+                _ => return,
+            }
+        };
+        let worked = work(executor.as_mut(), &job, retries, &trying);
+        let mut desk = shared.desk();
+        desk.trying = None;
+        desk.worked.push(worked);
+        drop(desk);
+        shared.bell.ring();
+    }
+}

@@ -1,0 +1,230 @@
+//! Keeps results on a thread of its own: each in its file, then in the journal, then both on the disk, and only then are they
+//! reported. So a slow disk holds up no agent, and a result that is reported as kept survives a power cut.
+//!
+//! The disk is waited for at most every [`PAUSE`], for all results that have come meanwhile.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::error::LiveError;
+use crate::farm::desk::{Label, in_memory};
+use crate::farm::journal::{Delivered, Journal};
+use crate::farm::payload::Payload;
+use crate::farm::root::Delivery;
+
+/// Between two waits for the disk.
+const PAUSE: Duration = Duration::from_millis(200);
+/// Files up to this number are synced one by one; for more, the whole file system is, which then takes less.
+const ONE_BY_ONE: usize = 8;
+
+/// Where results are kept.
+#[derive(Default)]
+pub struct Keeping {
+    /// A file for each result.
+    pub directory: Option<PathBuf>,
+    /// Notes each result.
+    pub journal: Option<Journal>,
+    /// Whether the disk is waited for.
+    pub sync: bool,
+}
+
+/// Takes results that are kept, and how many bytes of them were in memory until then.
+type Report = Box<dyn FnMut(&mut Vec<Delivery>, u64) + Send>;
+type Fail = Box<dyn FnOnce(LiveError) + Send>;
+
+/// The thread.
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    results: Vec<(Label, Delivery)>,
+    over: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What has come; waits for something until a time. The second: there will be no more.
+    fn take(&self, until: Option<Instant>) -> (Vec<(Label, Delivery)>, bool) {
+        let mut queue = self.lock();
+        while queue.results.is_empty() && !queue.over {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            queue = match left {
+                Some(Duration::ZERO) => break,
+                Some(left) => self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+        (std::mem::take(&mut queue.results), queue.over)
+    }
+}
+
+impl Keeper {
+    /// Starts the thread. `report` takes results that are kept; `fail` is told why no more are.
+    pub fn start(keeping: Keeping, report: Report, fail: Fail) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        let mut keep = Keep { keeping, report, pending: Pending::default(), synced: None };
+        let run = move || {
+            if let Err(error) = keep.run(&own) {
+                fail(error);
+            }
+        };
+        Ok(Self { shared, thread: std::thread::Builder::new().name("cw-keeper".into()).spawn(run)? })
+    }
+
+    /// Keeps results.
+    pub fn keep(&self, results: impl Iterator<Item = (Label, Delivery)>) {
+        self.shared.lock().results.extend(results);
+        self.shared.changed.notify_one();
+    }
+
+    /// Waits until all are kept.
+    ///
+    /// # Errors
+    /// When the thread has panicked: what it had is not kept.
+    pub fn close(self) -> Result<(), LiveError> {
+        self.shared.lock().over = true;
+        self.shared.changed.notify_one();
+        self.thread.join().map_err(|_| LiveError::Setup("the thread that keeps results failed".into()))
+    }
+}
+
+/// Results that stand in their files and are not reported yet.
+#[derive(Default)]
+struct Pending {
+    results: Vec<Delivery>,
+    records: Vec<Delivered>,
+    files: Vec<PathBuf>,
+    held_bytes: u64,
+}
+
+struct Keep {
+    keeping: Keeping,
+    report: Report,
+    pending: Pending,
+    synced: Option<Instant>,
+}
+
+impl Keep {
+    fn run(&mut self, shared: &Shared) -> Result<(), LiveError> {
+        loop {
+            let due = if self.pending.results.is_empty() { None } else { self.due() };
+            let (results, over) = shared.take(due);
+            for (label, mut delivery) in results {
+                self.pending.held_bytes += in_memory(&delivery);
+                if let Err(error) = self.file(&label, &mut delivery) {
+                    // What stands in its file is noted, even when the next one did not fit.
+                    let _ = self.commit();
+                    return Err(error);
+                }
+                let bytes = delivery.payload.len();
+                self.pending.records.push(Delivered { identity: label.identity, ok: delivery.ok, bytes });
+                self.pending.results.push(delivery);
+            }
+            if over || self.due().is_none_or(|due| due <= Instant::now()) {
+                self.commit()?;
+            }
+            if over {
+                return Ok(());
+            }
+        }
+    }
+
+    /// When the disk may be waited for again; none: now.
+    fn due(&self) -> Option<Instant> {
+        self.synced.filter(|_| self.keeping.sync).map(|synced| synced + PAUSE)
+    }
+
+    /// Puts a result into its file.
+    fn file(&mut self, label: &Label, delivery: &mut Delivery) -> Result<(), LiveError> {
+        let Some(directory) = self.keeping.directory.as_ref().filter(|_| delivery.ok) else { return Ok(()) };
+        let name = if label.name.is_empty() { format!("{:08}", delivery.task) } else { label.name.clone() };
+        let path = directory.join(name);
+        let writing = || LiveError::system(format!("writing {}", path.display()));
+        // The name stands for the whole result or does not exist, whenever this process ends.
+        let part = part_below(directory).map_err(writing())?;
+        let written = write_whole(&delivery.payload, &part).and_then(|()| std::fs::rename(&part, &path));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&part); // it is only a part
+        }
+        written.map_err(writing())?;
+        delivery.payload = Payload::file(&path).map_err(writing())?;
+        if self.keeping.sync {
+            self.pending.files.push(path);
+        }
+        Ok(())
+    }
+
+    /// Notes what stands in its file, and reports it.
+    fn commit(&mut self) -> Result<(), LiveError> {
+        let Pending { mut results, records, files, held_bytes } = std::mem::take(&mut self.pending);
+        if results.is_empty() {
+            return Ok(());
+        }
+        if let Some(directory) = &self.keeping.directory {
+            sync_files(directory, &files).map_err(LiveError::system(format!("writing to {}", directory.display())))?;
+        }
+        if let Some(journal) = &mut self.keeping.journal {
+            journal.note(&records)?;
+            if self.keeping.sync {
+                journal.sync()?;
+            }
+        }
+        self.synced = Some(Instant::now());
+        (self.report)(&mut results, held_bytes);
+        Ok(())
+    }
+}
+
+/// A name in a directory that cannot be foreseen; `crosswind.stored` takes such files away that a killed process left.
+fn part_below(directory: &Path) -> io::Result<PathBuf> {
+    let name = u64::from_ne_bytes(crosswind_access::token::random()?);
+    Ok(directory.join(format!(".crosswind-{name:016x}.part")))
+}
+
+fn write_whole(payload: &Payload, path: &Path) -> io::Result<()> {
+    // A new file: nothing that lies there, a link least of all, is written through.
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    match payload {
+        // On the same file system a rename would do; over two, only a copy does.
+        Payload::File(stored) => io::copy(&mut File::open(&stored.path)?, &mut file).map(drop),
+        other => file.write_all(other.read()?.as_slice()),
+    }
+}
+
+/// Waits until files, and their names, are on the disk.
+fn sync_files(directory: &Path, files: &[PathBuf]) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    let directory = File::open(directory)?;
+    if files.len() > ONE_BY_ONE {
+        // SAFETY: the descriptor is open for as long as `directory` lives.
+        return if unsafe { libc::syncfs(directory.as_raw_fd()) } == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        };
+    }
+    for file in files {
+        File::open(file)?.sync_data()?;
+    }
+    directory.sync_all()
+}

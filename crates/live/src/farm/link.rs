@@ -1,0 +1,510 @@
+//! One connection to a parent or a child: frames in, frames out, never waiting.
+//!
+//! Out: small frames are gathered and written together; large payloads go frame by frame from where they lie (memory or a
+//! file), and control frames slip in between. In: heads are decoded from a small buffer, bodies are read to their place.
+//!
+//! `Sent` means that the link is free. The socket takes few bytes beyond those on their way (`TCP_NOTSENT_LOWAT`); after a
+//! transfer's last byte the kernel is asked how many bytes are not acknowledged, and the link counts as free when they are
+//! no more than what it carries within a round trip and [`LEAD_S`]. docs/decisions/0010 says why.
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::os::fd::{AsRawFd, RawFd};
+
+use crosswind_access::Transport;
+use crosswind_agent::action::{self, Done, Kind, Outcome};
+use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
+
+use crate::farm::payload::{Payload, Place, Spool};
+use crate::farm::transfer::{Next, Pace, Transfer};
+use crate::linux;
+
+/// Payloads up to this size are copied into the gathered frames: a call for each would cost more.
+const SMALL: u64 = 32 << 10;
+/// Gathered bytes beyond which a small payload's `Sent` waits until they are gone.
+const GATHERED: usize = 256 << 10;
+/// Bytes that a socket may hold beyond those on their way.
+const UNSENT: i32 = 256 << 10;
+/// How much earlier than its last acknowledgement a link counts as free, s: the next send is decided meanwhile.
+const LEAD_S: f64 = 1e-3;
+/// Bytes so few that they are no traffic.
+const NOTHING: u64 = 16 << 10;
+const INPUT: usize = 64 << 10;
+/// Bytes on their way through this process to or from a file, or out of a sealed connection.
+const SCRATCH: usize = 256 << 10;
+/// Bytes read from one link before the others have their turn.
+const TURN: usize = 4 << 20;
+
+/// What came.
+pub(crate) type Heard = action::Heard<Payload>;
+
+/// Why nothing more can be read.
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// The other end is gone, or breaks the protocol.
+    Peer(io::Error),
+    /// What came can't be kept here: a full disk.
+    Own(io::Error),
+}
+
+impl From<io::Error> for Broken {
+    fn from(error: io::Error) -> Self {
+        Self::Peer(error)
+    }
+}
+
+struct Inbound {
+    task: u64,
+    kind: Kind,
+    total: u64,
+    got: u64,
+    place: Place,
+}
+
+/// Bytes that wait for the other end, beyond which it is given no answers.
+const UNHEARD: usize = 1 << 20;
+
+/// A connection.
+pub(crate) struct Link {
+    transport: Transport,
+    input: Vec<u8>,
+    from: usize,
+    to: usize,
+    scratch: Vec<u8>,
+    inbound: Option<Inbound>,
+    /// Bytes of the body under way in the frame under way.
+    body_left: usize,
+    out: Vec<u8>,
+    out_from: usize,
+    /// Frames that must not come between a frame's head and its body.
+    later: Vec<u8>,
+    /// Body bytes of the frame whose head is in `out`.
+    frame_left: usize,
+    transfers: VecDeque<Transfer>,
+    /// Small ones whose `Sent` waits for the gathered bytes to go.
+    gathered: Vec<Done>,
+    pub done: Vec<Done>,
+    full: bool,
+    pub heard_ns: u64,
+    chunk: u64,
+    largest_task: u64,
+}
+
+impl Link {
+    /// Over a connection whose other end has shown the token; `rest` was read from it already.
+    pub fn new(transport: Transport, rest: &[u8], chunk: u64, largest_task: u64, now_ns: u64) -> io::Result<Self> {
+        transport.socket().set_nonblocking(true)?;
+        transport.socket().set_nodelay(true)?;
+        linux::limit_unsent(transport.socket(), UNSENT)?;
+        let mut input = vec![0; INPUT.max(rest.len())];
+        input[..rest.len()].copy_from_slice(rest);
+        Ok(Self {
+            transport,
+            input,
+            from: 0,
+            to: rest.len(),
+            scratch: Vec::new(),
+            inbound: None,
+            body_left: 0,
+            out: Vec::new(),
+            out_from: 0,
+            later: Vec::new(),
+            frame_left: 0,
+            transfers: VecDeque::new(),
+            gathered: Vec::new(),
+            done: Vec::new(),
+            full: false,
+            heard_ns: now_ns,
+            chunk,
+            largest_task,
+        })
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.transport.fd()
+    }
+
+    /// Whether the socket is to be watched for room.
+    pub fn wants_room(&self) -> bool {
+        self.full || self.transport.wants_room()
+    }
+
+    /// Whether something is to be read though the socket may have nothing.
+    pub fn holds(&self) -> bool {
+        self.transport.holds()
+    }
+
+    /// Whether much that was said waits for the other end to take it.
+    pub fn is_behind(&self) -> bool {
+        self.out.len() - self.out_from + self.later.len() > UNHEARD
+    }
+
+    /// Says something; it leaves with the next [`Link::flush`].
+    pub fn say(&mut self, frame: &Frame) {
+        let out = if self.frame_left > 0 { &mut self.later } else { &mut self.out };
+        frame.encode(0, out);
+    }
+
+    /// Begins to send a payload.
+    pub fn send(&mut self, task: u64, kind: Kind, payload: Payload, pace: Option<Pace>, now_ns: u64) {
+        let small = payload.len() <= SMALL && pace.is_none() && self.transfers.is_empty() && self.frame_left == 0;
+        let mut transfer = Transfer::new(task, kind, payload, self.chunk, pace, now_ns);
+        if small && transfer.total <= self.chunk && !matches!(transfer.payload, Payload::File(_)) {
+            transfer.head(&mut self.out, transfer.total as usize);
+            self.out.extend_from_slice(transfer.payload.read_small().unwrap_or_default());
+            let (bytes, outcome) = (transfer.total, Outcome::Sent);
+            let done = Done { task, kind, outcome, at_ns: now_ns, began_ns: now_ns, bytes };
+            let waits = self.out.len() - self.out_from > GATHERED;
+            if waits {
+                self.gathered.push(done)
+            } else {
+                self.done.push(done)
+            }
+            return;
+        }
+        self.transfers.push_back(transfer);
+    }
+
+    /// Changes the pace of the transfer under way; the other end is told once it knows of the transfer.
+    pub fn pace(&mut self, rate: Option<(f64, f64)>, at_ns: u64, tell: bool) {
+        let Some(transfer) = self.transfers.front_mut() else { return };
+        transfer.turn(rate, at_ns);
+        if let (true, true, Some((_, rate))) = (tell, transfer.begun, rate) {
+            self.say(&Frame::Pace { rate });
+        }
+    }
+
+    /// The transfer under way.
+    pub fn current(&mut self) -> Option<&mut Transfer> {
+        self.transfers.front_mut()
+    }
+
+    /// Writes what may be written; when there will be more, if that depends on time.
+    ///
+    /// # Errors
+    /// When the connection is at its end, or a file can't be read.
+    pub fn flush(&mut self, now_ns: u64) -> io::Result<Option<u64>> {
+        self.full = !self.transport.try_flush()?;
+        if self.full {
+            return Ok(None);
+        }
+        loop {
+            if self.out_from < self.out.len() || self.frame_left > 0 {
+                if !self.write()? {
+                    self.full = true;
+                    if self.out_from > GATHERED {
+                        self.out.drain(..self.out_from);
+                        self.out_from = 0;
+                    }
+                    return Ok(None);
+                }
+                continue;
+            }
+            self.out.clear();
+            self.out_from = 0;
+            self.done.append(&mut self.gathered);
+            if !self.later.is_empty() {
+                std::mem::swap(&mut self.out, &mut self.later);
+                continue;
+            }
+            let Some(transfer) = self.transfers.front_mut() else { return Ok(None) };
+            if transfer.paused {
+                return Ok(None);
+            }
+            match transfer.next(now_ns) {
+                Next::Frame(bytes, _) => {
+                    transfer.head(&mut self.out, bytes);
+                    self.frame_left = bytes;
+                }
+                Next::Wait(due) => return Ok(Some(due)),
+                Next::Stand => return Ok(None),
+                Next::Held(at_ns) => {
+                    let done = self.finished(Outcome::Held, at_ns.min(now_ns));
+                    if let Some(transfer) = self.transfers.front_mut() {
+                        transfer.pause(at_ns.min(now_ns));
+                    }
+                    self.done.extend(done);
+                    return Ok(None);
+                }
+                Next::Over(at_ns) => {
+                    if transfer.pace.is_none() {
+                        if !self.transport.try_flush()? {
+                            self.full = true;
+                            return Ok(None);
+                        }
+                        if let Some(due) = drained_at(self.transport.socket(), now_ns)? {
+                            return Ok(Some(due));
+                        }
+                    }
+                    let done = self.finished(Outcome::Sent, at_ns.min(now_ns));
+                    self.done.extend(done);
+                    self.transfers.pop_front();
+                    // What waited behind it begins now.
+                    if let Some(next) = self.transfers.front_mut() {
+                        next.restart(at_ns.min(now_ns));
+                    }
+                }
+            }
+        }
+    }
+
+    fn finished(&self, outcome: Outcome, at_ns: u64) -> Option<Done> {
+        let transfer = self.transfers.front()?;
+        let bytes = transfer.framed - transfer.began_at;
+        let (task, kind, began_ns) = (transfer.task, transfer.kind, transfer.began_ns);
+        Some(Done { task, kind, outcome, at_ns: at_ns.max(began_ns), began_ns, bytes })
+    }
+
+    /// Writes once; false where the socket is full.
+    fn write(&mut self) -> io::Result<bool> {
+        let head = &self.out[self.out_from..];
+        let transfer = self.transfers.front_mut().filter(|_| self.frame_left > 0);
+        let result = match (self.transport.plain(), transfer) {
+            (Some(stream), Some(transfer)) => {
+                if let Some(bytes) = transfer.memory(self.frame_left) {
+                    linux::send_both(stream, head, bytes, false)
+                } else if head.is_empty() {
+                    let (offset, most) = (transfer.written, self.frame_left);
+                    let file = transfer.open_file()?;
+                    linux::send_file(stream, file, offset, most)
+                } else {
+                    linux::send_both(stream, head, &[], true)
+                }
+            }
+            (Some(stream), None) => linux::send_both(stream, head, &[], false),
+            (None, Some(transfer)) => match transfer.memory(self.frame_left) {
+                Some(bytes) => self.transport.send(head, bytes),
+                None => {
+                    self.scratch.resize(SCRATCH, 0);
+                    let (offset, most) = (transfer.written, self.frame_left.min(SCRATCH));
+                    let read = linux::read_file(transfer.open_file()?, offset, &mut self.scratch[..most])?;
+                    self.transport.send(head, &self.scratch[..read])
+                }
+            },
+            (None, None) => self.transport.send(head, &[]),
+        };
+        match result {
+            Ok(sent) => {
+                let of_head = sent.min(head.len());
+                self.out_from += of_head;
+                let of_body = sent - of_head;
+                self.frame_left -= of_body;
+                if let Some(transfer) = self.transfers.front_mut() {
+                    transfer.written += of_body as u64;
+                }
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads what has come, up to a turn's share; false where more may be waiting.
+    ///
+    /// # Errors
+    /// When the connection is at its end, or what came is no frame.
+    pub fn read(&mut self, spool: &mut Spool, now_ns: u64, heard: &mut Vec<Heard>) -> Result<bool, Broken> {
+        let mut budget = TURN;
+        loop {
+            if self.body_left > 0 {
+                match self.read_body()? {
+                    0 => return Ok(true),
+                    read => budget = budget.saturating_sub(read),
+                }
+                if self.body_left == 0 {
+                    self.body_over(heard);
+                }
+            } else if let Some(decoded) =
+                frame::decode(&self.input[self.from..self.to], frame::LARGEST_FRAME).map_err(bad)?
+            {
+                self.from += decoded.used;
+                self.take(decoded.frame, decoded.body, spool, heard)?;
+            } else {
+                match self.read_head()? {
+                    0 => return Ok(true),
+                    read => budget = budget.saturating_sub(read),
+                }
+            }
+            self.heard_ns = now_ns;
+            if budget == 0 {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn take(&mut self, said: Frame, body: usize, spool: &mut Spool, heard: &mut Vec<Heard>) -> Result<(), Broken> {
+        let (task, total, kind, form, rate) = match said {
+            Frame::Task { task, total, work, form, rate } => (task, total, Kind::Task { work }, form, rate),
+            Frame::Result { task, total, node, ok, form, rate } => (task, total, Kind::Result { node, ok }, form, rate),
+            Frame::Chunk { task } | Frame::ResultChunk { task } => {
+                let Some(inbound) = &self.inbound else {
+                    return Err(Broken::Peer(bad(format!("a chunk of task {task}, which has not begun"))));
+                };
+                if inbound.task != task || body as u64 > inbound.total - inbound.got || body == 0 {
+                    return Err(Broken::Peer(bad(format!("a chunk of task {task} that does not fit"))));
+                }
+                self.body_left = body;
+                return Ok(());
+            }
+            other => {
+                heard.push(Heard::Said(other));
+                return Ok(());
+            }
+        };
+        if self.inbound.is_some() || body as u64 > total || total > self.largest_task {
+            return Err(Broken::Peer(bad(format!(
+                "task {task} of {total} bytes, {body} of them at once, which can't be"
+            ))));
+        }
+        let place = spool.place(total, form).map_err(Broken::Own)?;
+        self.inbound = Some(Inbound { task, kind, total, got: 0, place });
+        self.body_left = body;
+        if rate > 0.0 || total > body as u64 {
+            heard.push(Heard::Begun { rate });
+        }
+        if body == 0 {
+            self.body_over(heard);
+        }
+        Ok(())
+    }
+
+    fn body_over(&mut self, heard: &mut Vec<Heard>) {
+        if let Some(inbound) = self.inbound.take_if(|inbound| inbound.got == inbound.total) {
+            let Inbound { task, kind, place, .. } = inbound;
+            let payload = place.payload();
+            heard.push(match kind {
+                Kind::Task { work } => Heard::Task { task, work, payload },
+                Kind::Result { node, ok } => Heard::Result { task, node, ok, payload },
+            });
+        }
+    }
+
+    /// Reads into the small buffer; while a body is under way no further than the next head.
+    fn read_head(&mut self) -> io::Result<usize> {
+        if self.from == self.to {
+            (self.from, self.to) = (0, 0);
+        } else if self.to == self.input.len() {
+            if self.from > 0 {
+                self.input.copy_within(self.from..self.to, 0);
+                (self.from, self.to) = (0, self.to - self.from);
+            } else {
+                self.input.resize(self.input.len() * 2, 0); // a long frame; the decoder limits it
+            }
+        }
+        let have = self.to - self.from;
+        let most = if self.inbound.is_some() && have < CHUNK_HEAD { CHUNK_HEAD - have } else { usize::MAX };
+        let end = self.input.len().min(self.to.saturating_add(most));
+        let read = received(self.transport.read(&mut self.input[self.to..end]))?;
+        self.to += read;
+        Ok(read)
+    }
+
+    fn read_body(&mut self) -> Result<usize, Broken> {
+        let Some(inbound) = &mut self.inbound else { return Err(Broken::Peer(bad("bytes of no task"))) };
+        let buffered = (self.to - self.from).min(self.body_left);
+        let read = if buffered > 0 {
+            inbound.place.take(&self.input[self.from..self.from + buffered]).map_err(Broken::Own)?;
+            self.from += buffered;
+            buffered
+        } else {
+            match (&mut inbound.place, self.transport.plain()) {
+                (Place::Memory(memory), Some(stream)) => {
+                    let room = self.body_left;
+                    if memory.capacity() - memory.len() < room {
+                        // No more than came before, so that a promise alone takes no memory.
+                        let left = (inbound.total - inbound.got) as usize;
+                        memory.reserve_exact(left.min(room.max(memory.len())));
+                    }
+                    received(receive_into(stream, memory, room))?
+                }
+                (Place::Nowhere(count), Some(stream)) => {
+                    let read = received(discard(stream, self.body_left))?;
+                    *count += read as u64;
+                    read
+                }
+                (place, _) => {
+                    self.scratch.resize(SCRATCH, 0);
+                    let room = self.body_left.min(self.scratch.len());
+                    let read = received(self.transport.read(&mut self.scratch[..room]))?;
+                    place.take(&self.scratch[..read]).map_err(Broken::Own)?;
+                    read
+                }
+            }
+        };
+        inbound.got += read as u64;
+        self.body_left -= read;
+        Ok(read)
+    }
+
+    /// Says the last words, if the socket takes them at once.
+    pub fn say_bye(&mut self, now_ns: u64) {
+        self.say(&Frame::Bye);
+        // Whoever is gone already need not hear it.
+        let _ = self.flush(now_ns);
+    }
+}
+
+/// Zero bytes for "nothing now"; the end of the connection is an error.
+fn received(result: io::Result<usize>) -> io::Result<usize> {
+    match result {
+        Ok(0) => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+        Ok(read) => Ok(read),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+fn receive_into(stream: &TcpStream, memory: &mut Vec<u8>, most: usize) -> io::Result<usize> {
+    let spare = memory.spare_capacity_mut();
+    let room = spare.len().min(most);
+    // SAFETY: the pointer is to at least `room` bytes of spare capacity; as many as were received are initialised.
+    unsafe {
+        let read = libc::recv(stream.as_raw_fd(), spare.as_mut_ptr().cast(), room, libc::MSG_DONTWAIT);
+        if read < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        memory.set_len(memory.len() + read as usize);
+        Ok(read as usize)
+    }
+}
+
+/// Takes bytes from the socket without copying them anywhere.
+fn discard(stream: &TcpStream, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC a TCP socket drops the bytes and touches no buffer (tcp(7)).
+    let read =
+        unsafe { libc::recv(stream.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC | libc::MSG_DONTWAIT) };
+    if read < 0 { Err(io::Error::last_os_error()) } else { Ok(read as usize) }
+}
+
+/// None: the link is free. Otherwise when to look again.
+fn drained_at(stream: &TcpStream, now_ns: u64) -> io::Result<Option<u64>> {
+    let sending = linux::sending(stream)?;
+    let on_the_way = sending.rate * (sending.round_trip_s + LEAD_S);
+    if sending.outstanding <= NOTHING.max(on_the_way as u64) {
+        return Ok(None);
+    }
+    let left = sending.outstanding as f64 - on_the_way;
+    let wait_ns = if sending.rate > 0.0 { left / sending.rate * 1e9 } else { 1e6 };
+    Ok(Some(now_ns + wait_ns.clamp(5e4, 2e7) as u64))
+}
+
+/// What came breaks the protocol.
+pub(crate) fn bad(what: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_string())
+}
+
+impl Payload {
+    /// The bytes, where they are few and in memory.
+    fn read_small(&self) -> Option<&[u8]> {
+        static BLANK: [u8; SMALL as usize] = [0; SMALL as usize];
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Blank(bytes) => Some(&BLANK[..*bytes as usize]),
+            Self::File(_) => None,
+        }
+    }
+}
+
+const _: () = assert!(frame::LARGEST_BODY < frame::LARGEST_FRAME && SMALL < frame::LARGEST_BODY as u64);

@@ -1,0 +1,319 @@
+//! What a task or a result carries: bytes in memory, a file, or blank bytes that only load the link.
+//!
+//! A payload is kept where it passed until its result has come back, so that a lost child's tasks can be sent again; it is
+//! shared, never copied. Large inputs are received into a file of the agent's own ("spool"), not into memory.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crosswind_agent::action::TaskBytes;
+use crosswind_agent::frame::Form;
+
+/// What is carried.
+#[derive(Clone, Debug)]
+pub enum Payload {
+    /// In memory.
+    Bytes(Arc<Vec<u8>>),
+    /// In a file.
+    File(Arc<StoredFile>),
+    /// So many bytes of no meaning.
+    Blank(u64),
+}
+
+/// A file, and whether it goes away with the last who knows it.
+#[derive(Debug)]
+pub struct StoredFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its length.
+    pub bytes: u64,
+    /// Of a file that this process made for itself, the directory that it lies in.
+    ours: Option<Arc<Directory>>,
+}
+
+/// Free bytes of a file system that is full: one block is sometimes left.
+const LITTLE: u64 = 64 << 10;
+
+/// A directory that goes away with the last file in it.
+#[derive(Debug)]
+struct Directory(PathBuf);
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Nothing is lost when it stays, or was never made.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl StoredFile {
+    /// Keeps the file from being removed: it has become somebody else's.
+    pub fn keep(&mut self) {
+        self.ours = None;
+    }
+
+    /// Whether it goes away with the last who knows it.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.ours.is_some()
+    }
+}
+
+impl Drop for StoredFile {
+    fn drop(&mut self) {
+        if self.ours.is_some() {
+            // What can't be removed lies in a directory that is removed in the end.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+impl Payload {
+    /// In memory.
+    #[must_use]
+    pub fn bytes(bytes: Vec<u8>) -> Self {
+        Self::Bytes(Arc::new(bytes))
+    }
+
+    /// A user's file.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn file(path: &Path) -> io::Result<Self> {
+        let bytes = File::open(path)?.metadata()?.len();
+        Ok(Self::File(Arc::new(StoredFile { path: path.to_owned(), bytes, ours: None })))
+    }
+
+    /// Its length, bytes.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::File(file) => file.bytes,
+            Self::Blank(bytes) => *bytes,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What its bytes mean on the way.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        if matches!(self, Self::Blank(_)) { Form::Blank } else { Form::Bytes }
+    }
+
+    /// Why its bytes can't be read any more: its file is gone, or shorter than it was.
+    #[must_use]
+    pub fn missing(&self) -> Option<io::Error> {
+        let Self::File(stored) = self else { return None };
+        match File::open(&stored.path).and_then(|file| file.metadata()) {
+            Ok(found) if found.len() >= stored.bytes => None,
+            Ok(found) => Some(io::Error::other(format!(
+                "{} has {} bytes; it had {}",
+                stored.path.display(),
+                found.len(),
+                stored.bytes
+            ))),
+            Err(error) => Some(io::Error::new(error.kind(), format!("{}: {error}", stored.path.display()))),
+        }
+    }
+
+    /// Its bytes in memory; of a file, they are read.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub fn read(&self) -> io::Result<Arc<Vec<u8>>> {
+        Ok(match self {
+            Self::Bytes(bytes) => Arc::clone(bytes),
+            Self::File(file) => Arc::new(std::fs::read(&file.path)?),
+            Self::Blank(bytes) => Arc::new(vec![0; *bytes as usize]),
+        })
+    }
+}
+
+impl TaskBytes for Payload {
+    fn of_text(text: String) -> Self {
+        Self::bytes(text.into_bytes())
+    }
+
+    fn blank(bytes: u64) -> Self {
+        Self::Blank(bytes)
+    }
+
+    fn bytes(&self) -> u64 {
+        self.len()
+    }
+
+    fn in_memory(&self) -> u64 {
+        if matches!(self, Self::Bytes(_)) { self.len() } else { 0 }
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.missing().map(|error| error.to_string())
+    }
+}
+
+/// "no space left on DIR", where that is so: what failed there need not say it.
+#[must_use]
+pub fn no_space(directory: &Path) -> Option<String> {
+    let path = std::ffi::CString::new(directory.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: all-zero numbers are valid; the string and the numbers are live.
+    let (found, state) = unsafe {
+        let mut state: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(path.as_ptr(), &raw mut state), state)
+    };
+    let bytes = state.f_bavail.saturating_mul(state.f_frsize);
+    let out_of_files = state.f_files > 0 && state.f_favail == 0;
+    (found == 0 && (bytes < LITTLE || out_of_files)).then(|| format!("no space left on {}", directory.display()))
+}
+
+/// Where received bytes go.
+#[derive(Debug)]
+pub(crate) enum Place {
+    Memory(Vec<u8>),
+    Spool(File, StoredFile),
+    Nowhere(u64),
+}
+
+impl Place {
+    /// The payload, once all is there.
+    pub fn payload(self) -> Payload {
+        match self {
+            Self::Memory(bytes) => Payload::bytes(bytes),
+            Self::Spool(_, stored) => Payload::File(Arc::new(stored)),
+            Self::Nowhere(bytes) => Payload::Blank(bytes),
+        }
+    }
+
+    /// Takes bytes that lie in a buffer.
+    pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Memory(memory) => memory.extend_from_slice(bytes),
+            Self::Spool(file, stored) => {
+                file.write_all(bytes)?;
+                stored.bytes += bytes.len() as u64;
+            }
+            Self::Nowhere(count) => *count += bytes.len() as u64,
+        }
+        Ok(())
+    }
+}
+
+/// A directory for large inputs and results; it goes with the last of them.
+#[derive(Debug)]
+pub struct Spool {
+    directory: Arc<Directory>,
+    next: u64,
+    /// Payloads larger than this are kept in files.
+    pub over_bytes: u64,
+    /// Large buffers that were used before: fresh ones cost the kernel a page at a time.
+    free: Vec<Vec<u8>>,
+}
+
+/// Buffers worth keeping.
+const KEPT: std::ops::RangeInclusive<usize> = (64 << 10)..=(64 << 20);
+const KEPT_IN_ALL: usize = 64 << 20;
+
+impl Spool {
+    /// A directory of its own below `parent`; made when it is first needed.
+    ///
+    /// # Errors
+    /// When the kernel has no random bytes for its name.
+    pub fn below(parent: &Path, over_bytes: u64) -> io::Result<Self> {
+        let name = u64::from_ne_bytes(crosswind_access::token::random()?);
+        let directory = parent.join(format!("crosswind-{}-{name:016x}", std::process::id()));
+        Ok(Self { directory: Arc::new(Directory(directory)), next: 0, over_bytes, free: Vec::new() })
+    }
+
+    /// The directory above its own, which is there from the start.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.0.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// A file of our own, not yet made, in the directory.
+    ///
+    /// # Errors
+    /// When the directory can't be made.
+    pub fn file(&mut self) -> io::Result<StoredFile> {
+        if self.next == 0 {
+            use std::os::unix::fs::DirBuilderExt as _;
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory.0)?;
+        }
+        self.next += 1;
+        let path = self.directory.0.join(self.next.to_string());
+        Ok(StoredFile { path, bytes: 0, ours: Some(Arc::clone(&self.directory)) })
+    }
+
+    /// Where so many bytes go.
+    pub(crate) fn place(&mut self, bytes: u64, form: Form) -> io::Result<Place> {
+        if form == Form::Blank {
+            return Ok(Place::Nowhere(0));
+        }
+        if bytes > self.over_bytes {
+            let stored = self.file()?;
+            return Ok(Place::Spool(File::create(&stored.path)?, stored));
+        }
+        let kept = if KEPT.contains(&(bytes as usize)) {
+            self.free.iter().rposition(|buffer| buffer.capacity() >= bytes as usize).map(|at| self.free.swap_remove(at))
+        } else {
+            None
+        };
+        Ok(Place::Memory(kept.unwrap_or_default()))
+    }
+
+    /// Keeps a payload's buffer for the next one, if nobody else has it.
+    pub fn recycle(&mut self, payload: Payload) {
+        let Payload::Bytes(bytes) = payload else { return };
+        let Ok(mut buffer) = Arc::try_unwrap(bytes) else { return };
+        let held: usize = self.free.iter().map(Vec::capacity).sum();
+        if KEPT.contains(&buffer.capacity()) && held + buffer.capacity() <= KEPT_IN_ALL {
+            buffer.clear();
+            self.free.push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spooled_payload_is_gone_with_its_last_holder_and_the_directory_with_the_spool() {
+        let mut spool = Spool::below(&std::env::temp_dir(), 4).expect("a name");
+        let mut place = spool.place(8, Form::Bytes).expect("a file");
+        place.take(b"12345678").expect("written");
+        let payload = place.payload();
+        let Payload::File(file) = &payload else { panic!("in memory") };
+        let path = file.path.clone();
+        assert_eq!(payload.len(), 8);
+        assert_eq!(payload.read().expect("read").as_slice(), b"12345678");
+        let other = payload.clone();
+        let directory = spool.directory.0.clone();
+        drop((payload, spool));
+        assert!(path.exists());
+        drop(other);
+        assert!(!path.exists() && !directory.exists());
+    }
+
+    #[test]
+    fn a_users_file_is_never_removed() {
+        let path = std::env::temp_dir().join(format!("crosswind-test-{}", std::process::id()));
+        std::fs::write(&path, b"abc").expect("written");
+        drop(Payload::file(&path).expect("opens"));
+        assert!(path.exists());
+        std::fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn memory_is_taken_for_bytes_that_came_not_for_those_that_were_promised() {
+        let mut spool = Spool::below(&std::env::temp_dir(), u64::MAX).expect("a name");
+        let Place::Memory(memory) = spool.place(1 << 40, Form::Bytes).expect("a place") else { panic!("a file") };
+        assert_eq!(memory.capacity(), 0);
+    }
+}

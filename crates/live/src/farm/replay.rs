@@ -1,0 +1,37 @@
+//! A live node's log through a fresh policy: the same events must give the same commands.
+
+use crosswind_agent::record::{command_words, event_of};
+use crosswind_agent::settings::RunSettings;
+use crosswind_policy::farm::{Command, Node};
+
+use crate::error::LiveError;
+
+/// Replays the log of a node; how many events it had.
+///
+/// # Errors
+/// The first line whose commands differ, or that is no line of a log.
+pub fn replay(run: &RunSettings, node: &str, log: &str) -> Result<usize, LiveError> {
+    let (_, settings, _) = run.of_node(node)?;
+    let mut policy = Node::new(settings);
+    let mut commands: Vec<Command> = Vec::new();
+    let mut events = 0;
+    for (at, line) in log.lines().enumerate() {
+        let differs = |why: String| LiveError::Replay { node: node.into(), line: at + 1, why };
+        let parsed = line.split_once(" >").and_then(|(left, said)| {
+            let (_, words) = left.split_once(' ')?;
+            Some((event_of(words)?, said))
+        });
+        let Some((event, said)) = parsed else { return Err(differs(format!("{line:?} is no line of a log"))) };
+        commands.clear();
+        policy.handle(event, &mut commands);
+        let again: String = commands.iter().map(|command| format!(" {};", command_words(command))).collect();
+        if again != said {
+            return Err(differs(format!(
+                "{words:?} gave{said}, and now gives{again}",
+                words = line.split(" >").next().unwrap_or_default()
+            )));
+        }
+        events += 1;
+    }
+    Ok(events)
+}

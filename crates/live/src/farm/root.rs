@@ -1,0 +1,243 @@
+//! The root of a live farm: tasks from a user's desk, results to it, and in the end what everybody did.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crosswind_access::Access;
+use crosswind_agent::Agent;
+use crosswind_agent::account::Piece;
+use crosswind_agent::record::{Happening, LOG, ROWS, Row, SeenLink, TOTALS, Totals};
+use crosswind_agent::settings::{RunSettings, Work};
+use crosswind_schema::run::SeenNode;
+
+use crate::diary::Diary;
+use crate::door::Door;
+use crate::error::LiveError;
+use crate::farm::event_loop::{EventLoop, User};
+use crate::farm::executor::Maker;
+use crate::farm::payload::{Payload, Spool};
+use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::linux::{Bell, now_ns};
+
+/// A user's task.
+#[derive(Debug)]
+pub struct NewTask {
+    /// Its number; no other task of the run has it.
+    pub task: u64,
+    /// Its input.
+    pub payload: Payload,
+    /// Work units; 0 where not known.
+    pub work: f64,
+}
+
+/// What the user has.
+#[derive(Debug)]
+pub enum Supply {
+    /// A task.
+    Task(NewTask),
+    /// None at the moment; the bell rings when there is.
+    Later,
+    /// There will be no more.
+    Over,
+}
+
+/// A result for the user.
+#[derive(Debug)]
+pub struct Delivery {
+    /// Of which task.
+    pub task: u64,
+    /// Who computed it.
+    pub node: Arc<str>,
+    /// Whether it is a result, not an error's text.
+    pub ok: bool,
+    /// The result.
+    pub payload: Payload,
+}
+
+/// Where tasks come from and results go to. Called by the root's loop; must not block.
+pub trait Desk {
+    /// The next task.
+    fn next(&mut self) -> Supply;
+
+    /// Whether more results would be taken; if not, no more tasks are begun.
+    fn room(&self) -> bool {
+        true
+    }
+
+    /// Takes results, each once.
+    fn deliver(&mut self, results: &mut Vec<Delivery>);
+
+    /// Why the run is to end at once: the user's wish, a full disk, a broken journal.
+    fn failure(&mut self) -> Option<LiveError> {
+        None
+    }
+}
+
+/// What the root needs.
+pub struct RootConfig {
+    /// What the run is about.
+    pub run: RunSettings,
+    /// HOST:PORT where children knock; port 0 takes a free one.
+    pub listen: String,
+    /// What agents must show, and are shown.
+    pub access: Access,
+    /// Code that agents compute with; may be empty.
+    pub code: Vec<u8>,
+    /// For large inputs and results.
+    pub spool_directory: PathBuf,
+    /// Log.
+    pub diary: Diary,
+}
+
+/// A root whose door is open.
+pub struct Root {
+    config: RootConfig,
+    door: Door,
+    bell: Arc<Bell>,
+}
+
+/// What one node did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeSummary {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub number: u32,
+    /// Tasks computed there whose results were delivered.
+    pub tasks: u64,
+    /// Time in which its processor was computing, s; 0 where it was lost before it could tell.
+    pub busy_s: f64,
+    /// Bytes of tasks received from its parent; as above.
+    pub received_bytes: u64,
+    /// Its log for a replay, where one was kept.
+    pub log: String,
+    /// What was seen of it and its link beside what the platform says.
+    pub seen: SeenNode,
+}
+
+/// What a run came to.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// From time 0 to the last result at the root, s.
+    pub makespan_s: f64,
+    /// Results delivered.
+    pub tasks: u64,
+    /// The platform's nodes, then those who joined.
+    pub nodes: Vec<NodeSummary>,
+    /// What happened, in the order of time; times from time 0.
+    pub events: Vec<(f64, Happening)>,
+    /// Activities, if recorded; times in ns from time 0.
+    pub rows: Vec<Row>,
+}
+
+impl Root {
+    /// Opens the door.
+    ///
+    /// # Errors
+    /// When the settings can't be, or the address is not ours.
+    pub fn open(config: RootConfig) -> Result<Self, LiveError> {
+        config.run.check()?;
+        let door = Door::open(&config.listen, config.access.clone())?;
+        let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
+        Ok(Self { config, door, bell })
+    }
+
+    /// HOST:PORT in use.
+    ///
+    /// # Errors
+    /// When the port has failed.
+    pub fn address(&self) -> Result<String, LiveError> {
+        self.door.address().map_err(LiveError::system("listening"))
+    }
+
+    /// Ring it when the desk has something new.
+    #[must_use]
+    pub fn bell(&self) -> Arc<Bell> {
+        Arc::clone(&self.bell)
+    }
+
+    /// Runs until all results are delivered, on this thread.
+    ///
+    /// # Errors
+    /// When the desk says so, when nobody is left to compute, or the system fails.
+    pub fn run(mut self, desk: &mut dyn Desk, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
+        let run = self.config.run.clone();
+        let place = run.tree()?.root;
+        let name = run.platform.nodes[place as usize].name.clone();
+        let processor = Processor::start(&run, maker, &self.bell)?;
+        let spool = Spool::below(&self.config.spool_directory, run.spool_over_bytes)
+            .map_err(LiveError::system("making a spool"))?;
+        let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
+        let user = User { desk, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };
+        let agent = Agent::new(&name, None, run, false, now_ns())?;
+        let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.diary);
+        let code = Arc::new(std::mem::take(&mut self.config.code));
+        let mut events = EventLoop::new(node, Some(&mut self.door), self.bell, code);
+        events.user = Some(user);
+        let result = events.run();
+        events.say_goodbye();
+        result.map(|_| summary(events))
+    }
+}
+
+fn summary(events: EventLoop<'_>) -> RunSummary {
+    let EventLoop { node: NodeRuntime { mut agent, .. }, user, .. } = events;
+    let (computed, last_result_ns) = user.map_or_else(Default::default, |user| (user.computed, user.last_result_ns));
+    let zero = agent.zero_ns();
+    // Emulated runs tell the platform's seconds, whatever the clock's were.
+    let scale = if let Work::Emulated { time_scale, .. } = agent.run().work { time_scale } else { 1.0 };
+    let seconds = |ns: u64| (ns as f64 - zero as f64) * 1e-9 * scale;
+    let mut nodes: Vec<NodeSummary> = Vec::new();
+    let mut place: HashMap<u32, usize> = HashMap::new();
+    let (mut events, pieces) = agent.take_account();
+    events.sort_by_key(|event| event.root_ns);
+    let known = agent.run().platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.clone()));
+    let joined = events.iter().filter_map(|event| Some((event.number?, event.node.clone()?)));
+    for (number, name) in known.filter(|(_, name)| !agent.is_guest(name)).chain(joined) {
+        place.entry(number).or_insert_with(|| {
+            let tasks = computed.get(&number).copied().unwrap_or(0);
+            let seen = SeenNode::default();
+            nodes.push(NodeSummary { name, number, tasks, busy_s: 0.0, received_bytes: 0, log: String::new(), seen });
+            nodes.len() - 1
+        });
+    }
+    let mut parts: HashMap<(u32, u8), Vec<u8>> = HashMap::new();
+    for Piece { node, part, bytes } in pieces {
+        parts.entry((node, part)).or_default().extend(bytes);
+    }
+    let mut rows = Vec::new();
+    let mut links = Vec::new();
+    for ((number, part), bytes) in parts {
+        let Some(node) = place.get(&number).map(|&at| &mut nodes[at]) else { continue };
+        match part {
+            TOTALS => {
+                if let Ok(totals) = serde_json::from_slice::<Totals>(&bytes) {
+                    node.busy_s += totals.busy_ns as f64 * 1e-9 * scale;
+                    node.received_bytes += totals.received_bytes;
+                    node.seen.compute_per_s = totals.seen.compute_per_s;
+                    node.seen.ir_receive_s_per_mb = totals.seen.ir_receive_s_per_mb;
+                    links.extend(totals.links);
+                }
+            }
+            ROWS => rows.extend(Row::decode(&bytes)),
+            LOG => node.log = String::from_utf8_lossy(&bytes).into_owned(),
+            _ => {}
+        }
+    }
+    for SeenLink { number, seen } in links {
+        if let Some(node) = place.get(&number).map(|&at| &mut nodes[at].seen) {
+            node.receive_limit_mb_per_s = seen.receive_limit_mb_per_s.or(node.receive_limit_mb_per_s);
+            node.ir_send_s_per_mb = seen.ir_send_s_per_mb.or(node.ir_send_s_per_mb);
+        }
+    }
+    for row in &mut rows {
+        row.start_ns = (row.start_ns.saturating_sub(zero) as f64 * scale) as u64;
+        row.end_ns = (row.end_ns.saturating_sub(zero) as f64 * scale) as u64;
+    }
+    rows.sort_by_key(|row| (row.start_ns, row.node, row.task));
+    let tasks = computed.values().sum();
+    let makespan_s = if tasks == 0 { 0.0 } else { seconds(last_result_ns.min(now_ns())) };
+    let events = events.into_iter().map(|event| (seconds(event.root_ns), event)).collect();
+    RunSummary { makespan_s, tasks, nodes, events, rows }
+}

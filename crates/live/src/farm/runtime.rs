@@ -1,0 +1,190 @@
+//! A node of a live farm: an agent's logic with the links, the processor and the disk that do what it says.
+
+use std::sync::Arc;
+
+use crosswind_agent::Agent;
+use crosswind_agent::action::{Action, Peer, Rate, Worked};
+use crosswind_agent::settings::{RunSettings, Work};
+use crosswind_schema::units::Quantity as _;
+
+use crate::diary::Diary;
+use crate::error::LiveError;
+use crate::farm::executor::{ComputeThread, Executor, Job, Maker, Noop, work};
+use crate::farm::link::Link;
+use crate::farm::payload::{Payload, Spool};
+use crate::farm::task_processes::memory::Groups;
+use crate::farm::transfer::Pace;
+use crate::linux::{Bell, now_ns};
+
+/// What computes.
+pub(crate) enum Processor {
+    /// The agent's logic, which keeps an emulated one's time.
+    Emulated,
+    /// The loop's own thread.
+    Immediate(Box<dyn Executor>),
+    /// A thread of its own.
+    Thread(ComputeThread),
+}
+
+impl Processor {
+    /// What does the work of a run.
+    pub fn start(run: &RunSettings, maker: Option<Maker>, bell: &Arc<Bell>) -> Result<Self, LiveError> {
+        Ok(match (&run.work, maker) {
+            (Work::Emulated { .. }, _) => Self::Emulated,
+            (Work::Noop, _) => Self::Immediate(Box::new(Noop)),
+            (_, Some(maker)) => {
+                let starting = LiveError::system("starting the computing thread");
+                Self::Thread(ComputeThread::start(maker, run.retries, Arc::clone(bell)).map_err(starting)?)
+            }
+            (work, None) => return Err(LiveError::Setup(format!("nobody here can do {work:?}"))),
+        })
+    }
+}
+
+/// An agent's logic, and what it acts on.
+pub(crate) struct NodeRuntime<'a> {
+    pub agent: Agent<Payload>,
+    /// Links to children, by their numbers.
+    pub children: Vec<Option<Link>>,
+    /// None at the root.
+    pub parent: Option<Box<Link>>,
+    pub processor: Processor,
+    pub spool: Spool,
+    pub diary: &'a mut Diary,
+    actions: Vec<Action<Payload>>,
+}
+
+impl<'a> NodeRuntime<'a> {
+    pub fn new(
+        agent: Agent<Payload>,
+        parent: Option<Box<Link>>,
+        processor: Processor,
+        spool: Spool,
+        diary: &'a mut Diary,
+    ) -> Self {
+        Self { agent, children: Vec::new(), parent, processor, spool, diary, actions: Vec::new() }
+    }
+
+    /// A child's link, where there is one.
+    pub fn child(&mut self, child: u32) -> Option<&mut Link> {
+        self.children.get_mut(child as usize)?.as_mut()
+    }
+
+    /// A child has taken its seat.
+    pub fn connect(&mut self, child: u32, link: Link) {
+        let places = self.children.len().max(child as usize + 1);
+        self.children.resize_with(places, || None);
+        self.children[child as usize] = Some(link);
+    }
+
+    /// Does what the agent wants done, and what follows from that.
+    pub fn perform(&mut self) {
+        let mut actions = std::mem::take(&mut self.actions);
+        loop {
+            self.agent.take_actions(&mut actions);
+            if actions.is_empty() {
+                break;
+            }
+            for action in actions.drain(..) {
+                self.act(action);
+            }
+        }
+        self.actions = actions;
+    }
+
+    fn act(&mut self, action: Action<Payload>) {
+        match action {
+            Action::Say { to, frame } => {
+                if let Some(link) = self.link(to) {
+                    link.say(&frame);
+                }
+            }
+            Action::Send { to, task, kind, payload, rate, at_ns } => {
+                let pace = rate.map(|Rate { bytes_per_ns, told }| Pace::new(bytes_per_ns, told, at_ns));
+                if let Some(link) = self.link(to) {
+                    link.send(task, kind, payload, pace, at_ns);
+                    self.collect(to);
+                }
+            }
+            Action::GoOn { child, rate, at_ns } => {
+                if let Some(transfer) = self.child(child).and_then(Link::current) {
+                    transfer.go_on(rate.map(|rate| (rate.bytes_per_ns, rate.told)), at_ns);
+                }
+            }
+            Action::Hold { child, at_ns } => {
+                if let Some(transfer) = self.child(child).and_then(Link::current) {
+                    transfer.hold(at_ns);
+                }
+            }
+            Action::Pace { child, rate, at_ns, tell } => {
+                if let Some(link) = self.child(child) {
+                    link.pace(rate.map(|rate| (rate.bytes_per_ns, rate.told)), at_ns, tell);
+                }
+            }
+            Action::Close { child, bye } => {
+                let link = self.children.get_mut(child as usize).and_then(Option::take);
+                if let (Some(mut link), true) = (link, bye) {
+                    link.say_bye(now_ns());
+                }
+            }
+            Action::Compute { task, work, input, told } => {
+                if let (true, Some(link)) = (told, &mut self.parent) {
+                    // What can't be written now is written, or told, in the loop.
+                    let _ = link.flush(now_ns());
+                }
+                self.compute(Job { task, work, input });
+            }
+            Action::Free(payload) => self.spool.recycle(payload),
+            Action::Note(line) => self.diary.note(&line),
+            Action::NoteOnce(line) => self.diary.note_once(&line),
+            Action::Begun => self.tell_of_memory(),
+        }
+    }
+
+    fn link(&mut self, to: Peer) -> Option<&mut Link> {
+        match to {
+            Peer::Parent => self.parent.as_deref_mut(),
+            Peer::Child(child) => self.child(child),
+        }
+    }
+
+    fn compute(&mut self, job: Job) {
+        match &mut self.processor {
+            Processor::Emulated => {}
+            Processor::Thread(thread) => thread.give(job),
+            Processor::Immediate(executor) => {
+                let worked = work(executor.as_mut(), &job, self.agent.run().retries, &|_| {});
+                self.agent.worked(worked);
+            }
+        }
+    }
+
+    /// Tells the agent what became of a link's transfers.
+    pub fn collect(&mut self, peer: Peer) {
+        let Some(link) = self.link(peer) else { return };
+        for done in std::mem::take(&mut link.done) {
+            self.agent.transferred(peer, done, now_ns());
+        }
+    }
+
+    /// Tells the agent what was worked on since the last call.
+    pub fn collect_work(&mut self) -> Result<(), LiveError> {
+        if let Processor::Thread(thread) = &self.processor {
+            let worked: Vec<Worked<Payload>> = thread.take().map_err(LiveError::Setup)?;
+            worked.into_iter().for_each(|worked| self.agent.worked(worked));
+        }
+        Ok(())
+    }
+
+    /// Says so where the memory of the commands that run here is not limited though it was to be.
+    fn tell_of_memory(&mut self) {
+        let run = self.agent.run();
+        let (Work::Command { .. }, Some(bytes)) = (&run.work, run.task_limits.memory_bytes()) else { return };
+        let name = self.agent.name();
+        let computes = run.place(name).is_some_and(|at| run.platform.nodes[at as usize].compute_per_s.get() > 0.0);
+        if let (true, Err(why)) = (computes, Groups::find(bytes)) {
+            let message = format!("the memory of tasks on {name} is not limited (--task-memory): {why}");
+            self.agent.happen("task-memory-unlimited", None, message);
+        }
+    }
+}
