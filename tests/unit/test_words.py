@@ -18,23 +18,6 @@ RUST = re.compile(r'//[^\n]*|r(#*)".*?"\1|"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)\''
 TOML = re.compile(r'#[^\n]*|"""(?:[^\\]|\\.)*?"""|"(?:[^"\\\n]|\\.)*"', re.DOTALL)
 
 NOT_DONE_YET = (
-    # The farm's processes, which are being rewritten.
-    "crates/live/src/agent.rs",
-    "crates/live/src/desk.rs",
-    "crates/live/src/dial.rs",
-    "crates/live/src/diary.rs",
-    "crates/live/src/door.rs",
-    "crates/live/src/frame.rs",
-    "crates/live/src/link.rs",
-    "crates/live/src/payload.rs",
-    "crates/live/src/phases.rs",
-    "crates/live/src/record.rs",
-    "crates/live/src/root.rs",
-    "crates/live/src/station",
-    "crates/live/src/transfer.rs",
-    "crates/live/src/turn.rs",
-    "crates/live/src/filter/peers.rs",  # a prefix of the log line that `door` writes
-    "python/crosswind/run/local.py",
     # A column of recorded studies: "ours" is what no paper gives.
     "python/crosswind/papers/communication_interactions/calibration.py",
     "python/crosswind/papers/scheduling_and_communication/calibration.py",

@@ -149,14 +149,14 @@ pub struct Rate {
 pub enum Action<P> {
     /// Send a frame.
     Say {
-        /// To whom.
+        /// The receiver.
         to: Peer,
         /// What.
         frame: Frame,
     },
     /// Begin to send a task or a result, behind those on the same link; its end is a [`Done`].
     Send {
-        /// To whom.
+        /// The receiver.
         to: Peer,
         /// Its number.
         task: u64,
@@ -171,7 +171,7 @@ pub enum Action<P> {
     },
     /// Go on with the transfer that is held.
     GoOn {
-        /// To whom.
+        /// The receiver.
         child: u32,
         /// How fast; none: as fast as the link allows.
         rate: Option<Rate>,
@@ -180,14 +180,14 @@ pub enum Action<P> {
     },
     /// Hold the transfer at the end of its chunk.
     Hold {
-        /// To whom.
+        /// The receiver.
         child: u32,
         /// From when on.
         at_ns: u64,
     },
     /// Change the rate of the transfer.
     Pace {
-        /// To whom.
+        /// The receiver.
         child: u32,
         /// How fast; none: as fast as the link allows.
         rate: Option<Rate>,

@@ -1,4 +1,4 @@
-//! Who is let in: a child of the platform, one that comes again, one that the platform does not know.
+//! Which agents may join: a child of the platform, one that comes again, one that the platform does not know.
 
 use crosswind_schema::Node;
 
@@ -44,7 +44,7 @@ impl<P: TaskBytes> Agent<P> {
         if let Some(place) = self.run.place(name) {
             let node = &self.run.platform.nodes[place as usize];
             if node.parent.as_deref() != Some(own) {
-                let whose = node.parent.as_deref().unwrap_or("nobody");
+                let whose = node.parent.as_deref().unwrap_or("no node");
                 return Err(format!("{name} is a child of {whose}, not of {own}"));
             }
             let known = self.children.iter().find(|child| child.name == name);

@@ -1,4 +1,4 @@
-//! How much a child may ask for and tell. It has shown the token, but its memory is not ours to fill: beyond this it is lost.
+//! How much a child may ask for and tell. It is authenticated, but must not exhaust this node's memory: beyond this limit it is treated as lost.
 
 /// Tasks that a child may have asked for and not been sent: its whole subtree's places.
 const MOST_ASKED: u64 = 1 << 24;

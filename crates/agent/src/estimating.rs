@@ -1,5 +1,5 @@
 //! What a node finds out while it runs: the policy's estimator is told what happens and when, and what follows goes to
-//! whom it concerns: the own policy, a child, the parent.
+//! the node that it concerns: the own policy, a child, the parent.
 
 use crosswind_policy::farm::Event;
 use crosswind_policy::farm::estimate::{Estimator, Revision, observing};

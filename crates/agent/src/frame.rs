@@ -30,7 +30,7 @@ pub enum Form {
 /// What is said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// Child to parent: who I am, and that I know the token.
+    /// Child to parent: its name, and a proof that it knows the token.
     Prove {
         /// HMAC over both nonces.
         proof: [u8; 32],
@@ -138,7 +138,7 @@ pub enum Frame {
         task: u64,
         /// Bytes of the result.
         total: u64,
-        /// Who computed it.
+        /// The node that computed it.
         node: u32,
         /// Whether it is a result, not an error's text.
         ok: bool,
@@ -235,7 +235,7 @@ const LAST: u8 = OVER_TIME;
 /// When the length is larger than `limit`, or the bytes are no frame.
 pub fn decode(bytes: &[u8], limit: usize) -> Result<Option<Decoded>, FrameError> {
     let Some(&[a, b, c, d, kind]) = bytes.get(..HEAD) else {
-        // A length that lies is known by its first four bytes; nobody waits for a fifth.
+        // A wrong length is known from its first four bytes; no fifth is waited for.
         if let Some(&[a, b, c, d]) = bytes.get(..4) {
             fields::length([a, b, c, d], limit)?;
         }

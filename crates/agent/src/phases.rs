@@ -258,7 +258,7 @@ impl<P: TaskBytes> Agent<P> {
         if self.stock.is_empty() {
             self.course.began_ns = now_ns;
         } else if self.is_without_processors(now_ns) {
-            self.end(End::ParentLost("nobody is left below who computes, and it is left to others".into()));
+            self.end(End::ParentLost("no compute-capable descendants; tasks returned to the parent".into()));
         }
     }
 

@@ -35,7 +35,7 @@ pub struct Row {
     pub activity: Activity,
     /// Whose.
     pub node: u32,
-    /// With whom.
+    /// The node at the other end.
     pub child: u32,
     /// Which task.
     pub task: u64,

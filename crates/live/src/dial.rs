@@ -32,7 +32,7 @@ pub(crate) struct Welcome {
     pub rest: Vec<u8>,
 }
 
-/// Somebody who listened, who let us in and has shown the token.
+/// A listener that has accepted this end and has shown the token.
 pub(crate) struct Entered {
     pub stream: Transport,
     /// What came with the welcome.
@@ -41,12 +41,12 @@ pub(crate) struct Entered {
     pub rest: Vec<u8>,
 }
 
-/// Whom one expects where one knocks.
+/// What must be listening at an address.
 #[derive(Clone, Copy)]
 pub(crate) enum Whom {
     /// A parent, which may have us run code; which one, the platform says that it sends.
     Parent,
-    /// Whoever the address belongs to.
+    /// The host that the address belongs to.
     Host,
 }
 
@@ -55,23 +55,23 @@ pub(crate) struct Knock<'a> {
     /// HOST:PORT.
     pub address: &'a str,
     pub whom: Whom,
-    /// Who one is, and what one says of oneself.
+    /// Name of this end, and what it tells of itself.
     pub name: &'a str,
     pub about: &'a str,
     pub access: &'a Access,
-    /// How long somebody who does not listen yet is waited for.
+    /// How long to wait for a listener that is not there yet.
     pub patience: Duration,
     /// Whether it is still wanted.
     pub still: &'a dyn Fn() -> bool,
 }
 
 impl Knock<'_> {
-    /// Reaches the parent of a farm and is let in; tries again until the time is over where nobody listens yet.
+    /// Connects to the parent of a farm and is accepted; retries until the timeout where no listener is there yet.
     pub fn dial(&self) -> Result<Welcome, LiveError> {
         self.again(&farm)
     }
 
-    /// The same for whoever listens: what is said once all is proved is the caller's.
+    /// The same for any listener: what follows the handshake is the caller's.
     pub fn enter(&self) -> Result<Entered, LiveError> {
         self.again(&|talk, settings| talk.over(settings))
     }
@@ -105,7 +105,7 @@ impl Knock<'_> {
         }
     }
 
-    /// Both ends prove who they are: certificates first, where there are some, so that nothing is said to a stranger.
+    /// Both ends authenticate: certificates first, where there are some, so that nothing is told to an unauthenticated peer.
     fn prove(&self, stream: TcpStream, until: Instant) -> Result<(Conversation<'_>, Vec<u8>), LiveError> {
         let (address, name, access) = (self.address, self.name, self.access);
         let unreachable = |source| LiveError::Unreachable { peer: address.into(), source };
@@ -144,8 +144,8 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     for place in address.to_socket_addrs()? {
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         match TcpStream::connect_timeout(&place, left.min(Duration::from_secs(5))) {
-            // On one machine, knocking at a port where nobody listens may come out at the knocker itself (TCP's simultaneous
-            // open), which would then have taken the port from whoever comes back to it.
+            // On one machine, connecting to a port without a listener may connect a socket to itself (TCP's simultaneous
+            // open), which would then hold the port that the listener needs.
             Ok(stream) if stream.local_addr()? == place => last = io::ErrorKind::ConnectionRefused.into(),
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
@@ -157,7 +157,7 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
 struct Conversation<'a> {
     stream: Transport,
     address: &'a str,
-    /// Who we are.
+    /// This end.
     name: &'a str,
     bytes: Vec<u8>,
     until: Instant,

@@ -34,7 +34,7 @@ impl Diary {
         let _ = self.out.flush();
     }
 
-    /// Writes a line, unless it was written before: nobody fills a disk by knocking again and again.
+    /// Writes a line, unless it was written before, so that repeated connections cannot fill a disk.
     pub fn note_once(&mut self, line: &str) {
         if self.written.len() < REMEMBERED && self.written.insert(line.to_owned()) {
             self.note(line);

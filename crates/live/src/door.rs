@@ -1,4 +1,4 @@
-//! The listening end's door: who knocks is a stranger until it has shown the token.
+//! The listener: a connection is unauthenticated until it has shown the token.
 //!
 //! A stranger costs a descriptor and at most [`LARGEST_FROM_STRANGER`] bytes, for at most [`PATIENCE`]; there are at most
 //! [`STRANGERS`] at a time. What one of them does wrong ends that connection and no other.
@@ -19,7 +19,7 @@ use crate::protocol::PROTOCOL;
 
 const PATIENCE_NS: u64 = PATIENCE.as_nanos() as u64;
 
-/// Somebody who knocked.
+/// A connection that is not authenticated yet.
 struct Stranger {
     stream: Transport,
     peer: String,
@@ -29,7 +29,7 @@ struct Stranger {
     meeting: Option<Meeting>,
 }
 
-/// Somebody who has shown the token.
+/// A connection that has shown the token.
 pub(crate) struct Caller {
     pub stream: Transport,
     pub peer: String,
@@ -110,7 +110,7 @@ impl Door {
                     callers.push(Caller { stream: stranger.stream, peer: stranger.peer, name, about, rest, proof });
                 }
                 Step::Refuse(why) => {
-                    complain(&format!("refused somebody from {}: {why}", stranger.peer));
+                    complain(&format!("refused a connection from {}: {why}", stranger.peer));
                     refuse(stranger.stream, &why);
                 }
                 Step::Wait | Step::Gone => {}
@@ -124,7 +124,7 @@ impl Door {
 pub(crate) fn refuse(mut stream: Transport, why: &str) {
     let mut frame = Vec::new();
     Frame::Refused { why: why.into() }.encode(0, &mut frame);
-    // Whoever does not want to hear it need not.
+    // The other end may be gone already.
     let _ = stream.write_all(&frame);
     stream.hang_up();
 }

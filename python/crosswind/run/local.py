@@ -70,7 +70,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Limits:
-    """When somebody is given up, s."""
+    """Silence after which a node counts as lost, s."""
 
     start_s: float = 30.0
     """Agents that are not there by then are done without."""
@@ -293,7 +293,7 @@ class LiveFarm:
             with contextlib.suppress(Exception, KeyboardInterrupt):
                 self._root.wait(5.0)
         if self._processes is not None:
-            # Who interrupts a run has no question that its logs would answer.
+            # After an interrupt no question is open that the logs would answer.
             self._processes.end(keep_logs=not isinstance(error, KeyboardInterrupt))
 
     def _summary(self, found: dict[str, Any]) -> dict[str, Any]:
@@ -427,7 +427,7 @@ def run_farm(
     sink : callable
         Called with each result, as completed, in the thread that called this.
     launch, limits
-        Where agents run and how they are started (`crosswind.run.deployment`), and when somebody is given up.
+        Where agents run and how they are started (`crosswind.run.deployment`), and when a node counts as lost.
     out : Path, optional
         Directory for results, one file each.
     journal : Path, optional
@@ -452,7 +452,7 @@ def run_farm(
     DescriptionError
         A wrong description; a journal of another workload.
     AgentLost
-        Nobody is left who could compute.
+        No node is left that computes.
     MeasurementError
         The disk is full, or a file of the root cannot be read or written. The journal is intact.
     """

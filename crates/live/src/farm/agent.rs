@@ -27,7 +27,7 @@ use crate::farm::task_processes::wait_for_all;
 use crate::linux::{self, Bell, now_ns};
 use crate::watchdog::{Undo as _, Watchdog};
 
-/// How long an agent that begins takes it that whoever has its place has died, which its parent has not noticed yet.
+/// How long a starting agent assumes that the agent in its place has died and its parent has not noticed yet.
 const SUCCESSION: Duration = Duration::from_secs(5);
 
 /// From SIGKILL to the end of what got it.
@@ -66,7 +66,7 @@ pub trait Workshop {
     /// A maker for the work that the run is about, with the code that came for it.
     ///
     /// # Errors
-    /// When nobody here can do it.
+    /// When this agent cannot do it.
     fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError>;
 }
 
@@ -82,7 +82,7 @@ impl Workshop for Bare {
 /// What computes, with the workshop's help where that is needed; none where no thread is.
 ///
 /// # Errors
-/// When nobody here can do the work.
+/// When this agent cannot do the work.
 pub fn maker(
     run: &RunSettings,
     code: Vec<u8>,
@@ -137,14 +137,14 @@ pub fn run_agent(
         };
         let welcome = match knock.dial() {
             Ok(welcome) => welcome,
-            // So says a parent that has not noticed yet that we were lost, or who was here before us.
+            // A parent answers so that has not noticed yet that this agent, or the one before it, was lost.
             Err(LiveError::Refused { why, .. })
                 if why.contains("here already") && (again || begun.elapsed() < SUCCESSION) =>
             {
                 std::thread::sleep(Duration::from_millis(200));
                 continue;
             }
-            // Whoever started this is gone.
+            // The process that started this one is gone.
             Err(LiveError::Interrupted) => return Ok(()),
             Err(error) => return Err(error),
         };

@@ -20,9 +20,9 @@ use crate::linux::Bell;
 const WAITING: usize = 1_024;
 /// Bytes of those in memory.
 const WAITING_BYTES: u64 = 64 << 20;
-/// Bytes of results in memory that nobody has taken.
+/// Bytes of results in memory that have not been taken.
 const UNTAKEN_BYTES: u64 = 256 << 20;
-/// Results that nobody has taken.
+/// Results that have not been taken.
 const UNTAKEN: usize = 100_000;
 
 /// How the result of a task is kept.
@@ -93,7 +93,7 @@ pub struct SharedDesk {
 struct Drawn {
     tasks: Tasks,
     next: u64,
-    /// Blank bytes are counted by who receives them; others have to be stored, as a user's would.
+    /// Blank bytes are counted by the receiver; others have to be stored, as a user's would.
     blank: bool,
     /// The input of the last task: those of one size share it.
     input: Payload,
@@ -173,7 +173,7 @@ impl Counter {
             if matches!(task.payload, Payload::Bytes(_)) {
                 shared.waiting_bytes += task.payload.len();
             }
-            // Whoever finds tasks waiting has been woken already.
+            // A reader that finds tasks waiting has been woken already.
             let ring = shared.waiting.is_empty();
             shared.waiting.push_back((task, label));
             drop(shared);

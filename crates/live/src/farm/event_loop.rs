@@ -177,7 +177,7 @@ impl<'a> EventLoop<'a> {
         let mut deliveries = Vec::with_capacity(results.len());
         for Finished { task, node, ok, payload } in results {
             *user.computed.entry(node).or_default() += 1;
-            let node = user.names.entry(node).or_insert_with(|| "somebody".into());
+            let node = user.names.entry(node).or_insert_with(|| "an unknown node".into());
             deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
         user.desk.deliver(&mut deliveries);
@@ -267,7 +267,7 @@ impl<'a> EventLoop<'a> {
             self.bell.silence();
         }
         if input.is_some_and(|at| linux::readable(&watched[at])) && linux::input_ended() {
-            self.node.diary.note("whoever started this is gone");
+            self.node.diary.note("the process that started this one is gone");
             self.node.agent.stop();
             return Ok(());
         }
@@ -349,7 +349,7 @@ impl<'a> EventLoop<'a> {
         LiveError::system(format!("{place}: keeping {what}"))(error)
     }
 
-    /// Lets in who knows the token and has a place here.
+    /// Accepts connections that know the token and have a place here.
     fn attend(&mut self, now: u64) {
         let Some(door) = &mut self.door else { return };
         let mut complaints = Vec::new();

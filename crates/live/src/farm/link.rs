@@ -441,7 +441,7 @@ impl Link {
     /// Says the last words, if the socket takes them at once.
     pub fn say_bye(&mut self, now_ns: u64) {
         self.say(&Frame::Bye);
-        // Whoever is gone already need not hear it.
+        // The other end may be gone already.
         let _ = self.flush(now_ns);
     }
 }

@@ -22,7 +22,7 @@ pub enum Payload {
     Blank(u64),
 }
 
-/// A file, and whether it goes away with the last who knows it.
+/// A file, and whether it is removed with its last reference.
 #[derive(Debug)]
 pub struct StoredFile {
     /// Where it is.
@@ -48,12 +48,12 @@ impl Drop for Directory {
 }
 
 impl StoredFile {
-    /// Keeps the file from being removed: it has become somebody else's.
+    /// Keeps the file from being removed: it belongs to another owner now.
     pub fn keep(&mut self) {
         self.ours = None;
     }
 
-    /// Whether it goes away with the last who knows it.
+    /// Whether it is removed with its last reference.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         self.ours.is_some()
@@ -267,7 +267,7 @@ impl Spool {
         Ok(Place::Memory(kept.unwrap_or_default()))
     }
 
-    /// Keeps a payload's buffer for the next one, if nobody else has it.
+    /// Keeps a payload's buffer for the next one, if nothing else refers to it.
     pub fn recycle(&mut self, payload: Payload) {
         let Payload::Bytes(bytes) = payload else { return };
         let Ok(mut buffer) = Arc::try_unwrap(bytes) else { return };

@@ -1,4 +1,4 @@
-//! The root of a live farm: tasks from a user's desk, results to it, and in the end what everybody did.
+//! The root of a live farm: tasks from a user's desk, results to it, and in the end a report of every node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ pub enum Supply {
 pub struct Delivery {
     /// Of which task.
     pub task: u64,
-    /// Who computed it.
+    /// The node that computed it.
     pub node: Arc<str>,
     /// Whether it is a result, not an error's text.
     pub ok: bool,
@@ -123,7 +123,7 @@ pub struct RunSummary {
     pub makespan_s: f64,
     /// Results delivered.
     pub tasks: u64,
-    /// The platform's nodes, then those who joined.
+    /// The platform's nodes, then those that joined.
     pub nodes: Vec<NodeSummary>,
     /// What happened, in the order of time; times from time 0.
     pub events: Vec<(f64, Happening)>,
@@ -135,7 +135,7 @@ impl Root {
     /// Opens the door.
     ///
     /// # Errors
-    /// When the settings can't be, or the address is not ours.
+    /// When the settings can't be, or the address is not one of this host.
     pub fn open(config: RootConfig) -> Result<Self, LiveError> {
         config.run.check()?;
         let door = Door::open(&config.listen, config.access.clone())?;
@@ -160,7 +160,7 @@ impl Root {
     /// Runs until all results are delivered, on this thread.
     ///
     /// # Errors
-    /// When the desk says so, when nobody is left to compute, or the system fails.
+    /// When the desk says so, when no node is left that computes, or the system fails.
     pub fn run(mut self, desk: &mut dyn Desk, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
         let run = self.config.run.clone();
         let place = run.tree()?.root;

@@ -36,7 +36,7 @@ impl Processor {
                 let starting = LiveError::system("starting the computing thread");
                 Self::Thread(ComputeThread::start(maker, run.retries, Arc::clone(bell)).map_err(starting)?)
             }
-            (work, None) => return Err(LiveError::Setup(format!("nobody here can do {work:?}"))),
+            (work, None) => return Err(LiveError::Setup(format!("this agent cannot do {work:?}"))),
         })
     }
 }

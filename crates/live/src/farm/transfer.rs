@@ -20,7 +20,7 @@ const ROUNDING: f64 = 1e-9;
 /// How fast: a position on the link that grows with time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    /// MB/s of the platform: what frames say; 0: nobody emulates.
+    /// MB/s of the platform: what frames say; 0: not emulated.
     pub told: f64,
     bytes_per_ns: f64,
     position: f64,
@@ -59,7 +59,7 @@ pub(crate) enum Next {
     Frame(usize, u64),
     /// Nothing before that time.
     Wait(u64),
-    /// Nothing before somebody turns the pace.
+    /// Nothing until the pace is set.
     Stand,
     /// The chunk is over, and it was to be held.
     Held(u64),

@@ -86,7 +86,7 @@ pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
         }
         let mut complain = |line: &str| {
             // Once for each address, whatever else it tries.
-            let peer = line.strip_prefix("refused somebody from ").and_then(|rest| rest.split(": ").next());
+            let peer = line.strip_prefix("refused a connection from ").and_then(|rest| rest.split(": ").next());
             let peer = peer.unwrap_or_default().to_owned();
             post.tell(News::Complaint { peer, word: "knocked", why: line.to_owned() });
         };
