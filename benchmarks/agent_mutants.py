@@ -1,5 +1,6 @@
 """Faults that are put into a scratch copy of the agent: name, file, what stands there, what is put there instead."""
 
+# ruff: noqa: E501
 AGENT = "crates/agent/src/"
 POLICY = "crates/policy/src/farm/"
 

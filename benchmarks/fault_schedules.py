@@ -1,7 +1,7 @@
 """Claim: schedules of drawn faults find faults of the agent.
 
-Each mutant of `agent_mutants.py` is put into a scratch copy of the sources, one at a time; then schedules run from seed 0
-until one fails. Without any mutant the same schedules hold.
+Each mutant of `agent_mutants.py` is put into a scratch copy of the sources, one at a time; then schedules run from seed
+0 until one fails. Without any mutant the same schedules hold.
 
     python benchmarks/fault_schedules.py [--schedules 20000]
 
