@@ -5,8 +5,8 @@
 use crosswind_access::greeting::Greeting;
 use crosswind_access::limits::LARGEST_FROM_STRANGER;
 use crosswind_agent::frame::{LARGEST_FRAME, decode};
-use crosswind_live::protocol::PROTOCOL;
 use crosswind_live::farm::journal::read_records;
+use crosswind_live::protocol::PROTOCOL;
 use libfuzzer_sys::fuzz_target;
 
 fn frames(bytes: &[u8], limit: usize) {
