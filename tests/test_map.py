@@ -46,7 +46,7 @@ def test_what_a_page_calls_a_file_exists(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_page_has_make_do_is_a_target(page):
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    assert {word for word in re.findall(r"`make ([a-z-]+)", (ROOT / page).read_text())} <= targets
+    assert set(re.findall(r"`make ([a-z-]+)", (ROOT / page).read_text())) <= targets
 
 
 def test_the_arrows_between_crates_are_those_of_the_manifests():

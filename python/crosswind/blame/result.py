@@ -13,7 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from crosswind import _core
-from crosswind.blame.shares import MOST_SHARED, Estimate, Floats, alone, coalitions, estimate, removed, shapley
+from crosswind.blame.shares import (
+    MOST_SHARED,
+    Estimate,
+    Floats,
+    alone,
+    coalitions,
+    cost_estimate,
+    estimate,
+    removed,
+    shapley,
+)
 from crosswind.blame.variants import ALIGNED, KEPT
 from crosswind.errors import DescriptionError, warning
 from crosswind.files.stored import is_of_kind, read_json, write_json
@@ -136,7 +146,7 @@ class Blame(Tabular):
     @property
     def cost(self) -> Estimate:
         """What all causes cost together, s."""
-        return estimate(self._costs[self._all_causes] - self._costs[0])
+        return cost_estimate(self._costs[self._all_causes] - self._costs[0])
 
     @property
     def aligned(self) -> Estimate:
@@ -155,7 +165,7 @@ class Blame(Tabular):
     @property
     def aligned_cost(self) -> Estimate:
         """What all causes would cost if they were aligned, s."""
-        return estimate(self._aligned - self._costs[0])
+        return cost_estimate(self._aligned - self._costs[0])
 
     @property
     def together(self) -> Estimate:
@@ -169,12 +179,27 @@ class Blame(Tabular):
         n, whole = len(self.causes), self.cost.mean
         found = []
         for k, cause in enumerate(self.causes):
-            saved = estimate(removed(self._costs, k, n))
-            shared = estimate(shapley(self._costs, k, n)) if n <= MOST_SHARED else None
+            saved = cost_estimate(removed(self._costs, k, n))
+            shared = cost_estimate(shapley(self._costs, k, n)) if n <= MOST_SHARED else None
             best = shared or saved
             part = best.mean / whole if whole > 0.0 else None
-            found.append(CauseCost(cause, estimate(alone(self._costs, k)), saved, shared, part))
+            found.append(CauseCost(cause, cost_estimate(alone(self._costs, k)), saved, shared, part))
         return found
+
+    @property
+    def below_the_noise(self) -> list[CauseCost]:
+        """Causes whose cost is less than half of its interval's half-width, where there are several."""
+        found = [one for one in self.by_cause if 4.0 * abs(one.best.mean) < one.best.high - one.best.low]
+        return found if len(found) > 1 and len(self.seeds) > 1 else []
+
+    @property
+    def below_together(self) -> Estimate:
+        """What the causes below the noise cost together: the sum of their costs, s."""
+        n = len(self.causes)
+        share = shapley if n <= MOST_SHARED else removed
+        names = {one.cause for one in self.below_the_noise}
+        costs = [share(self._costs, k, n) for k, cause in enumerate(self.causes) if cause in names]
+        return cost_estimate(np.sum(costs, axis=0))
 
     @property
     def warnings(self) -> list[dict[str, str]]:
@@ -183,6 +208,11 @@ class Blame(Tabular):
         if len(self.seeds) == 1:
             hint = "--seeds 5 gives intervals; the same --out with --resume keeps what is there"
             warnings.append(warning("blame-one-seed", "one seed: how far chance moves the figures is not known", hint))
+        alike = [one.cause for one in self.by_cause if one.best.alike]
+        if alike:
+            message = f"all {len(self.seeds)} seeds gave the same cost: {', '.join(alike)}"
+            hint = "their intervals assume that other seeds may differ by the whole cost; more --seeds tell"
+            warnings.append(warning("blame-alike", message, hint))
         unknown = [one.cause for one in self.by_cause if not one.best.is_told_from_zero]
         if len(self.seeds) > 1 and unknown:
             message = f"not told from 0: {', '.join(unknown)}"

@@ -87,6 +87,7 @@ def _print(found: Blame) -> None:
     print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
     columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
     columns += [("removed saves s", "right"), ("alone costs s", "right")]
+    below = found.below_the_noise
     table = [
         [
             one.cause,
@@ -97,7 +98,13 @@ def _print(found: Blame) -> None:
             _seconds(one.alone),
         ]
         for one in sorted(found.by_cause, key=lambda one: -one.best.mean)
+        if one not in below
     ]
+    if below:
+        together = found.below_together
+        table.append(
+            [f"{len(below)} causes below the noise, together", "", _seconds(together), _of(together, bare), "", ""]
+        )
     print_table(columns, table)
 
 

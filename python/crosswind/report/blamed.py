@@ -141,6 +141,7 @@ def _table(blame: Blame) -> Table:
         Column("alone, costs", "s", "alone-cost"),
         Column("95 %", "s", "interval-seeds"),
     ]
+    below = blame.below_the_noise
     rows = [
         [
             one.cause,
@@ -154,7 +155,12 @@ def _table(blame: Blame) -> Table:
             number_range(one.alone.low, one.alone.high),
         ]
         for one in sorted(blame.by_cause, key=lambda one: -one.best.mean)
+        if one not in below
     ]
+    if below:
+        both = blame.below_together
+        costs = [number(both.mean), number_range(both.low, both.high), _of(both, bare)]
+        rows.append([f"{len(below)} causes below the noise, together", "", *costs, *[""] * 4])
     return Table("What each cause costs", columns, rows)
 
 

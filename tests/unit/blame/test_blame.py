@@ -50,6 +50,16 @@ def test_a_cause_that_cannot_be_told_from_nothing_is_named(monkeypatch):
     assert (warning["code"], warning["message"]) == ("blame-not-told", "not told from 0: routed")
 
 
+def test_several_causes_below_the_noise_are_told_by_their_sum(monkeypatch):
+    for cause in ("update", "routed"):
+        monkeypatch.setitem(disturbed.PRICES, cause, 0.0)
+    found = disturbed.blamed(together_s=0.0)
+    assert {one.cause for one in found.below_the_noise} == {"update", "routed"}
+    parts = {one.cause: one.best.mean for one in found.by_cause}
+    assert found.below_together.mean == pytest.approx(parts["update"] + parts["routed"])
+    assert not found.below_together.is_told_from_zero
+
+
 def test_a_blame_is_read_back_as_it_was_written_and_is_a_table(tmp_path):
     found = disturbed.blamed()
     found.save(tmp_path / "blame.json")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from crosswind.blame.shares import alone, coalitions, estimate, removed, shapley
+from crosswind.blame.shares import alone, coalitions, cost_estimate, estimate, removed, shapley
 
 costs_of = st.integers(1, 5).flatmap(
     lambda n: st.tuples(
@@ -84,3 +84,26 @@ def test_one_seed_gives_no_interval():
     assert not found.is_told_from_zero
     with pytest.raises(ValueError, match="needs a value"):
         estimate(np.array([]))
+
+
+@pytest.mark.parametrize("often", [0.05, 0.1, 0.25, 0.4])
+def test_costs_that_take_few_values_are_held_as_often_as_others(often):
+    """With 5 seeds most samples are alike; Student's interval has no width then, and held the mean in 12 of 40."""
+    rng = np.random.default_rng(5)
+    samples = 0.01 * (1 + (rng.random((2_000, 5)) < often))
+    mean = 0.01 * (1 + often)
+
+    def held(how):
+        found = [how(sample) for sample in samples]
+        return np.mean([one.low <= mean <= one.high for one in found])
+
+    assert held(cost_estimate) >= 0.92
+    assert held(estimate) < held(cost_estimate)
+
+
+def test_a_cost_of_nothing_and_one_that_varies_are_as_they_were():
+    assert not cost_estimate(np.zeros(5)).alike
+    varied = np.array([1.0, 2.0, 3.0])
+    assert cost_estimate(varied) == estimate(varied)
+    assert cost_estimate(0.1 + 0.2 * np.ones(3)).alike, "rounding is no spread"
+    assert not cost_estimate(np.array([1.0])).alike
