@@ -170,7 +170,7 @@ impl<P: TaskBytes> Agent<P> {
 
     /// Asks the parent for the tasks that the policy wants, in one frame for all since the last call.
     pub fn ask_parent(&mut self) {
-        if self.asked > 0 && self.course.may_ask() {
+        if self.asked > 0 && self.course.may_ask() && self.has_use_for_tasks() {
             let tasks = std::mem::take(&mut self.asked);
             self.say(Peer::Parent, Frame::Ask { tasks });
         }
@@ -240,7 +240,14 @@ impl<P: TaskBytes> Agent<P> {
     /// The policy's first request, before time 0.
     pub(crate) fn first_request(&mut self) -> u64 {
         self.tell(Event::Started, self.zero_ns);
-        std::mem::take(&mut self.asked)
+        if self.has_use_for_tasks() { std::mem::take(&mut self.asked) } else { 0 }
+    }
+
+    /// Whether something here or below has shown that it computes: a child that does asks for tasks, or has some. A node
+    /// without it would take tasks, give them back and take them again, and its parent would count on it.
+    fn has_use_for_tasks(&self) -> bool {
+        let mut children = self.children.iter();
+        self.own().compute_per_s.get() > 0.0 || children.any(|child| child.may_compute(true))
     }
 
     /// Tells the policy, and does what it says, and what follows from that.

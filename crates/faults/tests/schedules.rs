@@ -25,10 +25,11 @@ fn two_thousand_drawn_schedules_hold() {
 }
 
 /// A root that waited for an inner node without children for ever (35158: that node asked for tasks and left, again and
-/// again), a guest below one that was never served (12179, and 10694 where the plan serves none of them).
+/// again; 43822: one whose only child computes nothing), a guest below one that was never served (12179, and 10694 where the
+/// plan serves none of them).
 #[test]
 fn seeds_that_failed_once_hold() {
-    [12179, 10694, 35158].into_iter().for_each(holds);
+    [12179, 10694, 35158, 43822].into_iter().for_each(holds);
 }
 
 #[test]
