@@ -11,7 +11,7 @@ from pathlib import Path
 import cloudpickle
 import farms
 import pytest
-from farms import Flow, point, slowly, take, tree, value, wait_until
+from farms import Flow, agents_of, point, slowly, take, tree, value, wait_until
 
 import crosswind
 from crosswind import AgentLost, DescriptionError
@@ -263,7 +263,7 @@ def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(clie
         farm.end_of_tasks()
         taken = take(farm, 10)
         task = farm.processes.tasks["a"]
-        os.kill(agent_pid("a"), signal.SIGKILL)
+        os.kill(agent_pid(client, "a"), signal.SIGKILL)
         wait_until(task.done, "the task's end")
         assert "ended with -9" in str(task.exception())
         taken |= take(farm, count - len(taken))
@@ -272,14 +272,13 @@ def test_an_agent_that_dies_is_seen_by_dask_and_by_the_tree_and_comes_again(clie
     assert codes(summary)[:2] == ["agent-lost", "agent-joined"]
 
 
-def agent_pid(name):
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (entry / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if b"crosswind.run.agent" in words and words[words.index(b"--name") + 1] == name.encode():
-            return int(entry.name)
+def agent_pid(client, name):
+    """The process of a node's agent below this cluster's workers: other tests have agents of the same name."""
+    for worker in client.run(os.getpid).values():
+        for pid in agents_of(worker):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if words[words.index(b"--name") + 1] == name.encode():
+                return pid
     raise AssertionError(f"no agent {name}")
 
 
