@@ -181,7 +181,10 @@ fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Acc
         }
         fs::rename(&aside, directory.join(name))
     })();
-    result.map_err(|error| AccessError::file(&directory.join(name), error))
+    result.map_err(|error| {
+        let _ = fs::remove_dir_all(&aside);
+        AccessError::file(&directory.join(name), error)
+    })
 }
 
 /// What stands in the certificates of a directory: the authority's first, then the nodes' in the order of their names.
@@ -261,6 +264,16 @@ mod tests {
 
     fn node(name: &str, parent: bool) -> Node {
         Node { name: name.into(), hosts: vec!["10.0.0.7".into()], parent }
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_its_place_leaves_nothing_aside() {
+        let fresh = Fresh::new();
+        fs::create_dir_all(&fresh.0).expect("made");
+        fs::write(fresh.0.join("Lab3"), "in the way").expect("written");
+        assert!(write(&fresh.0, "Lab3", &[(KEY, "secret")]).is_err());
+        let left: Vec<_> = fs::read_dir(&fresh.0).expect("there").filter_map(Result::ok).collect();
+        assert_eq!(left.len(), 1, "{left:?}");
     }
 
     #[test]
