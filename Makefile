@@ -8,7 +8,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 DEMO := demo
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
-FUZZ_SECONDS ?= 2
+FUZZ_SECONDS ?= 1
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
