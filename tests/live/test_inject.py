@@ -14,7 +14,8 @@ import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.inject import inject, means, preview
 
-pytestmark = pytest.mark.live
+# All of them: what is disturbed is found, stopped and told within times that a busy machine does not keep.
+pytestmark = [pytest.mark.live, pytest.mark.alone]
 
 MOSTLY_AWAY = """
 schema_version = 1
@@ -269,7 +270,6 @@ def test_a_watchdog_that_is_killed_ends_the_disturbance_and_the_program_goes_on(
     injector.assert_nothing_is_left()
 
 
-@pytest.mark.alone
 def test_an_injector_that_is_stopped_itself_holds_no_process_for_long(start):
     injector = start("--how", "stop")
     injector.wait_until_held()
@@ -292,7 +292,6 @@ def written(directory, text):
 COMPUTES = "import time\nend = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("how", WAYS)
 def test_a_program_that_is_away_half_of_the_time_takes_about_twice_as_long(tmp_path, how):
     injected = inject(written(tmp_path, HALF), [sys.executable, "-c", COMPUTES], how=how)
@@ -318,7 +317,6 @@ def test_what_was_injected_can_be_injected_again(tmp_path):
     assert second.summary["ranks"][0]["causes"][0]["cause"] == "coscheduled"
 
 
-@pytest.mark.alone
 def test_while_the_program_is_held_its_processor_is_busy_unless_it_is_to_idle(tmp_path):
     for busy in (True, False):
         injected = inject(written(tmp_path, HALF), [sys.executable, "-c", COMPUTES], how="stop", pin=True, busy=busy)
@@ -328,7 +326,6 @@ def test_while_the_program_is_held_its_processor_is_busy_unless_it_is_to_idle(tm
         assert any("SCHED_IDLE" in change for change in changes) == busy
 
 
-@pytest.mark.alone
 def test_a_disturbance_begins_when_the_command_says_that_it_begins(tmp_path):
     begun = tmp_path / "begun"
     code = "import pathlib, sys, time; time.sleep(0.3); pathlib.Path(sys.argv[1]).touch(); time.sleep(0.3)"
@@ -374,7 +371,6 @@ def test_ranks_are_told_by_their_launcher_and_only_the_one_that_is_named_is_dist
     assert ranks[1]["intervals"] > 10
 
 
-@pytest.mark.alone
 def test_a_daemon_computes_on_the_cpu_of_a_rank_that_is_bound_to_it(tmp_path):
     injected = inject(written(tmp_path, DAEMON % 0), [sys.executable, "-c", COMPUTES], pin=True)
     [rank] = injected.summary["ranks"]
