@@ -7,7 +7,6 @@ NAME, and named there as `--tls`.
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,11 +15,8 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.files.stored import refuse_when_full
 from crosswind.platform import Platform
 
-AUTHORITY = "ca"
-"""Name of the authority's directory."""
 DEFAULT_DAYS = 365
 LONGEST_DAYS = 3650
 
@@ -83,15 +79,7 @@ def make_certificates(directory: str | Path, nodes: Iterable[Node], days: int = 
     if not 1 <= days <= LONGEST_DAYS:
         raise DescriptionError(f"days is {days}; it must be 1 to {LONGEST_DAYS} days", "value")
     described = [{"name": one.name, "hosts": list(one.hosts), "parent": one.parent} for one in nodes]
-    try:
-        _core.make_certificates(str(directory), json.dumps(described), days)
-    except DescriptionError:
-        refuse_when_full(Path(directory) / AUTHORITY)
-        raise
-    finally:
-        for name in (AUTHORITY, *(str(one["name"]) for one in described)):
-            if "/" not in name:  # there is a half of a key where writing failed
-                shutil.rmtree(Path(directory) / f".{name}.part", ignore_errors=True)
+    _core.make_certificates(str(directory), json.dumps(described), days)
 
 
 def show_certificates(directory: str | Path) -> list[dict[str, Any]]:

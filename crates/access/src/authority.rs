@@ -6,7 +6,7 @@
 //! ```
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::net::IpAddr;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
@@ -183,7 +183,12 @@ fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Acc
     })();
     result.map_err(|error| {
         let _ = fs::remove_dir_all(&aside);
-        AccessError::file(&directory.join(name), error)
+        match error.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                AccessError::Full { directory: directory.display().to_string() }
+            }
+            _ => AccessError::file(&directory.join(name), error),
+        }
     })
 }
 

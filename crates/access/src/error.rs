@@ -49,6 +49,12 @@ pub enum AccessError {
         /// Where it is.
         path: String,
     },
+    /// A disk without room for a certificate.
+    #[error("no space left on {directory}")]
+    Full {
+        /// Where it should have gone.
+        directory: String,
+    },
     /// Certificates that cannot be made.
     #[error("certificates cannot be made: {0}")]
     Sealing(String),
@@ -71,6 +77,7 @@ impl AccessError {
         match self {
             Self::Open { .. } | Self::Short { .. } => "token",
             Self::Exists { .. } => "out",
+            Self::Full { .. } => "no-space",
             _ => "certificate",
         }
     }
@@ -87,6 +94,7 @@ impl AccessError {
             Self::Shown { .. } => "chmod 600 it, and make a new one if others had access",
             Self::Name { .. } => "name nodes as hosts are named, each once; ca is the authority's",
             Self::Exists { .. } => "nothing is overwritten: name the new nodes only, or another directory",
+            Self::Full { .. } => "make space, or name another directory; what was complete stays",
             Self::Sealing(_) => "report this",
         }
     }

@@ -10,7 +10,8 @@ use crate::errors;
 use crate::schema::json;
 
 pub(crate) fn exception(py: Python<'_>, error: &AccessError) -> PyErr {
-    errors::raise(py, "DescriptionError", &error.to_string(), error.code(), Some(error.hint()))
+    let class = if matches!(error, AccessError::Full { .. }) { "CrosswindError" } else { "DescriptionError" };
+    errors::raise(py, class, &error.to_string(), error.code(), Some(error.hint()))
 }
 
 /// Makes a certificate and a key for each node (JSON: a list of `{name, hosts, parent}`), valid for so many days.
