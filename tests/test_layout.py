@@ -23,7 +23,8 @@ CRATES = {
     "sim": {"schema", "policy", "program"},
     "measure": {"schema", "access"},
     "live": {"schema", "access", "policy", "agent", "program"},
-    "py": {"schema", "access", "model", "policy", "agent", "program", "live", "sim", "measure"},
+    "experiment": {"schema", "model", "policy", "agent", "program", "sim", "measure", "live"},
+    "py": {"schema", "access", "model", "policy", "agent", "program", "live", "sim", "measure", "experiment"},
 }
 # What decides has no clock, no thread and no socket.
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from crosswind._core import __version__
-    from crosswind.bearable import Bearable, bearable
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
     from crosswind.disturbance import Disturbance
@@ -46,10 +45,10 @@ if TYPE_CHECKING:
     from crosswind.run.trace import Trace
     from crosswind.serve import serve
     from crosswind.sweep import Sweep, run_sweep
+    from crosswind.tolerance import Tolerance, tolerance
 
 __all__ = [
     "AgentLost",
-    "Bearable",
     "Blame",
     "BuiltTree",
     "CallError",
@@ -73,9 +72,9 @@ __all__ = [
     "Runs",
     "StreamsRun",
     "Sweep",
+    "Tolerance",
     "Trace",
     "__version__",
-    "bearable",
     "blame",
     "build_tree",
     "examine",
@@ -90,12 +89,13 @@ __all__ = [
     "run",
     "run_sweep",
     "serve",
+    "tolerance",
 ]
 
 # The module of each public name, as above.
 _HOMES = {
     "_core": ["__version__"],
-    "bearable": ["Bearable", "bearable"],
+    "tolerance": ["Tolerance", "tolerance"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
     "disturbance": ["Disturbance"],

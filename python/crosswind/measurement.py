@@ -66,11 +66,11 @@ class Measurement(Tabular):
                 "`crosswind measure -o FILE` makes one",
             )
         _check_amounts(samples, path)
-        return cls(samples, json.loads(_core.read_measurement_header(text, str(path))))
+        return cls(samples, json.loads(_core.read_result("measurement", text, str(path))))
 
     def save(self, path: str | Path) -> None:
         """Write a `measurement.parquet`; an existing file is replaced only once the new one is complete."""
-        text = _core.read_measurement_header(json.dumps(self.header).encode(), str(path))
+        text = _core.read_result("measurement", json.dumps(self.header).encode(), str(path))
         table = self.samples.replace_schema_metadata({_KEY: text.encode()})
         with replaced(path) as file:
             pq.write_table(table, file, compression="zstd")

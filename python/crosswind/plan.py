@@ -42,7 +42,7 @@ class Plan(Tabular):
         DescriptionError
             When it is no plan, or one of another schema version.
         """
-        return cls(json.loads(_core.read_plan(read_bytes(path), str(path))))
+        return cls(json.loads(_core.read_result("plan", read_bytes(path), str(path))))
 
     @property
     def throughput_tasks_per_s(self) -> float:

@@ -11,6 +11,10 @@ use crate::SettingsError;
 
 /// Numbers from here on are those of agents that the platform does not know.
 pub const GUESTS: u32 = 1 << 31;
+/// Default of [`RunSettings::spool_over_bytes`].
+pub const SPOOL_OVER_BYTES: u64 = 64 << 20;
+/// Default of [`RunSettings::largest_task_bytes`].
+pub const LARGEST_TASK_BYTES: u64 = 1 << 40;
 
 /// What an agent does for the work of a task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -127,10 +131,10 @@ fn start() -> f64 {
     30.0
 }
 fn spool() -> u64 {
-    64 << 20
+    SPOOL_OVER_BYTES
 }
 fn largest() -> u64 {
-    1 << 40
+    LARGEST_TASK_BYTES
 }
 
 /// What a parent says to a child that it lets in.

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
+use std::fs::OpenOptions;
 use std::io::Write;
+use std::path::PathBuf;
+
+use crate::error::LiveError;
 
 /// Different complaints that are remembered, so that each is written once.
 const REMEMBERED: usize = 1_000;
@@ -25,6 +29,17 @@ impl Diary {
     #[must_use]
     pub fn new(name: &str, out: Box<dyn Write + Send>) -> Self {
         Self { name: name.into(), out, written: HashSet::new() }
+    }
+
+    /// A diary at the end of a file; none: on stderr.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn at(name: &str, path: Option<&PathBuf>) -> Result<Self, LiveError> {
+        let Some(path) = path else { return Ok(Self::on_stderr(name)) };
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        let file = file.map_err(LiveError::system(path.display().to_string()))?;
+        Ok(Self::new(name, Box::new(file)))
     }
 
     /// Writes a line. It may hold what a peer sent, so nothing in it reaches a terminal as a command.

@@ -6,9 +6,6 @@
 //! | how does a farm of agents run? | [`farm`] |
 //! | with what does every connection begin? | [`protocol`] |
 //! | how are connections authenticated? | `door`, `dial`, with what `crosswind-access` asks for |
-//! | what disturbs a command from outside? | [`inject`] |
-//! | what disturbs this machine anyway? | [`noise`] |
-//! | what undoes what those changed? | [`watchdog`] |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //! | which of two classes' messages leaves a host next? | [`filter`] |
 //! | how long do streams of messages take through it? | [`streams`] |
@@ -21,12 +18,8 @@ mod door;
 pub mod error;
 pub mod farm;
 pub mod filter;
-pub mod inject;
-pub mod linux;
-pub mod noise;
 pub mod protocol;
 pub mod ranks;
 pub mod streams;
-pub mod watchdog;
 
 pub use error::LiveError;

@@ -24,11 +24,11 @@ pub struct KernelConfig {
 }
 
 fn default_matrix() -> u32 {
-    1024
+    crate::kernel::MATRIX
 }
 
 fn default_diagonals() -> u32 {
-    1
+    crate::kernel::DIAGONALS
 }
 
 /// One direction of one peer.

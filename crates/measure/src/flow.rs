@@ -47,7 +47,7 @@ impl FlowTally {
 
     /// Records that the traffic is done by the calling thread.
     pub fn belongs_to_this_thread(&self) {
-        self.thread.store(crate::linux::thread_id(), Ordering::Release);
+        self.thread.store(crosswind_linux::thread_id(), Ordering::Release);
     }
 
     /// Whether the connection ended, for whatever reason.
@@ -109,7 +109,7 @@ impl Flow<'_> {
     /// When the connection fails, or there is no file in memory.
     pub fn send_from_file(mut self) -> io::Result<()> {
         let mut places = Places::new(self.message_bytes);
-        let file = crate::linux::memory_file(&random_bytes(places.bytes()))?;
+        let file = crosswind_linux::memory_file(&random_bytes(places.bytes()))?;
         let socket = self.stream.as_raw_fd();
         self.run(|most| {
             let part = places.left().min(most);

@@ -13,7 +13,6 @@ pub mod error;
 pub mod flow;
 pub mod kernel;
 pub mod link;
-pub mod linux;
 pub mod loader;
 pub mod overlap;
 pub mod pacer;

@@ -17,7 +17,9 @@ use crate::flow::{Flow, FlowTally};
 use crate::pacer::{Gate, Pacer};
 use crate::protocol::{Belongs, ChannelSpec, Reply, Request, Role, greet, prove, read_frame, write_frame};
 use crate::socket::{self, InForce};
-use crate::{linux, placement};
+use crosswind_linux as linux;
+
+use crate::placement;
 
 const PINGS: usize = 11;
 const ODD: &str = "it answers something else than was asked";

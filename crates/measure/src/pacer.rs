@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::kernel::Padded;
-use crate::linux::{now_ns, sleep_until};
+use crosswind_linux::{now_ns, sleep_until};
 
 /// Longest time that one chunk may take, s: it bounds how late a change of the rate is noticed.
 const LONGEST_CHUNK_S: f64 = 0.002;

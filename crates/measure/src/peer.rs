@@ -18,7 +18,6 @@ use crosswind_access::{Access, Transport};
 use crate::config::{BUFFER_BYTES, CHANNELS, CHUNK_BYTES, Direction, MESSAGE_BYTES, STREAMS, Wait, within};
 use crate::error::MeasureError;
 use crate::flow::{Flow, FlowTally};
-use crate::linux;
 use crate::loader::Loader;
 use crate::overlap::echo;
 use crate::overlap::spec::PingSpec;
@@ -27,6 +26,7 @@ use crate::protocol::{
     Belongs, ChannelSpec, Reply, Request, Role, be_greeted, be_proved, read_frame, read_frame_up_to, write_frame,
 };
 use crate::socket;
+use crosswind_linux as linux;
 
 /// Most connections at a time.
 const CONNECTIONS: usize = 512;

@@ -1,7 +1,7 @@
 //! Where threads run: it decides the answer, so it is done exactly or refused.
 
 use crate::error::MeasureError;
-use crate::linux;
+use crosswind_linux as linux;
 
 /// Pins the calling thread and sets its nice level.
 ///

@@ -8,10 +8,10 @@ use crate::config::Config;
 use crate::error::MeasureError;
 use crate::kernel::{Computation, Maker};
 use crate::link::{ChannelLink, Control, PeerLink};
-use crate::linux::{now_ns, sleep_until};
 use crate::placement::Stay;
 use crate::protocol::Request;
 use crate::sampler::{Reading, Sampler};
+use crosswind_linux::{now_ns, sleep_until};
 
 /// How often the caller is asked whether to stop.
 const LOOK_NS: u64 = 50_000_000;

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use crate::error::MeasureError;
 use crate::kernel::Tally;
 use crate::link::ChannelLink;
-use crate::linux::{now_ns, thread_cpu_ns};
+use crosswind_linux::{now_ns, thread_cpu_ns};
 
 /// A reading that took longer than this is read again, ns.
 const TOO_LONG_NS: u64 = 100_000;

@@ -3,10 +3,13 @@
 //! Source: interference-aware-scheduling, section 3.1. Its formula for the interference of sending is misprinted
 //! (E0-1); the corrected form is the default and the printed one stands beside it as [`Formula::Literal`].
 
+use serde::Deserialize;
+
 use crate::error::{ModelError, at_least_zero};
 
 /// Which form of the paper's formula for the interference of sending.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Formula {
     /// `(1 - ir_receive RR - C_sr / C) / SR`: exact at every measured point.
     #[default]

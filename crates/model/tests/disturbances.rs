@@ -3,7 +3,7 @@
 use crosswind_model::disturbance::slowdown::{
     Daemon, additive, effective_share, exposed, imbalanced_node, local, local_of_ranks, shared_node, skew, union,
 };
-use crosswind_model::disturbance::{Relation, bearable, bounds};
+use crosswind_model::disturbance::{Relation, bounds, tolerance};
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Timeline, Timelines};
 
@@ -148,7 +148,7 @@ const ALL: &str = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\nskew_s =
 fn at_each_limit_the_slowdown_is_the_one_that_was_stated() {
     let disturbance = read(ALL);
     let (stated, work) = (1.05, 0.0071);
-    let found = bearable(&disturbance, 64, work, stated).expect("in range");
+    let found = tolerance(&disturbance, 64, work, stated).expect("in range");
     let fields: Vec<&str> = found.limits.iter().map(|limit| limit.field.as_str()).collect();
     let expected = [
         "source[0].skew_s",
@@ -183,8 +183,8 @@ fn at_each_limit_the_slowdown_is_the_one_that_was_stated() {
 
 #[test]
 fn what_is_kept_is_told_from_what_is_not() {
-    let limits = bearable(&read(ALL), 64, 0.0071, 1.2).expect("in range").limits;
-    let kept: Vec<(&str, bool)> = limits.iter().map(|limit| (limit.field.as_str(), limit.is_kept())).collect();
+    let limits = tolerance(&read(ALL), 64, 0.0071, 1.2).expect("in range").limits;
+    let kept: Vec<(&str, bool)> = limits.iter().map(|limit| (limit.field.as_str(), limit.kept)).collect();
     assert_eq!(kept[0], ("source[0].skew_s", true));
     assert_eq!(kept[2], ("source[1].quantum_s", false));
     assert_eq!(limits[2].relation, Relation::AtMost);
@@ -195,7 +195,7 @@ fn what_is_kept_is_told_from_what_is_not() {
 fn arguments_out_of_range_are_refused_with_field_value_and_range() {
     let disturbance = read(ALL);
     let told = |ranks: u32, work: f64, slowdown: f64| {
-        bearable(&disturbance, ranks, work, slowdown).expect_err("out of range").to_string()
+        tolerance(&disturbance, ranks, work, slowdown).expect_err("out of range").to_string()
     };
     assert_eq!(told(0, 1.0, 1.05), "ranks is 0; it must be at least 1");
     assert_eq!(told(64, 0.0, 1.05), "work_per_barrier_s is 0 s; it must be finite and greater than 0 s");

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
+//! | which one does an experiment name? | [`chosen`] |
 //! | the programs of scheduling-and-communication | [`cholesky`], [`column`], [`connect`], [`em3d`], [`sample`] |
 //! | halo exchange and allreduce? | [`bsp`] |
 //! | what NAS kernels send, superstep by superstep? | [`nas`] |
@@ -17,6 +18,7 @@
 
 pub mod bsp;
 pub mod cholesky;
+pub mod chosen;
 pub mod column;
 pub mod connect;
 pub mod em3d;
@@ -31,6 +33,7 @@ mod sorting;
 
 pub use bsp::Bsp;
 pub use cholesky::Cholesky;
+pub use chosen::{NoProgram, ProgramVisitor, with_program};
 pub use column::Column;
 pub use connect::Connect;
 pub use em3d::Em3d;

@@ -1,37 +1,24 @@
 //! The contention model for Python: messages of several flows on links and in interfaces, in closed form.
 
-use crosswind_model::ModelError;
 use crosswind_model::contention::delay::{Flows, Saturated};
-use crosswind_model::contention::{EffectiveRatio, LocalTarget, message_rate as rate};
+use crosswind_model::contention::{EffectiveRatio, message_rate as rate};
 use crosswind_model::law::Formula;
 use crosswind_model::streams::promise;
 use crosswind_schema::StreamsExperiment;
 use pyo3::prelude::*;
-use serde_json::Value;
 
 use crate::errors;
-use crate::model::raise;
+use crate::model::{raise, word};
 use crate::schema::json;
 
-fn wrong(py: Python<'_>, message: &str) -> PyErr {
-    errors::raise(py, "DescriptionError", message, "argument", None)
-}
-
-/// One of a few words.
-fn chosen<T: Copy>(py: Python<'_>, field: &str, value: &str, permitted: &[(&str, T)]) -> PyResult<T> {
-    permitted.iter().find(|(name, _)| *name == value).map(|(_, chosen)| *chosen).ok_or_else(|| {
-        let names: Vec<&str> = permitted.iter().map(|(name, _)| *name).collect();
-        wrong(py, &format!("{field} is {value:?}; it must be one of: {}", names.join(", ")))
-    })
-}
-
-fn formula_of(py: Python<'_>, formula: &str) -> PyResult<Formula> {
-    chosen(py, "formula", formula, &[("corrected", Formula::Corrected), ("literal", Formula::Literal)])
+pub fn formula_of(py: Python<'_>, formula: &str) -> PyResult<Formula> {
+    word(py, "formula", formula, "corrected, literal")
 }
 
 /// The form that a table describes.
 fn form_of(py: Python<'_>, effective: &str) -> PyResult<EffectiveRatio> {
-    serde_json::from_str(effective).map_err(|error| wrong(py, &format!("effective: {error}")))
+    let wrong = |error| errors::raise(py, "DescriptionError", &format!("effective: {error}"), "argument", None);
+    serde_json::from_str(effective).map_err(wrong)
 }
 
 /// Messages per second of a link (gamma).
@@ -65,30 +52,12 @@ fn delay_ratio(
     local_target: &str,
     at_targets: Option<Vec<Vec<u32>>>,
 ) -> PyResult<(f64, f64, Beyond)> {
-    enum Pattern {
-        ManyToOne,
-        OneToMany,
-        EachToMany,
-        AllToAll,
-    }
-    let patterns = [
-        ("many-to-one", &Pattern::ManyToOne),
-        ("one-to-many", &Pattern::OneToMany),
-        ("each-to-many", &Pattern::EachToMany),
-        ("all-to-all", &Pattern::AllToAll),
-    ];
-    let pattern = chosen(py, "pattern", pattern, &patterns)?;
-    let targets = [("same", LocalTarget::Same), ("elsewhere", LocalTarget::Elsewhere)];
-    let local_target = chosen(py, "local_target", local_target, &targets)?;
+    let pattern = word(py, "pattern", pattern, "many-to-one, one-to-many, each-to-many, all-to-all")?;
+    let local_target = word(py, "local_target", local_target, "same, elsewhere")?;
     let (form, formula) = (form_of(py, effective)?, formula_of(py, formula)?);
     let flows = Flows { link, parallel, local: &local, effective: &form, formula };
-    let found = match pattern {
-        Pattern::ManyToOne => flows.many_to_one(local_target),
-        Pattern::OneToMany => flows.one_to_many(),
-        Pattern::EachToMany => flows.each_to_many(at_targets.as_deref().unwrap_or_default()),
-        Pattern::AllToAll => flows.all_to_all(),
-    };
-    let found = found.map_err(|error: ModelError| raise(py, &error))?;
+    let found = flows.of(pattern, local_target, at_targets.as_deref().unwrap_or_default());
+    let found = found.map_err(|error| raise(py, &error))?;
     let beyond = found.saturated.map(|Saturated { link, wanted, carries }| (link, wanted, carries));
     Ok((found.over_managed, found.over_unmanaged, beyond))
 }
@@ -98,16 +67,7 @@ fn delay_ratio(
 fn streams_promise(py: Python<'_>, point: &str, slowdown: f64) -> PyResult<String> {
     let point =
         StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
-    let promised = promise(&point, slowdown).map_err(|e| raise(py, &e))?;
-    let streams: Vec<Value> = promised
-        .streams
-        .iter()
-        .map(|stream| serde_json::json!({"name": stream.name, "slowdown": stream.slowdown, "threshold": stream.threshold}))
-        .collect();
-    json(&serde_json::json!({
-        "longest_wait_s": promised.longest_wait_s, "least_share": promised.least_share,
-        "credit_wait_s": promised.credit_wait_s, "streams": streams,
-    }))
+    json(&promise(&point, slowdown).map_err(|e| raise(py, &e))?)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,8 +1,6 @@
 //! `crosswind-live` for Python: the root of a farm on a thread of its own, and an agent on this one.
 
 use std::ffi::c_int;
-use std::fs::OpenOptions;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -10,23 +8,19 @@ use std::time::Duration;
 use crosswind_access::Access;
 use crosswind_agent::record::{NOBODY, Row};
 use crosswind_agent::settings::{GUESTS, RunSettings, Work};
+use crosswind_experiment::farm::FarmPoint;
+use crosswind_experiment::farm_root::{Opened, RootAsked};
+use crosswind_experiment::work::kernel_maker;
 use crosswind_live::LiveError;
 use crosswind_live::diary::Diary;
-use crosswind_live::farm::agent::{AgentConfig, Workshop, maker, run_agent as run};
-use crosswind_live::farm::desk::{Counter, Label, desk};
+use crosswind_live::farm::agent::{AgentConfig, Workshop, run_agent as run};
+use crosswind_live::farm::desk::{Counter, Label};
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
-use crosswind_live::farm::journal::{Identity, Journal};
-use crosswind_live::farm::keeper::Keeping;
+use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
-use crosswind_live::farm::root::{NewTask, Root, RootConfig, RunSummary};
+use crosswind_live::farm::root::{NewTask, RunSummary};
 use crosswind_live::protocol::PROTOCOL;
-use crosswind_measure::kernel::Kernel;
-use crosswind_measure::kernel::burn::Burn;
-use crosswind_measure::kernel::diagonals::Diagonals;
-use crosswind_measure::kernel::triad::Triad;
-use crosswind_schema::Experiment;
-use crosswind_schema::experiment::Tasks;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
@@ -34,14 +28,13 @@ use serde::Deserialize;
 
 use crate::errors;
 use crate::journal::PyJournal;
+use crate::schema::{PyPlatform, json};
 
 /// Task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
 
 /// Poll interval for signals during a wait.
 const LOOK: Duration = Duration::from_millis(100);
-/// Side of the matrix of the measurements: one work unit is one of its diagonals.
-const MATRIX: usize = 1024;
 
 pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
@@ -59,33 +52,6 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
 
 fn wrong(what: &str, error: impl ToString) -> LiveError {
     LiveError::Setup(format!("{what}: {}", error.to_string()))
-}
-
-/// A kernel of the probe as the work of tasks.
-struct KernelWork(Box<dyn Kernel + Send>);
-
-impl Executor for KernelWork {
-    fn run(&mut self, job: &Job) -> Answer {
-        let steps = (job.work * self.0.steps_per_unit()).ceil() as u64;
-        for _ in 0..steps {
-            if let Err(error) = self.0.step() {
-                return Answer::failed(error.to_string());
-            }
-        }
-        Answer::of(Payload::bytes(Vec::new()))
-    }
-}
-
-fn kernel(name: String) -> Maker {
-    Box::new(move || {
-        let kernel: Box<dyn Kernel + Send> = match name.as_str() {
-            "diagonals" => Box::new(Diagonals::new(MATRIX, 1).map_err(|error| error.to_string())?),
-            "burn" => Box::new(Burn::new()),
-            "triad" => Box::new(Triad::beyond_the_cache().map_err(|error| error.to_string())?),
-            other => return Err(format!("kernel is {other:?}; it must be diagonals, burn or triad")),
-        };
-        Ok(Box::new(KernelWork(kernel)))
-    })
 }
 
 /// A task's input as Python sees it, without a copy: a read-only buffer.
@@ -130,7 +96,7 @@ struct Python3(Option<Py<PyAny>>);
 impl Workshop for Python3 {
     fn maker(&mut self, work: &Work, code: Vec<u8>) -> Result<Maker, LiveError> {
         match work {
-            Work::Kernel { name } => Ok(kernel(name.clone())),
+            Work::Kernel { name } => Ok(kernel_maker(name.clone())),
             _ => {
                 let load = Python::attach(|py| self.0.as_ref().map(|load| load.clone_ref(py)))
                     .ok_or_else(|| LiveError::Setup("this process cannot load callables".into()))?;
@@ -144,32 +110,10 @@ impl Workshop for Python3 {
     }
 }
 
-pub(crate) fn diary(name: &str, path: Option<&PathBuf>) -> Result<Diary, LiveError> {
-    let Some(path) = path else { return Ok(Diary::on_stderr(name)) };
-    let file = OpenOptions::new().create(true).append(true).open(path);
-    let file = file.map_err(LiveError::system(path.display().to_string()))?;
-    Ok(Diary::new(name, Box::new(file)))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct FarmConfig {
-    run: RunSettings,
-    listen: String,
-    spool_directory: PathBuf,
-    log: Option<PathBuf>,
-    out: Option<PathBuf>,
-    /// Whether a result is reported only once it is on the disk.
-    sync: bool,
-    /// An experiment's point whose own tasks are run.
-    drawn: Option<String>,
-    discard: bool,
-}
-
 /// The root of a farm.
 #[pyclass(frozen, name = "FarmRoot", module = "crosswind._core")]
 pub struct PyFarmRoot {
-    root: Mutex<Option<Begin>>,
+    root: Mutex<Option<Box<dyn FnOnce() + Send>>>,
     counter: Counter,
     address: String,
     tasks: Option<u64>,
@@ -178,67 +122,8 @@ pub struct PyFarmRoot {
     failure: OnceLock<LiveError>,
 }
 
-type Begin = Box<dyn FnOnce() + Send>;
-
 fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn open(
-    config: &str,
-    access: &Access,
-    code: Vec<u8>,
-    tasks_csv: Option<&[u8]>,
-    load: Option<Py<PyAny>>,
-    journal: Option<Journal>,
-) -> Result<PyFarmRoot, LiveError> {
-    let config: FarmConfig = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
-    let tasks = match &config.drawn {
-        Some(point) => {
-            let point = Experiment::from_json(point.as_bytes(), "experiment").map_err(|e| wrong("experiment", e))?;
-            let file = tasks_csv;
-            Some(Tasks::draw(&point.workload, point.seed, file).map_err(|error| wrong("tasks", error))?)
-        }
-        None => None,
-    };
-    let keeps = config.out.is_some() || journal.is_some();
-    let keeping = keeps.then_some(Keeping { directory: config.out, journal, sync: config.sync });
-    let own = maker(&config.run, code.clone(), config.spool_directory.clone(), &mut Python3(load))?;
-    let computes = config.run.platform.nodes.iter().any(|node| {
-        use crosswind_schema::units::Quantity as _;
-        node.parent.is_none() && node.compute_per_s.get() > 0.0
-    });
-    let blank = matches!(config.run.work, Work::Emulated { .. });
-    // A root that computes nothing loads nothing.
-    let own: Option<Maker> = if computes { own } else { own.map(|_| kernel("burn".into())) };
-    let root = Root::open(RootConfig {
-        run: config.run,
-        listen: config.listen,
-        access: access.clone(),
-        code,
-        spool_directory: config.spool_directory,
-        diary: diary("root", config.log.as_ref())?,
-    })?;
-    let address = root.address()?;
-    let count = tasks.as_ref().map(|tasks| tasks.count);
-    let (counter, mut desk) = desk(root.bell(), keeping, config.discard, tasks.map(|tasks| (tasks, blank)))?;
-    let own_counter = counter.clone();
-    let begin: Begin = Box::new(move || {
-        // Whatever happens to this thread, the threads that wait for results are told.
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            let ended = root.run(&mut desk, own);
-            desk.close(ended)
-        }));
-        own_counter.end(ended.unwrap_or_else(|_| Err(LiveError::Lost("the root's thread failed".into()))));
-    });
-    Ok(PyFarmRoot {
-        root: Mutex::new(Some(begin)),
-        counter,
-        address,
-        tasks: count,
-        summary: Mutex::new(None),
-        failure: OnceLock::new(),
-    })
 }
 
 #[pymethods]
@@ -258,8 +143,19 @@ impl PyFarmRoot {
     ) -> PyResult<Self> {
         let access = Access::of(token, tls.as_deref()).map_err(|error| exception(py, &error.into()))?;
         let journal = journal.and_then(|journal| locked(&journal.journal).take());
-        py.detach(|| open(config, &access, code.unwrap_or_default(), tasks_csv, load, journal))
-            .map_err(|error| exception(py, &error))
+        let open = || {
+            let asked: RootAsked = serde_json::from_str(config).map_err(|error| wrong("farm", error))?;
+            asked.open(&access, code.unwrap_or_default(), tasks_csv, &mut Python3(load), journal)
+        };
+        let Opened { begin, counter, address, tasks } = py.detach(open).map_err(|error| exception(py, &error))?;
+        Ok(Self {
+            root: Mutex::new(Some(begin)),
+            counter,
+            address,
+            tasks,
+            summary: Mutex::new(None),
+            failure: OnceLock::new(),
+        })
     }
 
     /// HOST:PORT at which children knock.
@@ -391,14 +287,7 @@ impl PyFarmRoot {
     fn summary(&self) -> PyResult<String> {
         let guard = locked(&self.summary);
         let Some(summary) = guard.as_ref() else { return Ok("null".into()) };
-        let nodes: Vec<_> = summary.nodes.iter().map(|node| {
-            serde_json::json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6, "seen": node.seen})
-        }).collect();
-        let events: Vec<_> = summary.events.iter().map(|(t_s, event)| {
-            serde_json::json!({"t_s": t_s, "code": event.code, "node": event.node, "tasks": event.tasks, "message": event.message})
-        }).collect();
-        let whole = serde_json::json!({"makespan_s": summary.makespan_s, "tasks": summary.tasks, "nodes": nodes, "events": events});
-        Ok(whole.to_string())
+        Ok(summary.told().to_string())
     }
 
     /// Each node's log of events and commands, where they were kept; after `wait`.
@@ -469,7 +358,7 @@ fn run_agent(
     let result = py.detach(|| {
         let config: OwnConfig = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
         let own = AgentConfig {
-            diary: diary(&config.name, config.log.as_ref())?,
+            diary: Diary::at(&config.name, config.log.as_ref())?,
             parent: config.parent,
             name: config.name,
             listen: config.listen,
@@ -493,6 +382,27 @@ fn run_agent(
     result.map_err(|error| exception(py, &error))
 }
 
+/// What every agent of a live farm is told, as JSON: of a point, of the work of its tasks (`{kind, command}`) and of the
+/// limits; `tasks_csv` is the content of the tasks' file that the point names.
+#[pyfunction]
+#[pyo3(signature = (platform, experiment, work, limits, trace = false, tasks_csv = None))]
+fn farm_settings(
+    py: Python<'_>,
+    platform: &Bound<'_, PyPlatform>,
+    experiment: &str,
+    work: &str,
+    limits: &str,
+    trace: bool,
+    tasks_csv: Option<&[u8]>,
+) -> PyResult<String> {
+    let read = |what, error: serde_json::Error| exception(py, &wrong(what, error));
+    let work = serde_json::from_str(work).map_err(|error| read("work", error))?;
+    let limits = serde_json::from_str(limits).map_err(|error| read("limits", error))?;
+    let platform = &platform.get().0;
+    let settings = || FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.live(&work, &limits, trace);
+    json(&py.detach(settings).map_err(|error| crate::sim::exception(py, &error))?)
+}
+
 /// A live node's log through a fresh policy; how many events it had. Raises where commands differ.
 #[pyfunction]
 fn replay_log(py: Python<'_>, run: &str, node: &str, log: &str) -> PyResult<usize> {
@@ -505,5 +415,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AGENT_PROTOCOL", PROTOCOL.version)?;
     module.add_class::<PyFarmRoot>()?;
     module.add_function(wrap_pyfunction!(run_agent, module)?)?;
+    module.add_function(wrap_pyfunction!(farm_settings, module)?)?;
     module.add_function(wrap_pyfunction!(replay_log, module)?)
 }

@@ -6,67 +6,22 @@ use std::time::Duration;
 
 use crosswind_access::Access;
 use crosswind_live::LiveError;
-use crosswind_live::filter::{Filter, FilterSettings, Forward, Rate, mark};
+use crosswind_live::diary::Diary;
+use crosswind_live::filter::asked::FilterAsked;
+use crosswind_live::filter::{Filter, mark};
 use crosswind_live::streams::run_streams as run;
-use crosswind_policy::queue::{CreditSettings, QueueSettings};
-use crosswind_schema::experiment::streams::QueuePolicy;
-use crosswind_schema::{Class, StreamsExperiment};
+use crosswind_schema::StreamsExperiment;
 use pyo3::prelude::*;
-use serde::Deserialize;
 
 use crate::errors;
-use crate::farm::{diary, exception};
+use crate::farm::exception;
 use crate::schema::json;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Forwarded {
-    class: Class,
-    listen: String,
-    target: String,
-    peer: usize,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Config {
-    listen: Option<String>,
-    peers: Vec<String>,
-    forwards: Vec<Forwarded>,
-    policy: QueuePolicy,
-    frame_bytes: u32,
-    pad: bool,
-    rate_mb_per_s: Option<f64>,
-    rate_in_mb_per_s: Option<f64>,
-    window_bytes: u32,
-    connections: usize,
-    log: Option<PathBuf>,
-}
-
-impl Config {
-    fn settings(self) -> FilterSettings {
-        let at_least_bytes = if self.pad { self.frame_bytes } else { 0 };
-        let rate = |mb_per_s| Rate { mb_per_s, at_least_bytes };
-        let forward = |Forwarded { class, listen, target, peer }: Forwarded| Forward { class, listen, target, peer };
-        FilterSettings {
-            listen: self.listen,
-            peers: self.peers,
-            forwards: self.forwards.into_iter().map(forward).collect(),
-            queue: QueueSettings::from_policy(&self.policy, self.frame_bytes, self.pad),
-            credits: CreditSettings::from_policy(&self.policy),
-            rate_out: self.rate_mb_per_s.map(rate),
-            rate_in: self.rate_in_mb_per_s.map(rate),
-            window: self.window_bytes,
-            connections: self.connections,
-        }
-    }
-}
-
 fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
-    let config: Config =
+    let asked: FilterAsked =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
-    let diary = diary("filter", config.log.as_ref())?;
-    Filter::open(config.settings(), &Access::of(token, tls)?, diary)
+    let diary = Diary::at("filter", asked.log.as_ref())?;
+    Filter::open(asked.settings(), &Access::of(token, tls)?, diary)
 }
 
 /// A filter at work on threads of its own.

@@ -5,24 +5,21 @@
 use pyo3::prelude::*;
 
 mod access;
-mod chosen;
 mod contention;
 mod errors;
 mod farm;
 mod filter;
 mod inject;
-mod interface;
 mod journal;
 mod measure;
 mod model;
 mod noise;
-mod overlap;
 mod overlay;
-mod program;
 mod ranks;
 mod schema;
 mod sim;
 mod skeleton;
+mod watched;
 
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -31,11 +28,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     contention::register(module)?;
     sim::register(module)?;
-    program::register(module)?;
     skeleton::register(module)?;
-    overlap::register(module)?;
     overlay::register(module)?;
-    interface::register(module)?;
     access::register(module)?;
     measure::register(module)?;
     farm::register(module)?;

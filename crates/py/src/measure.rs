@@ -9,7 +9,7 @@ use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
 use crosswind_measure::overlap::ping::{Ping, PingConfig};
 use crosswind_measure::probe::{AMOUNTS, Block, Row};
-use crosswind_measure::{Config, MeasureError, Probe, linux, peer};
+use crosswind_measure::{Config, MeasureError, Probe, peer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -276,7 +276,7 @@ fn burn_iterations_per_s(py: Python<'_>, seconds: f64) -> f64 {
 /// Ends this process when the thread that started it ends.
 #[pyfunction]
 fn end_with_parent() -> PyResult<()> {
-    Ok(linux::end_with_parent()?)
+    Ok(crosswind_linux::end_with_parent()?)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,17 +1,16 @@
 //! `crosswind-model` for Python.
 
-use crosswind_model::disturbance::{self, Relation};
-use crosswind_model::law::{Formula, Law, Receiving, Sending};
+use crosswind_model::disturbance;
+use crosswind_model::law::{Law, Receiving, Sending};
 use crosswind_model::{Columns, ModelError, Prepared, Task, fork, independent};
-use crosswind_schema::StreamsExperiment;
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
+use crate::contention::formula_of;
 use crate::errors;
 use crate::schema::{PyDisturbance, PyPlatform, json};
 
@@ -56,17 +55,9 @@ fn plan(
     json(&py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?)
 }
 
-/// The closed forms that apply to one point of an experiment of kind streams, by name, as JSON.
-#[pyfunction]
-fn streams_bounds(py: Python<'_>, point: &str) -> PyResult<String> {
-    let point =
-        StreamsExperiment::from_json(point.as_bytes(), "experiment").map_err(|e| errors::description(py, &e))?;
-    json(&crosswind_model::streams::closed_forms(&point).map_err(|e| raise(py, &e))?)
-}
-
 /// What a disturbance may be for a barrier program: limits of its fields, and closed forms as it is, as JSON.
 #[pyfunction]
-fn bearable(
+fn tolerance(
     py: Python<'_>,
     disturbance: &Bound<'_, PyDisturbance>,
     ranks: u32,
@@ -74,43 +65,11 @@ fn bearable(
     slowdown: f64,
 ) -> PyResult<String> {
     let disturbance = &disturbance.get().0;
-    let found = disturbance::bearable(disturbance, ranks, work_per_barrier_s, slowdown).map_err(|e| raise(py, &e))?;
-    let limits: Vec<Value> = found
-        .limits
-        .iter()
-        .map(|limit| {
-            let relation = match limit.relation {
-                Relation::AtMost => "at most",
-                Relation::AtLeast => "at least",
-            };
-            serde_json::json!({
-                "cause": limit.cause, "field": limit.field, "given": limit.given, "relation": relation,
-                "limit": limit.limit, "unit": limit.unit, "kept": limit.is_kept(),
-            })
-        })
-        .collect();
-    let expected: Map<String, Value> =
-        found.expected.named().map(|(name, value)| (name.to_owned(), value.into())).collect();
+    let found = disturbance::tolerance(disturbance, ranks, work_per_barrier_s, slowdown).map_err(|e| raise(py, &e))?;
     json(&serde_json::json!({
         "disturbance": disturbance.name, "ranks": ranks, "work_per_barrier_s": work_per_barrier_s,
-        "slowdown": slowdown, "expected": expected, "limits": limits,
+        "slowdown": slowdown, "expected": found.expected.by_name(), "limits": found.limits,
     }))
-}
-
-/// What no schedule of a platform beats, and what its root alone does: `(bound, root only)`, tasks/s.
-#[pyfunction]
-fn bounds(
-    py: Python<'_>,
-    platform: &Bound<'_, PyPlatform>,
-    task_size_mb: f64,
-    task_work: f64,
-    ports: &str,
-) -> PyResult<(f64, f64)> {
-    let (ports, method) = words(py, ports, "exact")?;
-    let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
-    let platform = &platform.get().0;
-    let plan = py.detach(|| crosswind_model::plan(platform, task, ports, method)).map_err(|e| raise(py, &e))?;
-    Ok((plan.bound_tasks_per_s, plan.root_only_tasks_per_s))
 }
 
 /// Tasks per second of a fork graph whose single port serves in an order of the paper.
@@ -122,8 +81,7 @@ fn fork_throughput(
     task_work: f64,
     order: &str,
 ) -> PyResult<f64> {
-    let permitted = "interference, interference-rate, bandwidth, compute, root-only, planned";
-    let order: Order = word(py, "order", order, permitted)?;
+    let order: Order = word(py, "order", order, &Order::ALL.map(|order| order.told().0).join(", "))?;
     let task = Task::new(task_size_mb, task_work).map_err(|e| raise(py, &e))?;
     let platform = &platform.get().0;
     py.detach(|| fork::fork_throughput(platform, task, order)).map_err(|e| raise(py, &e))
@@ -246,14 +204,7 @@ fn three_point(
     sending: Vec<(f64, f64, f64)>,
     formula: &str,
 ) -> PyResult<(f64, Vec<f64>)> {
-    let formula = match formula {
-        "corrected" => Formula::Corrected,
-        "literal" => Formula::Literal,
-        other => {
-            let message = format!("formula is {other:?}; it must be one of: corrected, literal");
-            return Err(errors::raise(py, "DescriptionError", &message, "argument", None));
-        }
-    };
+    let formula = formula_of(py, formula)?;
     let receiving = receiving.map(|(receive_mb_per_s, compute_per_s)| Receiving { receive_mb_per_s, compute_per_s });
     let sending: Vec<Sending> = sending
         .into_iter()
@@ -297,9 +248,7 @@ fn tight_family(machines: u32) -> Vec<f64> {
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(plan, module)?,
-        wrap_pyfunction!(bearable, module)?,
-        wrap_pyfunction!(bounds, module)?,
-        wrap_pyfunction!(streams_bounds, module)?,
+        wrap_pyfunction!(tolerance, module)?,
         wrap_pyfunction!(plan_rates, module)?,
         wrap_pyfunction!(fork_throughput, module)?,
         wrap_pyfunction!(three_point, module)?,

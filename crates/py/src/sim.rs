@@ -1,136 +1,43 @@
-//! `crosswind-sim` for Python.
+//! Runs in virtual time for Python: `crosswind-experiment`'s points, and the simulated matrix of overlap.
 
-use crosswind_model::{Task, plan};
-use crosswind_policy::farm::{Mean, Wishes};
-use crosswind_schema::experiment::{ChangeKind, Order, Params, Tasks, change};
-use crosswind_schema::plan::Method;
-use crosswind_schema::run::{ComputedBy, Run, RunEvent, RunNode, SeenNode};
-use crosswind_schema::units::Quantity;
-use crosswind_schema::{DescriptionError, Experiment, Node, Platform};
-use crosswind_sim::{Farm, Happened, NodeSeen, Options, Outcome, SimError, Trace, simulate as run};
+use crosswind_experiment::farm::FarmPoint;
+use crosswind_experiment::program::ProgramPoint;
+use crosswind_experiment::{ExperimentError, streams};
+use crosswind_schema::experiment::ProgramExperiment;
+use crosswind_schema::{DescriptionError, Disturbance, Run, SimulatedOverlap, StreamsExperiment, StreamsRun};
+use crosswind_sim::Trace;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::errors;
 use crate::schema::{PyPlatform, json};
+use crate::watched::watched;
 
 /// Code of a child that is none.
-const NOBODY: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
-enum Refusal {
-    Description(DescriptionError),
-    Plan(crosswind_model::ModelError),
-    Run(SimError),
-}
-
-fn simulated(
-    platform: &Platform,
-    point: &[u8],
-    tasks_csv: Option<&[u8]>,
-    trace: bool,
-    watch: &mut dyn FnMut(u64) -> bool,
-) -> Result<(Run, Option<Trace>), Refusal> {
-    let point = Experiment::from_json(point, "experiment").map_err(Refusal::Description)?;
-    let tasks = Tasks::draw(&point.workload, point.seed, tasks_csv).map_err(Refusal::Description)?;
-    let count = tasks.count as f64;
-    let mean = Mean { size_mb: tasks.total_mb() / count, work: tasks.total_work() / count };
-    let rates: Option<Vec<f64>> = match point.policy.order {
-        Order::Planned => {
-            let task = Task::new(mean.size_mb, mean.work).map_err(Refusal::Plan)?;
-            let found = plan(platform, task, point.policy.ports, Method::Exact).map_err(Refusal::Plan)?;
-            Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect())
-        }
-        _ => None,
+pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
+    let (class, code) = match error {
+        ExperimentError::Description(error) => return errors::description(py, error),
+        ExperimentError::Program(_) => ("DescriptionError", "description"),
+        ExperimentError::Plan(_) | ExperimentError::Work(_) => ("DescriptionError", "argument"),
+        ExperimentError::Command(_) => ("DescriptionError", "command"),
+        ExperimentError::Simulation(_) => ("InfeasibleError", "infeasible"),
+        ExperimentError::WrongResult(_) => ("CrosswindError", "wrong"),
     };
-    let mut wishes = Wishes::of(&point.policy, mean).with_tasks(tasks.count);
-    if let Some(rates) = &rates {
-        wishes = wishes.with_plan(rates);
-    }
-    let farm = Farm {
-        platform,
-        tasks: &tasks,
-        wishes,
-        chunk_kib: point.policy.chunk_kib,
-        result_size_mb: point.workload.result_size_mb.get(),
-    };
-    let changes = change::placed(&point.changes, platform).map_err(Refusal::Description)?;
-    let mut outcome = run(&farm, Options { changes: &changes, trace }, watch).map_err(Refusal::Run)?;
-    let trace = outcome.trace.take();
-    Ok((summary(platform, &point, &outcome), trace))
-}
-
-fn summary(platform: &Platform, point: &Experiment, outcome: &Outcome) -> Run {
-    let name = |node: u32| platform.nodes[node as usize].name.clone();
-    let event = |happened: &Happened| {
-        let (code, tasks, what) = match happened.kind {
-            ChangeKind::Leaves => {
-                ("node-left", Some(happened.tasks), format!("leaves; {} tasks run again", happened.tasks))
-            }
-            ChangeKind::Joins => ("node-joined", None, happened.kind.to_string()),
-            kind @ ChangeKind::Rates { .. } => ("rates-changed", None, kind.to_string()),
-        };
-        let node = name(happened.node);
-        let message = format!("{node} {what}");
-        RunEvent { t_s: happened.t_s, code: code.into(), node: Some(node), tasks, message }
-    };
-    Run {
-        params: Params::default(),
-        seed: point.seed,
-        platform: platform.name.clone(),
-        order: point.policy.order,
-        ports: point.policy.ports,
-        compute: ComputedBy::Simulated,
-        tasks: outcome.tasks,
-        makespan_s: outcome.makespan_s,
-        throughput_tasks_per_s: outcome.throughput_tasks_per_s,
-        bound_tasks_per_s: None,
-        root_only_tasks_per_s: None,
-        nodes: (0u32..)
-            .zip(&outcome.nodes)
-            .map(|(at, node)| RunNode {
-                name: name(at),
-                tasks: node.tasks,
-                busy_s: node.busy_s,
-                received_mb: node.received_mb,
-                seen: outcome.seen.get(at as usize).map(|seen| beside(&platform.nodes[at as usize], seen)),
-            })
-            .collect(),
-        events: outcome.events.iter().map(event).collect(),
-        warnings: Vec::new(),
-        resumed: None,
-    }
-}
-
-/// What was seen of a node beside what the platform says.
-fn beside(node: &Node, seen: &NodeSeen) -> SeenNode {
-    SeenNode {
-        compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),
-        receive_limit_mb_per_s: seen
-            .receive_limit_mb_per_s
-            .and_then(|seen| seen.beside(node.receive_limit_mb_per_s.map(Quantity::get))),
-        ir_receive_s_per_mb: seen
-            .ir_receive_s_per_mb
-            .and_then(|seen| seen.beside(Some(node.ir_receive_s_per_mb.get()))),
-        ir_send_s_per_mb: seen.ir_send_s_per_mb.and_then(|seen| seen.beside(Some(node.ir_send_s_per_mb.get()))),
-    }
+    errors::raise(py, class, &error.to_string(), code, error.hint().as_deref())
 }
 
 fn columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(py);
-    let kinds: Vec<u8> = trace.kind.iter().map(|kind| *kind as u8).collect();
-    columns.set_item("kind", PyBytes::new(py, &kinds))?;
-    let child: Vec<u32> = trace.child.iter().map(|child| child.unwrap_or(NOBODY)).collect();
-    for (name, values) in [("node", &trace.node), ("child", &child)] {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        columns.set_item(name, PyBytes::new(py, &bytes))?;
-    }
-    let tasks: Vec<u8> = trace.task.iter().flat_map(|task| task.to_ne_bytes()).collect();
-    columns.set_item("task", PyBytes::new(py, &tasks))?;
-    for (name, values) in
-        [("start_s", &trace.start_s), ("end_s", &trace.end_s), ("mb", &trace.mb), ("work", &trace.work)]
-    {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_ne_bytes()).collect();
-        columns.set_item(name, PyBytes::new(py, &bytes))?;
+    let put = |name: &str, bytes: Vec<u8>| columns.set_item(name, PyBytes::new(py, &bytes));
+    put("kind", trace.kind.iter().map(|kind| *kind as u8).collect())?;
+    put("node", trace.node.iter().flat_map(|node| node.to_ne_bytes()).collect())?;
+    put("child", trace.child.iter().flat_map(|child| child.unwrap_or(NONE).to_ne_bytes()).collect())?;
+    put("task", trace.task.iter().flat_map(|task| task.to_ne_bytes()).collect())?;
+    let amounts = [("start_s", &trace.start_s), ("end_s", &trace.end_s), ("mb", &trace.mb), ("work", &trace.work)];
+    for (name, values) in amounts {
+        put(name, values.iter().flat_map(|value| value.to_ne_bytes()).collect())?;
     }
     Ok(columns)
 }
@@ -149,28 +56,104 @@ fn simulate<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Option<Bound<'py, PyDict>>)> {
     let platform = &platform.get().0;
-    let mut raised = None;
-    let mut watch = |done: u64| {
-        let told = Python::attach(|py| {
-            py.check_signals()?;
-            progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, (done,)).map(drop))
-        });
-        told.map_err(|error| raised = Some(error)).is_ok()
-    };
-    let done = py.detach(|| simulated(platform, experiment.as_bytes(), tasks_csv, trace, &mut watch));
-    if let Some(error) = raised {
-        return Err(error);
-    }
-    let (run, trace) = done.map_err(|refusal| match refusal {
-        Refusal::Description(error) => errors::description(py, &error),
-        Refusal::Plan(error) => {
-            errors::raise(py, "DescriptionError", &error.to_string(), "argument", error.hint().as_deref())
-        }
-        Refusal::Run(error) => errors::raise(py, "InfeasibleError", &error.to_string(), "infeasible", None),
+    let done = watched(py, progress, |watch| {
+        FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.simulate(trace, watch)
     })?;
+    let (run, trace) = done.map_err(|error| exception(py, &error))?;
     Ok((json(&run)?, trace.map(|trace| columns(py, &trace)).transpose()?))
 }
 
+/// A farm's run, simulated or live, with the bounds and the warnings that go with its point; both as JSON.
+#[pyfunction]
+#[pyo3(signature = (platform, experiment, run, tasks_csv = None))]
+fn complete_farm(
+    py: Python<'_>,
+    platform: &Bound<'_, PyPlatform>,
+    experiment: &str,
+    run: &str,
+    tasks_csv: Option<&[u8]>,
+) -> PyResult<String> {
+    let mut run: Run = serde_json::from_str(run).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+    let platform = &platform.get().0;
+    let complete = || FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.complete(&mut run);
+    py.detach(complete).map_err(|error: ExperimentError| exception(py, &error))?;
+    json(&run)
+}
+
+/// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON.
+///
+/// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is
+/// what the same program takes undisturbed, where the caller knows it; otherwise that is simulated too. `progress` is
+/// called now and then with the operations begun, on the calling thread; what it raises ends the run.
+#[pyfunction]
+#[pyo3(signature = (point, disturbance = None, goal = None, *, dedicated_s = None, progress = None))]
+fn simulate_program(
+    py: Python<'_>,
+    point: &str,
+    disturbance: Option<&str>,
+    goal: Option<&str>,
+    dedicated_s: Option<f64>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let done = watched(py, progress, |watch| {
+        let experiment = ProgramExperiment::from_json(point.as_bytes(), "experiment")?;
+        let read = |text: &str| Disturbance::from_json(text.as_bytes(), "disturbance");
+        let disturbance = disturbance.map(read).transpose()?;
+        let goal = goal.map(str::as_bytes);
+        ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal }.simulate(dedicated_s, watch)
+    })?;
+    json(&done.map_err(|error| exception(py, &error))?)
+}
+
+fn streams_point(point: &str) -> Result<StreamsExperiment, DescriptionError> {
+    StreamsExperiment::from_json(point.as_bytes(), "experiment")
+}
+
+/// Simulates one point of an experiment of kind streams: its entry of `runs.json` as JSON, with the closed forms.
+///
+/// `progress` is called now and then, and at the end of each of the measurements (each stream and each job alone, one
+/// queue, the queues of the policy), with the frames that have arrived in all of them, on the calling thread; what it
+/// raises ends the run.
+#[pyfunction]
+#[pyo3(signature = (point, *, progress = None))]
+fn simulate_streams(py: Python<'_>, point: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let done = watched(py, progress, |watch| streams::simulate(&streams_point(point)?, watch))?;
+    json(&done.map_err(|error| exception(py, &error))?)
+}
+
+/// A run of streams, simulated or live, with the seed and the closed forms of its point; both as JSON.
+#[pyfunction]
+fn complete_streams(py: Python<'_>, point: &str, run: &str) -> PyResult<String> {
+    let mut run: StreamsRun =
+        serde_json::from_str(run).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+    let point = streams_point(point).map_err(|error| errors::description(py, &error))?;
+    streams::complete(&mut run, &point).map_err(|error| exception(py, &error))?;
+    json(&run)
+}
+
+/// Simulates a matrix of overlap, given as JSON: the matrix as JSON.
+///
+/// `progress` is called now and then with the events of a run so far, on the calling thread; what it raises ends the run.
+#[pyfunction]
+#[pyo3(signature = (asked, *, progress = None))]
+fn simulate_overlap(py: Python<'_>, asked: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
+    let done = watched(py, progress, |watch| {
+        let asked = SimulatedOverlap::from_json(asked.as_bytes(), "overlap")?;
+        Ok(crosswind_sim::overlap::simulate(&asked, watch)?)
+    })?;
+    json(&done.map_err(|error| exception(py, &error))?)
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(simulate, module)?)
+    for function in [
+        wrap_pyfunction!(simulate, module)?,
+        wrap_pyfunction!(complete_farm, module)?,
+        wrap_pyfunction!(simulate_program, module)?,
+        wrap_pyfunction!(simulate_streams, module)?,
+        wrap_pyfunction!(complete_streams, module)?,
+        wrap_pyfunction!(simulate_overlap, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
 }

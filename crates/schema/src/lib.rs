@@ -18,6 +18,7 @@
 //! | Tasks | `tasks.csv` | [`tasks_file`] |
 //! | Simulated overlap | (between Python and the simulator) | [`simulated_overlap`] |
 
+pub mod compute;
 pub mod disturbance;
 pub mod error;
 pub mod experiment;
@@ -41,6 +42,7 @@ pub mod tasks_file;
 pub mod trace;
 pub mod units;
 
+pub use compute::{Compute, ComputedBy, Kernel, RankCompute};
 pub use disturbance::Disturbance;
 pub use error::{DescriptionError, Warning};
 pub use experiment::{AnyExperiment, Class, Experiment, ProgramExperiment, StreamsExperiment};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::ComputedBy;
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::Params;
 use crate::read;
-use crate::run::ComputedBy;
 
 /// The runs of an experiment of kind program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::ComputedBy;
 use crate::error::{DescriptionError, Warning};
 use crate::experiment::{Order, Params};
 use crate::plan::Ports;
@@ -25,27 +26,6 @@ pub struct Runs {
     pub digest: Option<String>,
     /// One entry per run, in the order of the grid.
     pub runs: Vec<Run>,
-}
-
-/// What did the computing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ComputedBy {
-    /// Nothing: the time was virtual.
-    Simulated,
-    /// Real agents that slept for the time that the platform's rates give, over paced links; ranks that waited as long as
-    /// they would have computed.
-    Emulated,
-    /// The synthetic kernel of the measurements.
-    Diagonals,
-    /// Arithmetic in registers.
-    Burn,
-    /// Streams through memory.
-    Triad,
-    /// A user's command.
-    Command,
-    /// A user's Python callable.
-    Callable,
 }
 
 /// What one run came to.

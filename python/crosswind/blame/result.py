@@ -95,7 +95,7 @@ class Blame(Tabular):
         """Make it of the content of a `blame.json`: the runs are read, everything else follows from them."""
         runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
         text = json.dumps({"kind": "program", **runs}).encode()
-        found = cls(list(document.get("causes", [])), Runs.from_dict(json.loads(_core.read_runs(text, file))))
+        found = cls(list(document.get("causes", [])), Runs.from_dict(json.loads(_core.read_result("runs", text, file))))
         if not found.seeds:
             message = f"{file}: no seed has all its runs"
             raise DescriptionError(
@@ -302,7 +302,7 @@ class Store:
         document = read_json(path, "blame", SCHEMA_VERSION, "name another file, or run without --resume")
         runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
         text = json.dumps({"kind": "program", **runs}).encode()
-        return Runs.from_dict(json.loads(_core.read_runs(text, str(path))))
+        return Runs.from_dict(json.loads(_core.read_result("runs", text, str(path))))
 
     def save(self, runs: Runs[ProgramRun], path: Path) -> None:
         """Write the runs so far, and what they say once a seed has all of its runs."""

@@ -12,7 +12,7 @@ import typer
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_FRAME_BYTES, Credits, Discipline
+from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_DISCIPLINE, DEFAULT_FRAME_BYTES, Credits, Discipline
 from crosswind.filter.export import Target
 from crosswind.terminal.signals import heard
 
@@ -61,7 +61,7 @@ def filter_(
     local: Annotated[
         list[str] | None, typer.Option(metavar="PORT=HOST:PORT", help="Forward as class local; again for more.")
     ] = None,
-    policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = "drr",
+    policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = DEFAULT_DISCIPLINE,
     threshold: Annotated[
         int, typer.Option(help="Parallel frames (threshold) or bytes (drr) to one of local.", min=1)
     ] = 4,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from crosswind import _core
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
@@ -24,9 +25,13 @@ if TYPE_CHECKING:
 UNTRUSTED = 3
 USUAL_S = 60.0
 INTERRUPTED = 130
+KERNELS = tuple(name for name, _ in _core.KINDS["kernel"])
+if TYPE_CHECKING:
+    Kernel = str
+else:
+    Kernel = Literal[KERNELS]
 
 
-Kernel = Literal["diagonals", "burn", "triad"]
 Direction = Literal["each", "receive", "send", "both"]
 Wait = Literal["event", "poll"]
 PacedBy = Literal["peer", "sender", "receiver"]
@@ -97,7 +102,7 @@ def measure(
     direction: Annotated[
         Direction, typer.Option(help="Seen from here. each: both alone, then some of both at once.")
     ] = "each",
-    kernel: Annotated[Kernel, typer.Option(help="What computes.")] = "diagonals",
+    kernel: Annotated[Kernel, typer.Option(help="What computes.")] = KERNELS[0],
     matrix: Annotated[int, typer.Option(help="Side of the matrix of `diagonals`, 8..4096.")] = 1024,
     diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.")] = 1,
     task: Annotated[str | None, typer.Option(help="Your own work: a command, run again and again.")] = None,

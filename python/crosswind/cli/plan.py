@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.bearable import plan_disturbance
 from crosswind.cli.console import print_json, print_table, tell_warnings
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.overlay import plan_tree
 from crosswind.cli.thresholds import plan_queues
+from crosswind.cli.tolerance import plan_disturbance
 from crosswind.errors import DescriptionError
 from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan

@@ -20,6 +20,7 @@ MessageClass = Literal["parallel", "local"]
 Discipline = Literal["fifo", "threshold", "drr", "strict"]
 Credits = Literal["none", "receiver"]
 
+DEFAULT_DISCIPLINE: Discipline = "drr"
 DEFAULT_FRAME_BYTES = 16_384
 DEFAULT_WINDOW_BYTES = 512 * 1024
 DEFAULT_CONNECTIONS = 256
@@ -107,7 +108,7 @@ class Queues:
         Without a parallel frame for so long, local senders get their full credit again, s.
     """
 
-    queue: Discipline = "drr"
+    queue: Discipline = DEFAULT_DISCIPLINE
     threshold: int = 4
     literal: bool = False
     credits: Credits = "none"

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
-from crosswind.filter import Discipline
+from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 
 Target = Literal["tc", "cilium", "nccl"]
 
@@ -55,7 +55,7 @@ class Export:
 
 def export(
     target: Target,
-    queue: Discipline = "drr",
+    queue: Discipline = DEFAULT_DISCIPLINE,
     threshold: int = 4,
     *,
     device: str = "eth0",

@@ -60,8 +60,9 @@ def measure(
     ----------
     peer : str or sequence of str, optional
         HOST:PORT of a `crosswind serve`, or several. None starts a peer process on this machine and ends it.
-    kernel : {"diagonals", "burn", "triad"}
-        What computes: diagonals of a matrix's square, arithmetic without memory, or a stream bound by memory.
+    kernel : str
+        What computes, one of `crosswind.measure.KERNELS`: diagonals of a matrix's square, arithmetic without memory,
+        or a stream bound by memory.
     matrix : int
         Side of the matrix of `diagonals`, 8 to 4096.
     diagonals : int

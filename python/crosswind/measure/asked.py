@@ -8,20 +8,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.host import describe
 from crosswind.host.route import interface_to, split_address
 from crosswind.measure.placement import place
 
-KERNELS = ("diagonals", "burn", "triad")
+KERNELS = tuple(name for name, _ in _core.KINDS["kernel"])
 DIRECTIONS = ("receive", "send", "each", "both")
-UNITS = {
-    "diagonals": "diagonals of the matrix's square",
-    "burn": "million additions of a sine",
-    "triad": "million elements of a triad",
-    "command": "run of the command",
-    "callable": "call",
-}
+UNITS = {**dict(_core.KINDS["kernel"]), "command": "run of the command", "callable": "call"}
 
 SOCKET_BUFFER_BYTES = 1 << 20
 """Default of each socket buffer: under autotuning it grows while one measures, which moves IR two-fold."""

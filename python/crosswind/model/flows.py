@@ -352,7 +352,7 @@ def _number(text: str | None, place: str, whole: bool = False) -> float:
 
 def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> list[Samples]:
     """Take flows from runs of kind streams: T2 with all streams of a run beside T1 of each."""
-    runs = json.loads(_core.read_runs(content, name))
+    runs = json.loads(_core.read_result("runs", content, name))
     if runs.get("kind") != "streams":
         message = f"{name}: holds runs of another kind"
         raise DescriptionError(message, "no-flows", 'runs of experiments with workload.kind = "streams" tell of flows')

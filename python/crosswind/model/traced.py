@@ -195,7 +195,7 @@ def _warnings(trace: Trace, untold: list[str]) -> list[Told]:
     told = []
     if trace.run["compute"] in ("simulated", "emulated"):
         message = f"the run was {trace.run['compute']}: its rates are those of the platform that it was given"
-        told.append(warning("not-measured-here", message, "run with execution.compute = diagonals, burn or triad"))
+        told.append(warning("not-measured-here", message, 'run with execution.compute other than "emulated"'))
     if trace.run["ports"] == "multi":
         message = "several sends at a time: their rates changed on the way, and the fit takes them as constant"
         told.append(warning("blurred-transfers", message, "ports = single, or `crosswind measure`"))

@@ -46,7 +46,7 @@ class Overlap(Tabular):
         DescriptionError
             With file, field, value and permitted range of the first thing that is wrong.
         """
-        return cls(json.loads(_core.read_overlap(read_bytes(path), str(path))))
+        return cls(json.loads(_core.read_result("overlap", read_bytes(path), str(path))))
 
     @classmethod
     def judged(cls, document: Mapping[str, Any], cells: Sequence[Mapping[str, Any]]) -> Overlap:
@@ -58,7 +58,7 @@ class Overlap(Tabular):
             told = {"verdict": found.word, "says": found.says, "change": found.change}
             judged.append({**cell, **{name: value for name, value in told.items() if value is not None}})
         summary = {**document, "cells": judged, "findings": verdict.findings(judged) if judged else []}
-        return cls(json.loads(_core.read_overlap(json.dumps(summary).encode(), "overlap.json")))
+        return cls(json.loads(_core.read_result("overlap", json.dumps(summary).encode(), "overlap.json")))
 
     @property
     def cells(self) -> list[dict[str, Any]]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from crosswind import _core
 from crosswind.report.compared import Group, Pair, groups_of, pairs_of
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
@@ -29,6 +30,11 @@ ON = {
 }
 
 
+def _told(kind: str) -> str:
+    """Return what the names of a kind mean."""
+    return "; ".join(f"`{name}`: {meaning}" for name, meaning in _core.KINDS[kind]) + "."
+
+
 _OWN = (
     Term(
         "makespan",
@@ -40,10 +46,7 @@ _OWN = (
     Term(
         "order",
         "order of service",
-        "Which child gets the next task when several ask. `interference`: the derived optimum; "
-        "`interference-rate`: lowest IR first, as in the paper's experiments; `bandwidth`, `compute`: fastest "
-        "link, fastest processor first; `arrival`: first come; `planned`: the plan's exact rates; "
-        "`root-only`: no child.",
+        "Which child gets the next task when several ask. " + _told("order"),
     ),
     Term(
         "agreement",
@@ -56,8 +59,9 @@ _OWN = (
         "compute",
         "computed by",
         "What an agent did for a task. `emulated`: it slept for as long as the platform's rates and the "
-        "interference law say, and links were slowed to the platform's; `diagonals`, `burn`, `triad`: a real "
-        "kernel; `command`, `callable`: a user's own.",
+        "interference law say, and links were slowed to the platform's; "
+        + ", ".join(f"`{name}`" for name, _ in _core.KINDS["kernel"])
+        + ": a real kernel; `command`, `callable`: a user's own.",
     ),
     Term(
         "busy",

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
@@ -30,7 +30,6 @@ __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 
 _FOREVER_S = 1e8
 _LOOK_S = 0.2
-_KERNELS = ("diagonals", "burn", "triad")
 
 
 class Task(NamedTuple):
@@ -61,7 +60,8 @@ class Result(NamedTuple):
 class Work:
     """What agents do for the work of a task."""
 
-    kind: Literal["emulated", "diagonals", "burn", "triad", "noop", "command", "callable"]
+    kind: str
+    """`emulated`, `noop`, `command`, `callable`, or the name of a kernel."""
     command: str | None = None
     """Of kind command: `CMD {input} {output}`; without `{output}`, what it prints is the result."""
     function: Callable[[Any], Any] | None = None
@@ -331,53 +331,20 @@ class LiveFarm:
 
 
 def settings(platform: Platform, point: Mapping[str, Any], work: Work, limits: Limits, trace: bool) -> dict[str, Any]:
-    """Return what a run is about, as every agent must know it (`crates/live`, settings.rs)."""
-    policy = dict(point.get("policy", {}))
-    workload = point["workload"]
-    text = json.dumps({**point, "platform": ""})
-    count, size_mb, work_units = _core.mean_task(text, _tasks_csv(point, own_tasks=True))
-    planned = None
-    if policy.get("order") == "planned":
-        plan = json.loads(_core.plan(platform._checked, size_mb, work_units, policy.get("ports", "single")))
-        rates = {node["name"]: node["received_tasks_per_s"] for node in plan["nodes"]}
-        planned = [rates[node["name"]] for node in platform.to_dict()["node"]]
-    return {
-        "platform": json.loads(platform._checked.to_json()),
-        "policy": policy,
-        "mean_size_mb": size_mb,
-        "mean_work": work_units,
-        "tasks": count,
-        "planned_tasks_per_s": planned,
-        "changes": point.get("change", []),
-        "work": _work(work, point, round(float(workload.get("result_size_mb", 0.0)) * 1e6)),
-        "silence_s": limits.silence_s,
-        "heartbeat_s": min(0.5, limits.silence_s / 4),
-        "start_s": limits.start_s,
-        "retries": limits.retries,
-        "task_limits": {
-            "timeout_s": limits.task_timeout_s,
-            "memory_mb": limits.task_memory_mb,
-            "grace_s": limits.grace_s,
-        },
-        "trace": trace,
-        "log": trace,
-    }
-
-
-def _work(work: Work, point: Mapping[str, Any], result_bytes: int) -> dict[str, Any]:
-    if work.kind == "emulated":
-        scale = float(point.get("execution", {}).get("time_scale", 1.0))
-        return {"kind": "emulated", "time_scale": scale, "result_bytes": result_bytes}
-    if work.kind in _KERNELS:
-        return {"kind": "kernel", "name": work.kind}
-    if work.kind == "command":
-        if not work.command or "{input}" not in work.command:
-            message = f"the command {work.command!r} has no {{input}}: each task's file would not be used"
-            raise DescriptionError(message, "command", "wc -l < {input}")
-        return {"kind": "command", "line": work.command}
+    """Return what every agent of a run is told (`crates/experiment`, farm_live.rs)."""
     if work.kind == "callable" and work.function is None:
         raise DescriptionError("work is callable, and no function is given", "argument")
-    return {"kind": work.kind}
+    told: dict[str, Any] = json.loads(
+        _core.farm_settings(
+            platform._checked,
+            json.dumps({**point, "platform": ""}),
+            json.dumps({"kind": work.kind, "command": work.command}),
+            json.dumps(vars(limits)),
+            trace,
+            _tasks_csv(point, own_tasks=True),
+        )
+    )
+    return told
 
 
 def _code(work: Work) -> bytes | None:

@@ -99,9 +99,7 @@ def run_once(
         "about": {"point": point.json, "goal": point.goal},
         "disturbance": json.dumps(point.disturbance.to_dict()) if point.disturbance else None,
         "log": None,
-        "start_s": limits.start_s,
-        "silence_s": limits.silence_s,
-        "limit_s": limits.limit_s,
+        "limits": vars(limits),
         "start_file": str(start_file) if start_file else None,
     }
     token = secrets.token_hex(32)

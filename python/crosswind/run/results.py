@@ -338,7 +338,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         DescriptionError
             When it holds no runs, or is one of another schema version.
         """
-        return cls.from_dict(json.loads(_core.read_runs(read_bytes(path), str(path))))
+        return cls.from_dict(json.loads(_core.read_result("runs", read_bytes(path), str(path))))
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> Runs[Any]:

@@ -6,7 +6,7 @@ import json
 
 from crosswind import _core
 from crosswind.experiment import FarmPoint
-from crosswind.run.bounds import complete
+from crosswind.run.bounds import judged
 from crosswind.run.columns import traced
 from crosswind.run.results import Run
 
@@ -14,5 +14,5 @@ from crosswind.run.results import Run
 def simulate(point: FarmPoint, trace: bool) -> Run:
     """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side."""
     text, columns = _core.simulate(point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
-    summary = complete(json.loads(text), point)
+    summary = judged(json.loads(text), point)
     return Run(summary, traced(columns, summary, point, "sim") if columns is not None else None)

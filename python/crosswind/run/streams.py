@@ -21,10 +21,10 @@ def simulate_streams(point: StreamsPoint) -> StreamsRun:
     DescriptionError
         When a job cannot run on its hosts.
     """
-    return complete(json.loads(_core.simulate_streams(point.json)), point)
+    return StreamsRun({**json.loads(_core.simulate_streams(point.json)), "params": point.params})
 
 
 def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:
-    """Return a run, simulated or real, with what the sweep set and the closed forms that go with it."""
-    bounds = {**json.loads(_core.streams_bounds(point.json)), **summary.get("bounds", {})}
-    return StreamsRun({**summary, "params": point.params, "seed": point.seed, "bounds": bounds})
+    """Return a real run with what the sweep set and the closed forms that go with it."""
+    whole = json.loads(_core.complete_streams(point.json, json.dumps(summary)))
+    return StreamsRun({**whole, "params": point.params})

@@ -72,7 +72,7 @@ class Trace(Tabular):
         text = (table.schema.metadata or {}).get(KEY)
         if text is None or set(COLUMNS.names) - set(table.schema.names):
             raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
-        header = json.loads(_core.read_trace_header(text, str(path)))
+        header = json.loads(_core.read_result("trace", text, str(path)))
         return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
 
     @staticmethod
@@ -85,7 +85,7 @@ class Trace(Tabular):
 
     def save(self, path: str | Path) -> None:
         """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""
-        text = _core.read_trace_header(json.dumps(self.header).encode(), str(path))
+        text = _core.read_result("trace", json.dumps(self.header).encode(), str(path))
         with replaced(path) as file:
             pq.write_table(self.activities.replace_schema_metadata({KEY: text.encode()}), file, compression="zstd")
 

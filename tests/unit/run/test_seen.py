@@ -62,7 +62,7 @@ def test_a_host_that_the_platform_does_not_have_is_said_to_be_outside_of_the_bou
     [point] = experiment().points()
     summary = crosswind.run(experiment())[0].data
     for name, warned in (("a", False), ("guest", True)):  # a guest that only comes again is in the bound
-        events = [{"at_s": 1.0, "node": name, "code": "agent-joined"}]
+        events = [{"t_s": 1.0, "code": "agent-joined", "node": name, "tasks": None, "message": "joined"}]
         told = complete({**summary, "warnings": [], "events": events}, point)["warnings"]
         assert [warning["message"].split()[0] for warning in told] == (["guest"] if warned else [])
 

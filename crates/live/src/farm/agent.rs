@@ -24,8 +24,8 @@ use crate::farm::payload::Spool;
 use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
-use crate::linux::{self, Bell, now_ns};
-use crate::watchdog::{Undo as _, Watchdog};
+use crosswind_linux::watchdog::{Undo as _, Watchdog};
+use crosswind_linux::{self as linux, Bell, now_ns};
 
 /// How long a starting agent assumes that the agent in its place has died and its parent has not noticed yet.
 const SUCCESSION: Duration = Duration::from_secs(5);

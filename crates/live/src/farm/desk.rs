@@ -14,7 +14,7 @@ use crate::farm::journal::Identity;
 use crate::farm::keeper::{Keeper, Keeping};
 use crate::farm::payload::Payload;
 use crate::farm::root::{Delivery, Desk, NewTask, RunSummary, Supply};
-use crate::linux::Bell;
+use crosswind_linux::Bell;
 
 /// Tasks handed over and not yet taken by the root's loop.
 const WAITING: usize = 1_024;

@@ -19,7 +19,7 @@ use crate::farm::link::{Broken, Heard, Link};
 use crate::farm::payload::no_space;
 use crate::farm::root::{Delivery, Desk, NewTask, Supply};
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::linux::{self, Bell, now_ns};
+use crosswind_linux::{self as linux, Bell, now_ns};
 
 /// The longest that the loop sleeps, ns.
 const NAP_NS: u64 = 200_000_000;

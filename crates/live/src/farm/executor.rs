@@ -10,7 +10,7 @@ use crosswind_agent::action::{Trying, Worked};
 
 use crate::farm::payload::Payload;
 use crate::farm::task_processes::Canceller;
-use crate::linux::{self, Bell};
+use crosswind_linux::{self as linux, Bell};
 
 /// A task to be worked on.
 #[derive(Debug)]

@@ -18,7 +18,7 @@ use crosswind_agent::frame::{self, CHUNK_HEAD, Frame};
 
 use crate::farm::payload::{Payload, Place, Spool};
 use crate::farm::transfer::{Next, Pace, Transfer};
-use crate::linux;
+use crosswind_linux as linux;
 
 /// Payloads up to this size are copied into the gathered frames: a call for each would cost more.
 const SMALL: u64 = 32 << 10;

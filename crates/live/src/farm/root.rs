@@ -10,6 +10,7 @@ use crosswind_agent::account::Piece;
 use crosswind_agent::record::{Happening, LOG, ROWS, Row, SeenLink, TOTALS, Totals};
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::run::SeenNode;
+use serde_json::{Value, json};
 
 use crate::diary::Diary;
 use crate::door::Door;
@@ -18,7 +19,7 @@ use crate::farm::event_loop::{EventLoop, User};
 use crate::farm::executor::Maker;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::runtime::{NodeRuntime, Processor};
-use crate::linux::{Bell, now_ns};
+use crosswind_linux::{Bell, now_ns};
 
 /// A user's task.
 #[derive(Debug)]
@@ -129,6 +130,20 @@ pub struct RunSummary {
     pub events: Vec<(f64, Happening)>,
     /// Activities, if recorded; times in ns from time 0.
     pub rows: Vec<Row>,
+}
+
+impl RunSummary {
+    /// What it came to, as JSON: `{makespan_s, tasks, nodes, events}`.
+    #[must_use]
+    pub fn told(&self) -> Value {
+        let nodes: Vec<_> = self.nodes.iter().map(|node| {
+            json!({"name": node.name, "tasks": node.tasks, "busy_s": node.busy_s, "received_mb": node.received_bytes as f64 * 1e-6, "seen": node.seen})
+        }).collect();
+        let events: Vec<_> = self.events.iter().map(|(t_s, event)| {
+            json!({"t_s": t_s, "code": event.code, "node": event.node, "tasks": event.tasks, "message": event.message})
+        }).collect();
+        json!({"makespan_s": self.makespan_s, "tasks": self.tasks, "nodes": nodes, "events": events})
+    }
 }
 
 impl Root {

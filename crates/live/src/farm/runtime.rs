@@ -14,7 +14,7 @@ use crate::farm::link::Link;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::transfer::Pace;
-use crate::linux::{Bell, now_ns};
+use crosswind_linux::{Bell, now_ns};
 
 /// What computes.
 pub(crate) enum Processor {

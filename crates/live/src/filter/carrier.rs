@@ -13,7 +13,7 @@ use crosswind_schema::Class;
 use super::settings::{About, FilterSettings};
 use super::slab::Key;
 use super::wire::{self, HEAD, Head, Kind, LARGEST};
-use crate::linux;
+use crosswind_linux as linux;
 
 /// Room for reading: many large frames in one call, which costs as much as a few small ones.
 const INPUT: usize = 1 << 20;

@@ -11,7 +11,7 @@ use crosswind_schema::Class;
 
 use super::slab::Key;
 use super::sockets::waiting_bytes;
-use crate::linux;
+use crosswind_linux as linux;
 
 /// What a peer did that sent more than it was told to.
 pub(super) const BEYOND_WINDOW: &str = "sent more than its window";

@@ -29,7 +29,7 @@ use super::sockets::{Epoll, Event, is_out_of_descriptors};
 use super::wire::{HEAD, Kind, LARGEST_TEXT};
 use crate::diary::Diary;
 use crate::error::LiveError;
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 const BELL: u64 = 0;
 const DOOR: u64 = 1 << 56;
@@ -145,7 +145,7 @@ impl Exchange {
 
     /// Until it is no more wanted.
     pub fn run(&mut self) -> Result<(), LiveError> {
-        crate::linux::exact_timers();
+        crosswind_linux::exact_timers();
         let mut told = Vec::new();
         loop {
             self.publish();

@@ -23,6 +23,7 @@
 //!
 //! Frames are copied through this process: spliced from socket to socket they went slower, frames of 64 KB too.
 
+pub mod asked;
 mod carrier;
 mod connection;
 mod counters;
@@ -52,7 +53,7 @@ pub use settings::{CONNECTIONS, FilterSettings, Forward, PEERS, WINDOW};
 use crate::diary::Diary;
 use crate::door::Door;
 use crate::error::LiveError;
-use crate::linux::Bell;
+use crosswind_linux::Bell;
 use exchange::Exchange;
 use peers::{News, Post, attend, dial};
 use settings::{About, Limits};

@@ -18,7 +18,7 @@ use super::sockets::arrived_mark;
 use crate::dial::{Entered, Knock, Whom};
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
-use crate::linux::{self, Bell, now_ns, watch};
+use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";

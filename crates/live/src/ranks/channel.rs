@@ -10,7 +10,7 @@ use crosswind_access::Transport;
 
 use super::wire::{self, Wire};
 use crate::farm::link::bad;
-use crate::linux;
+use crosswind_linux as linux;
 
 /// Bytes that are read at most before others are looked at.
 const TURN: usize = 1 << 20;

@@ -18,7 +18,7 @@ use super::wire::Wire;
 use crate::diary::Diary;
 use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
-use crate::linux::{self, Bell, now_ns, watch};
+use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
 /// Time 0 is so long after all were connected, ns: each rank hears of it before.
 const AHEAD_NS: u64 = 20_000_000;

@@ -14,7 +14,7 @@ use crate::dial::{Entered, Knock, Whom};
 use crate::diary::Diary;
 use crate::door::{Caller, Door};
 use crate::error::LiveError;
-use crate::linux::{self, now_ns, watch};
+use crosswind_linux::{self as linux, now_ns, watch};
 
 /// Between two looks whether all this is still wanted.
 const LOOK_NS: u64 = 100_000_000;

@@ -8,7 +8,7 @@ use super::rank::{LOOK_NS, Station};
 use super::waiting::Waiting;
 use super::wire::{State, Wire};
 use crate::error::LiveError;
-use crate::linux::{self, now_ns, watch};
+use crosswind_linux::{self as linux, now_ns, watch};
 
 /// How long the conductor may take to decide on a run that has lost a rank, ns.
 const VERDICT_NS: u64 = 15_000_000_000;

@@ -8,10 +8,10 @@
 use std::hint::spin_loop;
 use std::mem::zeroed;
 
+use crosswind_schema::RankCompute;
 use crosswind_schema::disturbance::{NEVER, Timeline, Timelines};
-use crosswind_schema::experiment::RankCompute;
 
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 /// A wait ends so long before its time, ns: a thread that sleeps wakes up late, one that turns does not.
 const AWAKE_NS: u64 = 10_000;

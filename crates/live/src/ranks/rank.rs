@@ -21,7 +21,7 @@ use super::settings::RanksSettings;
 use super::waiting::Waiting;
 use super::wire::{LARGEST, PART, Wire};
 use crate::error::LiveError;
-use crate::linux::{self, now_ns, watch};
+use crosswind_linux::{self as linux, now_ns, watch};
 
 /// Between two looks at the standard input, ns.
 pub(super) const LOOK_NS: u64 = 500_000_000;

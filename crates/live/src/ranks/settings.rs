@@ -1,8 +1,9 @@
 //! What a live run of a parallel program is about, as every rank must know it: what the conductor says when it lets one in.
 
 use crosswind_policy::window::WindowSettings;
+use crosswind_schema::RankCompute;
 use crosswind_schema::disturbance::{Disturbance, Timelines};
-use crosswind_schema::experiment::{AwayRule, RankCompute, WindowPolicy};
+use crosswind_schema::experiment::{AwayRule, WindowPolicy};
 use serde::{Deserialize, Serialize};
 
 use crate::error::LiveError;

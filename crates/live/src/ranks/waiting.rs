@@ -5,7 +5,7 @@ use crosswind_program::Rank;
 use super::channel::Channel;
 use super::rank::Station;
 use crate::error::LiveError;
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {

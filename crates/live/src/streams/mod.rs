@@ -26,7 +26,7 @@ use crosswind_schema::units::Quantity;
 use crosswind_schema::{StreamsExperiment, Warning};
 
 use crate::error::LiveError;
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 use hosts::{Hosts, Queues};
 use source::{Operations, Source};
 

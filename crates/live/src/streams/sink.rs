@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::mpsc::{Receiver, Sender};
 
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 /// A message, or an answer, that will come.
 #[derive(Clone, Copy, Debug)]

@@ -15,7 +15,7 @@ use super::Shared;
 use super::hosts::Hosts;
 use super::sink::{Arrived, Expected, receive, write};
 use crate::error::LiveError;
-use crate::linux::{exact_timers, now_ns, readable, wait, watch};
+use crosswind_linux::{exact_timers, now_ns, readable, wait, watch};
 
 /// What the timed operations of a stream came to.
 #[derive(Clone, Debug, Default)]

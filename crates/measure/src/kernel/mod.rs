@@ -10,6 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crosswind_schema::Kernel as Synthetic;
+
 use crate::config::{Config, KernelConfig};
 use crate::error::MeasureError;
 use crate::placement;
@@ -150,7 +152,7 @@ impl Computation {
         let (going, gone) = mpsc::channel();
         let run = move || {
             let _going = going; // dropped with the thread: the other end notices
-            shared.thread.store(crate::linux::thread_id(), Ordering::Relaxed);
+            shared.thread.store(crosswind_linux::thread_id(), Ordering::Relaxed);
             let made = placement::place_this_thread("the computing thread", &cpus, nice)
                 .and_then(|()| own_work.map_or_else(|| make(&kernel, &shared), |maker| maker(&shared)));
             match made {
@@ -229,16 +231,36 @@ impl Kernel for Idle {
     }
 }
 
+/// Side of the matrix of the kernel `diagonals`, where nothing else is said.
+pub const MATRIX: u32 = 1024;
+/// Diagonals per unit of work of that kernel, where nothing else is said.
+pub const DIAGONALS: u32 = 1;
+
+/// Makes a kernel that needs nothing of the user's; `matrix` and `diagonals` are of the kernel `diagonals`.
+///
+/// # Errors
+/// A size that is out of range, or memory that is not there.
+pub fn synthetic(kernel: Synthetic, matrix: u32, diagonals: u32) -> Result<Box<dyn Kernel + Send>, MeasureError> {
+    Ok(match kernel {
+        Synthetic::Diagonals => Box::new(diagonals::Diagonals::new(matrix as usize, diagonals as usize)?),
+        Synthetic::Burn => Box::new(burn::Burn::new()),
+        Synthetic::Triad => Box::new(triad::Triad::beyond_the_cache()?),
+    })
+}
+
 fn make(kernel: &KernelConfig, tally: &Arc<Tally>) -> Result<Box<dyn Kernel>, MeasureError> {
+    if let Some(known) = Synthetic::named(&kernel.name) {
+        return Ok(synthetic(known, kernel.matrix, kernel.diagonals)?);
+    }
     Ok(match kernel.name.as_str() {
-        "diagonals" => Box::new(diagonals::Diagonals::new(kernel.matrix as usize, kernel.diagonals as usize)?),
-        "burn" => Box::new(burn::Burn::new()),
-        "triad" => Box::new(triad::Triad::beyond_the_cache()?),
         "idle" => Box::new(Idle),
         "command" => {
             let task = kernel.task.as_deref().unwrap_or_default();
             Box::new(command::Command::new(task, Arc::clone(tally))?)
         }
-        other => return Err(MeasureError::value("kernel", other, "diagonals, burn, triad, command, callable or idle")),
+        other => {
+            let known = Synthetic::ALL.map(|(_, name, _)| name).join(", ");
+            return Err(MeasureError::value("kernel", other, format!("{known}, command, callable or idle")));
+        }
     })
 }

@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::MeasureError;
-use crate::{linux, placement};
+use crosswind_linux as linux;
+
+use crate::placement;
 
 /// Iterations between two looks at whether to stop.
 const STEP: u64 = 1 << 14;

@@ -16,8 +16,8 @@ use super::burn::{self, Burner};
 use super::line::Line;
 use super::spec::{BurnThere, EchoDone, PingSpec};
 use crate::error::MeasureError;
-use crate::linux;
 use crate::protocol::{Reply, write_frame};
+use crosswind_linux as linux;
 
 /// How often a caller is looked for while burners still compute.
 const LOOK: Duration = Duration::from_millis(100);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crosswind_schema::overlap::Waiting;
 
-use crate::linux;
+use crosswind_linux as linux;
 
 /// Longest wait for the next byte: a peer that is silent for so long is gone. A ping behind burners of a higher priority waits
 /// for as long as they compute.

@@ -13,7 +13,9 @@ use super::spec::{EchoDone, PingSpec};
 use crate::error::MeasureError;
 use crate::link::Control;
 use crate::protocol::{Reply, Role, read_frame, write_frame};
-use crate::{linux, placement};
+use crosswind_linux as linux;
+
+use crate::placement;
 
 /// Bytes of a message that tell which it is, where it is that long.
 const NUMBER: usize = 8;

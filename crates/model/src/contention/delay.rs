@@ -3,6 +3,8 @@
 //! `eta = (T - t) / t`: T beside local flows, t without them. Two readings of t are kept apart (E4-12): *managed*, as in the paper,
 //! where the job's own flows share each link without any loss, and *unmanaged*, where they lose what n flows lose.
 
+use serde::Deserialize;
+
 use super::effective::EffectiveRatio;
 use crate::error::{ModelError, at_least_zero};
 pub use crate::law::Formula;
@@ -23,13 +25,28 @@ pub struct Flows<'a> {
 }
 
 /// Where the local flows of a many-to-one pattern go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum LocalTarget {
     /// To the job's own target, as (3.5) supposes without saying so.
     #[default]
     Same,
     /// Each to a host of its own.
     Elsewhere,
+}
+
+/// Senders and receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Several hosts send to one.
+    ManyToOne,
+    /// One sends to several, one after the other.
+    OneToMany,
+    /// Several send, each to several, one after the other.
+    EachToMany,
+    /// All send to all others.
+    AllToAll,
 }
 
 /// A link from which more is wanted than it carries. The forms then suppose that flows get shares in proportion to what they
@@ -76,6 +93,20 @@ impl Flows<'_> {
             at_least_zero(|| format!("local[{at}]"), local, "of the rates' unit", false)?;
         }
         self.effective.check()
+    }
+
+    /// The form of a pattern. `target`: where local flows go, many to one; `at_targets`: how many flows arrive at each target of
+    /// each sender at a time, each to many.
+    ///
+    /// # Errors
+    /// A rate out of its range, or more flows than delta has an answer for.
+    pub fn of(&self, pattern: Pattern, target: LocalTarget, at_targets: &[Vec<u32>]) -> Result<DelayRatio, ModelError> {
+        match pattern {
+            Pattern::ManyToOne => self.many_to_one(target),
+            Pattern::OneToMany => self.one_to_many(),
+            Pattern::EachToMany => self.each_to_many(at_targets),
+            Pattern::AllToAll => self.all_to_all(),
+        }
     }
 
     /// The first link that is beyond saturation: senders' output links, then the input link of the target.

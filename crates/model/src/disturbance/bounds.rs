@@ -1,9 +1,11 @@
 //! The closed forms that apply to a disturbance file.
 
-use crosswind_schema::disturbance::{Disturbance, Phases, Recorded, Source};
-use crosswind_schema::units::Quantity;
+use std::collections::BTreeMap;
 
-use super::slowdown::{self, Daemon};
+use crosswind_schema::disturbance::Disturbance;
+
+use super::slowdown;
+use super::source::{self, Costs};
 use crate::error::ModelError;
 
 /// Slowdowns, each by one kind of source alone; `None`: the disturbance has no such source, or the form needs a work between
@@ -25,6 +27,12 @@ pub struct Bounds {
 }
 
 impl Bounds {
+    /// Those that apply, as files hold them.
+    #[must_use]
+    pub fn by_name(&self) -> BTreeMap<String, f64> {
+        self.named().map(|(name, bound)| (name.to_owned(), bound)).collect()
+    }
+
     /// Those that apply, by name.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
@@ -38,21 +46,6 @@ impl Bounds {
         .into_iter()
         .filter_map(|(name, bound)| Some((name, bound?)))
     }
-}
-
-/// How many ranks have a source at times of their own.
-pub(super) fn independent(ranks: Option<&[u32]>, aligned: bool, all: u32) -> u32 {
-    if aligned { 1.min(all) } else { ranks.map_or(all, |ranks| ranks.len() as u32) }
-}
-
-/// Part of each recorded CPU's time that is taken, and how long an interval is on average, s, return costs counted.
-pub(super) fn recorded_loads(recorded: &Recorded, cost: f64) -> Vec<(f64, f64)> {
-    let length = recorded.length_s.get();
-    let of = |intervals: &[crosswind_schema::disturbance::RecordedInterval]| {
-        let away: f64 = intervals.iter().map(|interval| interval.1 + cost).sum();
-        (away / length, away / (intervals.len() as f64).max(1.0))
-    };
-    recorded.cpu.iter().map(|cpu| of(&cpu.intervals)).collect()
 }
 
 /// The closed forms that apply to a disturbance of a program of so many ranks, that computes `work_per_barrier_s` on each between
@@ -73,52 +66,11 @@ pub(super) fn recorded_loads(recorded: &Recorded, cost: f64) -> Vec<(f64, f64)> 
 /// ```
 pub fn bounds(disturbance: &Disturbance, ranks: u32, work_per_barrier_s: Option<f64>) -> Result<Bounds, ModelError> {
     let cost = disturbance.return_cost_s();
-    let mut bounds = Bounds::default();
-    let (mut loads, mut daemons) = (Vec::new(), Vec::new());
-    let times = |bound: &mut Option<f64>, factor: f64| *bound = Some(bound.unwrap_or(1.0) * factor);
+    let mut costs = Costs::default();
     for source in &disturbance.sources {
-        match source {
-            Source::Coscheduled(gang) => {
-                // A gang of one has no other job's quantum to return from, but for its skew.
-                let cost = if gang.jobs > 1 || gang.skew_s.get() > 0.0 { cost } else { 0.0 };
-                let factor = slowdown::skew(gang.quantum_s.get(), gang.skew_s.get(), cost)?;
-                if factor > 1.0 {
-                    times(&mut bounds.skew, factor);
-                }
-            }
-            Source::Local(local) => {
-                if let Some(work) = work_per_barrier_s {
-                    let factor = match local.phases {
-                        Phases::Aligned => slowdown::skew(local.quantum_s.get(), 0.0, cost)?,
-                        Phases::Spread | Phases::Drifting => {
-                            slowdown::local(local.quantum_s.get(), local.jobs, work, cost)?
-                        }
-                    };
-                    times(&mut bounds.local, factor);
-                }
-            }
-            Source::Daemon(daemon) => {
-                let (interval_s, duration_s) = (daemon.interval_s.mean(), daemon.duration_s.mean() + cost);
-                let ranks = independent(daemon.ranks.as_deref(), daemon.aligned, ranks);
-                loads.push((duration_s / interval_s, ranks));
-                daemons.push(Daemon { interval_s, duration_s, ranks });
-            }
-            Source::Recorded(recorded) => {
-                let cpus = recorded_loads(recorded, cost);
-                for (cpu, (load, mean)) in (0u32..).zip(&cpus).filter(|(_, (load, _))| *load > 0.0) {
-                    let count = cpus.len() as u32;
-                    let here = if recorded.aligned { 1 } else { ranks / count + u32::from(cpu < ranks % count) };
-                    loads.push((*load, here));
-                    daemons.push(Daemon { interval_s: mean / load, duration_s: *mean, ranks: here });
-                }
-            }
-            Source::Job(job) => {
-                let share = slowdown::effective_share(job.share.get(), job.slice_s.get(), cost);
-                let nodes = independent(job.ranks.as_deref(), job.everywhere, ranks);
-                times(&mut bounds.shared_nodes, slowdown::shared_node(share)?.powf(f64::from(nodes)));
-            }
-        }
+        source::cost(source, ranks, work_per_barrier_s, cost, &mut costs)?;
     }
+    let Costs { mut bounds, loads, daemons } = costs;
     if !loads.is_empty() {
         bounds.daemons_union = Some(slowdown::union(&loads)?);
         bounds.daemons_additive = slowdown::additive(&loads)?;

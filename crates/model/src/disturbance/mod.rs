@@ -7,13 +7,15 @@
 //! |---|---|
 //! | how slow is a barrier program, or any, under one kind of disturbance? | [`slowdown`] |
 //! | which of these apply to a disturbance file? | [`bounds`] |
-//! | which quantum, skew, daemon, share, number of ranks keeps a stated slowdown? | [`bearable`] |
+//! | which quantum, skew, daemon, share, number of ranks keeps a stated slowdown? | [`tolerance`] |
+//! | what does each kind of source cost, what may its fields be? | `source` |
 //!
 //! Source: derived for scheduling-and-communication (docs/papers/), which measures and has no formulas.
 
-pub mod bearable;
 pub mod bounds;
 pub mod slowdown;
+mod source;
+pub mod tolerance;
 
-pub use bearable::{Bearable, Limit, Relation, bearable};
 pub use bounds::{Bounds, bounds};
+pub use tolerance::{Limit, Relation, Tolerance, tolerance};

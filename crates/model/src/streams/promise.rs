@@ -6,11 +6,13 @@ use crosswind_schema::experiment::streams::{Class, CreditRule, Discipline, Links
 use crosswind_schema::units::{Bytes, Quantity};
 
 use super::{cycle, legs};
+use serde::Serialize;
+
 use crate::ModelError;
 use crate::contention::queues::{local_slowdown, promised_threshold};
 
 /// The starvation bound of two queues.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Promise {
     /// The longest that the first local frame of an interface waits for parallel ones, s; infinite where they always go first.
     pub longest_wait_s: f64,
@@ -23,7 +25,7 @@ pub struct Promise {
 }
 
 /// What one local stream is promised, beside the parallel class alone.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PromisedStream {
     /// Its name.
     pub name: String,

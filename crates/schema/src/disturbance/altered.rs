@@ -1,7 +1,6 @@
 //! What if: the disturbance without a cause, with one alone, with all aligned. What stays is left exactly as it was.
 
-use super::{Disturbance, Phases, Source};
-use crate::units::{Ratio, Seconds};
+use super::{Disturbance, Source};
 
 impl Disturbance {
     /// Without a cause: its source, or its recorded intervals, are gone; all others come at the same times as before.
@@ -38,18 +37,7 @@ impl Disturbance {
     #[must_use]
     pub fn aligned(&self) -> Self {
         let mut aligned = self.clone();
-        for source in &mut aligned.sources {
-            match source {
-                Source::Coscheduled(source) => source.skew_s = Seconds::default(),
-                Source::Local(source) => {
-                    source.phases = Phases::Aligned;
-                    source.drift = Ratio::default();
-                }
-                Source::Daemon(source) => source.aligned = true,
-                Source::Job(source) => source.everywhere = true,
-                Source::Recorded(source) => source.aligned = true,
-            }
-        }
+        aligned.sources.iter_mut().for_each(Source::align);
         aligned
     }
 }

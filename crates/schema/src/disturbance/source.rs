@@ -349,6 +349,20 @@ impl Source {
         }
     }
 
+    /// Has it at the same times on all the ranks that it is on, and jobs coscheduled with others.
+    pub(super) fn align(&mut self) {
+        match self {
+            Self::Coscheduled(source) => source.skew_s = Seconds::default(),
+            Self::Local(source) => {
+                source.phases = Phases::Aligned;
+                source.drift = Ratio::default();
+            }
+            Self::Daemon(source) => source.aligned = true,
+            Self::Job(source) => source.everywhere = true,
+            Self::Recorded(source) => source.aligned = true,
+        }
+    }
+
     /// The ranks that it is on, where it is not on all.
     #[must_use]
     pub fn ranks(&self) -> Option<&[u32]> {

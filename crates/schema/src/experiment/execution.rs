@@ -3,23 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::compute::{Compute, RankCompute};
 use crate::error::{DescriptionError, Problem};
 use crate::units::{PositiveSeconds, Quantity, TimeScale};
-
-/// What an agent does for the work of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Compute {
-    /// Sleeps for as long as the platform's rates and the interference law say; links are paced.
-    #[default]
-    Emulated,
-    /// The synthetic kernel of the measurements.
-    Diagonals,
-    /// Arithmetic in registers.
-    Burn,
-    /// Streams through memory.
-    Triad,
-}
 
 /// How a live run computes.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -61,17 +47,6 @@ impl Execution {
         }
         Ok(())
     }
-}
-
-/// What a rank of a parallel program does for the time of a computation, live.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RankCompute {
-    /// Waits for as long, and keeps to the disturbance by itself: needs no processor, so ranks may outnumber CPUs.
-    #[default]
-    Emulated,
-    /// Keeps a CPU busy until it has had it for as long; the disturbance is injected.
-    Burn,
 }
 
 /// How a live run of a parallel program computes.

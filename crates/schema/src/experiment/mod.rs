@@ -22,7 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use self::change::{Change, ChangeKind, PlacedChange};
 pub use self::draw::Tasks;
-pub use self::execution::{Compute, Execution, ProgramExecution, RankCompute};
+pub use self::execution::{Execution, ProgramExecution};
 pub use self::kind::AnyExperiment;
 pub use self::network::{KnownNetwork, Network, NetworkSource};
 pub use self::policy::{Order, Policy};

@@ -38,6 +38,20 @@ impl Order {
         Self::RootOnly,
         Self::Planned,
     ];
+
+    /// Its name in files, and what it means, for people.
+    #[must_use]
+    pub const fn told(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Interference => ("interference", "the derived optimum"),
+            Self::InterferenceRate => ("interference-rate", "lowest IR first, as in the paper's experiments"),
+            Self::Bandwidth => ("bandwidth", "fastest link first"),
+            Self::Compute => ("compute", "fastest processor first"),
+            Self::Arrival => ("arrival", "first come, first served"),
+            Self::RootOnly => ("root-only", "no child"),
+            Self::Planned => ("planned", "the plan's exact rates"),
+        }
+    }
 }
 
 fn is_true(value: &bool) -> bool {

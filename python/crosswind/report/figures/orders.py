@@ -7,20 +7,14 @@ from typing import Any
 
 import altair as alt
 
+from crosswind import _core
 from crosswind.report.figures.categories import beside, coloured
 from crosswind.report.figures.look import BLUE, GREEN, GREY, OCHRE, ORANGE, PINK, VIOLET, layered, records
 
 HEIGHT = 300
-ORDERS = {
-    "interference": BLUE,
-    "interference-rate": VIOLET,
-    "bandwidth": ORANGE,
-    "compute": OCHRE,
-    "arrival": PINK,
-    "root-only": GREY,
-    "planned": GREEN,
-}
 OTHER = GREY
+COLOURS = (BLUE, VIOLET, ORANGE, OCHRE, PINK, GREY, GREEN)
+ORDERS = dict(zip([name for name, _ in _core.KINDS["order"]], COLOURS, strict=False))
 BOUND = "no schedule is faster"
 
 

@@ -9,8 +9,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use super::Pid;
-use crate::inject::processes::{all, parent_and_state};
-use crate::watchdog::{Undo, Watchdog};
+use crosswind_linux::processes::{all, parent_and_state};
+use crosswind_linux::watchdog::{Undo, Watchdog};
 
 /// The variable that an agent sets for all that it starts.
 pub const MARK: &str = "CROSSWIND_AGENT";

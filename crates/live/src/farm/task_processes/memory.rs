@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::inject::group::own_group;
+use crosswind_linux::processes::own_group;
 
 /// How often the removal of a group is tried whose processes are just ending.
 const TRIES: u32 = 200;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::memory::Group;
 use super::{EXITED, OVER_MEMORY, OVER_TIME, Pid};
-use crate::inject::processes::with_descendants;
+use crosswind_linux::processes::with_descendants;
 
 /// Where descriptors lie in the supervisor and, until its program begins, in the shell.
 const REPORT: RawFd = 3;

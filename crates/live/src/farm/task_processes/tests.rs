@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use super::*;
-use crate::inject::processes::{all, parent_and_state};
+use crosswind_linux::processes::{all, parent_and_state};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -116,7 +116,7 @@ fn a_command_has_no_descriptor_but_three_and_ignores_no_signal() {
 
 #[test]
 fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
-    use crate::watchdog::Undo as _;
+    use crosswind_linux::watchdog::Undo as _;
     let (own, foreign) = (mark(), mark());
     let start = |seconds: &str, value: &str| {
         Command::new("sleep").arg(seconds).env(marked::MARK, value).process_group(0).spawn().expect("sleep is there")

@@ -10,7 +10,7 @@ use crate::filter::connection::BEYOND_WINDOW;
 use crate::filter::settings::{MOST_CONNECTIONS, is_target};
 use crate::filter::slab::Key;
 use crate::filter::wire::{self, Head, Kind};
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 impl Exchange {
     /// Reads what a peer has sent, a turn's share.

@@ -7,7 +7,7 @@ use crate::filter::carrier::Ticket;
 use crate::filter::connection::Connection;
 use crate::filter::slab::Key;
 use crate::filter::wire::{HEAD, Head, Kind};
-use crate::linux::now_ns;
+use crosswind_linux::now_ns;
 
 impl Exchange {
     /// Makes tickets of what an application has sent.

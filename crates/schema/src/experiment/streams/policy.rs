@@ -26,14 +26,14 @@ impl Discipline {
     /// All of them, in the order of the documentation.
     pub const ALL: [Self; 4] = [Self::Fifo, Self::Threshold, Self::Drr, Self::Strict];
 
-    /// As it stands in files.
+    /// Its name in files, and what it means, for people.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub const fn told(self) -> (&'static str, &'static str) {
         match self {
-            Self::Fifo => "fifo",
-            Self::Threshold => "threshold",
-            Self::Drr => "drr",
-            Self::Strict => "strict",
+            Self::Fifo => ("fifo", "one queue: first come, first served"),
+            Self::Threshold => ("threshold", "a number of parallel frames to one local frame"),
+            Self::Drr => ("drr", "a number of parallel bytes to one local byte (deficit round robin)"),
+            Self::Strict => ("strict", "local frames only when no parallel frame waits"),
         }
     }
 }

@@ -1,0 +1,57 @@
+//! Why a command cannot be disturbed, or noise not be recorded.
+
+use std::io;
+
+use crosswind_schema::DescriptionError;
+
+/// What went wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum DisturbError {
+    /// The disturbance is wrong.
+    #[error(transparent)]
+    Description(#[from] DescriptionError),
+    /// A setting is out of its range.
+    #[error("{field} is {value}; it must be {permitted}")]
+    Value {
+        /// Name of the setting.
+        field: String,
+        /// What was given.
+        value: String,
+        /// What is permitted.
+        permitted: String,
+    },
+    /// It cannot be done as described.
+    #[error("the work cannot be set up: {0}")]
+    Setup(String),
+    /// What was started cannot be ended.
+    #[error("{0}")]
+    Lost(String),
+    /// The system refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl DisturbError {
+    /// Wraps what the system said with what was tried.
+    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::System { what, source }
+    }
+
+    /// Stable word for scripts.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Description(_) => "description",
+            Self::Value { .. } => "value",
+            Self::Setup(_) => "setup",
+            Self::Lost(_) => "agents-lost",
+            Self::System { .. } => "system",
+        }
+    }
+}

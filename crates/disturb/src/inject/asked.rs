@@ -1,0 +1,79 @@
+//! An injection as it is asked for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crosswind_schema::Disturbance;
+use serde::Deserialize;
+
+use super::InjectConfig;
+use super::outcome::How;
+use super::script::Described;
+use crate::DisturbError;
+
+/// What is asked for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// Ranks that the command will have; none: as many as are found.
+    pub ranks: Option<u32>,
+    /// Seed of what is drawn.
+    pub seed: u64,
+    /// The most that it may take, s.
+    pub limit_s: f64,
+    /// A way for every interval, by name; none: what suits its cause.
+    pub how: Option<String>,
+    /// As of [`InjectConfig`], and so are the others.
+    pub pin: bool,
+    /// See [`InjectConfig::busy`].
+    pub busy: bool,
+    /// See [`InjectConfig::keep_running`].
+    pub keep_running: bool,
+    /// See [`InjectConfig::start_file`].
+    pub start_file: Option<PathBuf>,
+    /// See [`InjectConfig::stdout_to_stderr`].
+    pub stdout_to_stderr: bool,
+}
+
+fn value(field: &str, value: String, permitted: &str) -> DisturbError {
+    DisturbError::Value { field: field.into(), value, permitted: permitted.into() }
+}
+
+impl Asked {
+    /// The injection that it asks for, what a disturbance has it do, and the disturbance's name. The disturbance is TOML, or
+    /// JSON where its file is named so.
+    ///
+    /// # Errors
+    /// A disturbance that is wrong, or a value out of its range.
+    pub fn checked(self, disturbance: &[u8], file: &str) -> Result<(InjectConfig, Described, String), DisturbError> {
+        let read = if file.ends_with(".json") { Disturbance::from_json } else { Disturbance::from_toml };
+        let disturbance = read(disturbance, file)?;
+        let script = Described::new(&disturbance, self.ranks, self.seed)?;
+        let how = self.how()?;
+        let limit = Duration::try_from_secs_f64(self.limit_s).ok().filter(|limit| !limit.is_zero());
+        let limit =
+            limit.ok_or_else(|| value("limit_s", format!("{} s", self.limit_s), "greater than 0 s and finite"))?;
+        let config = InjectConfig {
+            command: self.command,
+            ranks: self.ranks,
+            limit,
+            how,
+            pin: self.pin,
+            busy: self.busy,
+            keep_running: self.keep_running,
+            start_file: self.start_file,
+            stdout_to_stderr: self.stdout_to_stderr,
+        };
+        Ok((config, script, disturbance.name))
+    }
+
+    fn how(&self) -> Result<Option<How>, DisturbError> {
+        let ways = [How::Stop, How::Freeze, How::Burn];
+        let Some(name) = self.how.as_deref() else { return Ok(None) };
+        let way = ways.into_iter().find(|way| way.name() == name);
+        way.map(Some).ok_or_else(|| value("how", format!("{name:?}"), "stop, freeze or burn"))
+    }
+}

@@ -1,0 +1,136 @@
+//! Injects a disturbance into a command and all its processes: `crosswind inject disturbance.toml -- COMMAND`.
+//!
+//! | question | module |
+//! |---|---|
+//! | what is to be injected, and how? | [`script`] |
+//! | which processes are the command's, and which rank is each? | [`processes`] |
+//! | how does the command start and end? | `command` |
+//! | when is time 0? | `start` |
+//! | what keeps the time? | `rank`: a thread per rank |
+//! | how is a processor taken away? | [`hold`] (stopped, or frozen in a [`group`]), or by a thread of higher [`priority`] |
+//! | what does the processor do meanwhile? | [`busy`] |
+//! | what undoes it, whatever happens? | the [`watchdog`](crosswind_linux::watchdog), which knows the `changes` and the [`ledger`] of
+//! what is held |
+//! | what runs all that? | `supervisor` |
+//! | what was really injected? | [`outcome`] |
+//!
+//! It knows no Python and draws no random numbers: intervals come from outside.
+
+pub mod asked;
+pub mod busy;
+mod changes;
+mod command;
+pub mod group;
+pub mod hold;
+pub mod ledger;
+pub mod outcome;
+pub mod priority;
+pub mod processes;
+mod rank;
+pub mod script;
+mod start;
+pub mod summary;
+mod supervisor;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::outcome::{How, Outcome};
+use self::rank::locked;
+use self::script::Script;
+use crate::DisturbError;
+use crosswind_linux::Bell;
+
+/// How to inject.
+#[derive(Clone, Debug)]
+pub struct InjectConfig {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// Ranks that the command will have; others are left alone. None: as many as are found.
+    pub ranks: Option<u32>,
+    /// The most that it may take.
+    pub limit: Duration,
+    /// A way for every interval; none: what suits its cause.
+    pub how: Option<How>,
+    /// Binds rank r to the r-th CPU that this process may use, again and again from the first.
+    pub pin: bool,
+    /// Keeps the processors of a rank busy while it is held.
+    pub busy: bool,
+    /// At the limit only the disturbance ends, and the command goes on; else it is ended as well.
+    pub keep_running: bool,
+    /// Time 0 of the disturbance is when the command makes this file; none: when the command starts.
+    pub start_file: Option<PathBuf>,
+    /// Sends what the command prints to our stderr.
+    pub stdout_to_stderr: bool,
+}
+
+/// A command that is being injected into, on a thread of its own.
+#[derive(Debug)]
+pub struct Injection {
+    asked: Arc<(Bell, Mutex<Option<i32>>)>,
+    thread: Option<JoinHandle<Result<Outcome, DisturbError>>>,
+    began: Instant,
+}
+
+impl Injection {
+    /// Starts the watchdog, then the command, then what disturbs it.
+    ///
+    /// # Errors
+    /// When there is no such program, or the watchdog or what `how` asks for can't be had.
+    pub fn start(config: InjectConfig, script: Arc<dyn Script>) -> Result<Self, DisturbError> {
+        let asked = Arc::new((Bell::new().map_err(DisturbError::system("a bell"))?, Mutex::new(None)));
+        let begun = supervisor::begin(config, script, asked.clone())?;
+        let began = Instant::now();
+        Ok(Self { asked, thread: Some(std::thread::spawn(move || begun.supervise())), began })
+    }
+
+    /// Asks it to end with a signal, which the command gets too.
+    pub fn stop(&self, signal: i32) {
+        let (bell, asked) = &*self.asked;
+        locked(asked).get_or_insert(signal);
+        bell.ring();
+    }
+
+    /// Waits for its end, at most so long; whether it has come.
+    #[must_use]
+    pub fn wait(&self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        while !self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5).min(most));
+        }
+        true
+    }
+
+    /// Seconds since its start.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// What was injected, once; waits for the end.
+    ///
+    /// # Errors
+    /// What went wrong on the way; everything is undone all the same.
+    pub fn outcome(&mut self) -> Result<Outcome, DisturbError> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(DisturbError::Setup("the thread that supervises the command broke down".into())),
+            None => Err(DisturbError::Setup("the outcome was taken already".into())),
+        }
+    }
+}
+
+impl Drop for Injection {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.stop(libc::SIGTERM);
+            let _ = self.outcome(); // the result is not wanted any more
+        }
+    }
+}

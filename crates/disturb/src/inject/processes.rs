@@ -1,0 +1,172 @@
+//! Which processes belong to a command, and which rank each of them is. Read from `/proc`; nothing is changed here.
+//!
+//! A process belongs to the command when it descends from it, or when its environment carries the command's mark: a rank
+//! that a daemon starts on the launcher's behalf (`srun`) has no ancestor here, but inherits the environment.
+//! A rank is told by the first of [`VARIABLES`] that any process of the command has.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+
+use crosswind_linux::processes::{Pid, all, with_descendants};
+
+/// The variables in which launchers tell a process its rank, the most specific first: inside a batch job every process
+/// has `SLURM_PROCID`, those of Open MPI the first one as well.
+pub const VARIABLES: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
+
+/// The variable that marks the processes of a command.
+pub const MARK: &str = "CROSSWIND_INJECTED";
+
+/// A process's environment as it was when its program began; none when it is gone or another user's.
+fn environment(pid: Pid) -> Option<Vec<u8>> {
+    fs::read(format!("/proc/{pid}/environ")).ok()
+}
+
+fn value_of<'a>(environment: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    let has_name =
+        |entry: &&[u8]| entry.len() > name.len() && entry.starts_with(name.as_bytes()) && entry[name.len()] == b'=';
+    environment.split(|byte| *byte == 0).find(has_name).map(|entry| &entry[name.len() + 1..])
+}
+
+/// Whether a process carries a command's mark.
+#[must_use]
+pub fn is_marked(pid: Pid, mark: &str) -> bool {
+    environment(pid).is_some_and(|environment| value_of(&environment, MARK) == Some(mark.as_bytes()))
+}
+
+/// Which variable tells a process its rank, as a place in [`VARIABLES`], and the rank.
+fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
+    let number = |name| std::str::from_utf8(value_of(environment, name)?).ok()?.parse().ok();
+    VARIABLES.iter().enumerate().filter_map(|(place, name)| Some((place, number(name)?))).collect()
+}
+
+/// Which processes are which rank, and whether a launcher told so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ranks {
+    /// Of each rank the processes from which its others descend.
+    pub leaders: BTreeMap<u32, Vec<Pid>>,
+    /// The variable that told; none: the whole command is rank 0.
+    pub told_by: Option<&'static str>,
+}
+
+/// Finds the processes of a command and their ranks, again and again: what is known of a process is not read twice.
+#[derive(Debug)]
+pub struct Finder {
+    command: Pid,
+    mark: String,
+    seen: HashMap<Pid, Seen>,
+    /// Whether those that were there before the command have been seen: they stay strangers.
+    began: bool,
+}
+
+/// What is known of a process: how often it was looked at, whether it is the command's, its ranks as told.
+#[derive(Debug, Default)]
+struct Seen {
+    looks: u32,
+    is_member: bool,
+    ranks: Vec<(usize, u32)>,
+}
+
+/// A process's environment is the one of its parent until it runs its own program: a new process is looked at so often.
+const LOOKS: u32 = 20;
+
+impl Finder {
+    /// For the command that is this process, with that mark.
+    #[must_use]
+    pub fn new(command: Pid, mark: String) -> Self {
+        Self { command, mark, seen: HashMap::new(), began: false }
+    }
+
+    /// The processes of each rank now. Until a launcher has told any process its rank, the whole command is rank 0.
+    pub fn look(&mut self) -> Ranks {
+        let present: BTreeSet<Pid> = all().collect();
+        self.seen.retain(|pid, _| present.contains(pid));
+        for pid in present {
+            let seen = self.seen.entry(pid).or_default();
+            if seen.looks >= LOOKS {
+                continue;
+            }
+            seen.looks += 1;
+            let is_stranger = !self.began && pid != self.command;
+            if let Some(environment) = environment(pid) {
+                seen.is_member = value_of(&environment, MARK) == Some(self.mark.as_bytes());
+                seen.ranks = if seen.is_member { told_rank(&environment) } else { Vec::new() };
+            }
+            if is_stranger && !seen.is_member {
+                seen.looks = LOOKS;
+            }
+        }
+        self.began = true;
+        self.ranks()
+    }
+
+    fn ranks(&self) -> Ranks {
+        let told: Vec<(Pid, &Vec<(usize, u32)>)> =
+            self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, seen)| (*pid, &seen.ranks)).collect();
+        let Some(place) = told.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place)).min() else {
+            return Ranks { leaders: BTreeMap::from([(0, vec![self.command])]), told_by: None };
+        };
+        let mut leaders: BTreeMap<u32, Vec<Pid>> = BTreeMap::new();
+        for (pid, ranks) in told {
+            if let Some((_, rank)) = ranks.iter().find(|(at, _)| *at == place) {
+                leaders.entry(*rank).or_default().push(pid);
+            }
+        }
+        leaders.values_mut().for_each(|pids| pids.sort_unstable());
+        Ranks { leaders, told_by: Some(VARIABLES[place]) }
+    }
+
+    /// All processes of the command, those that descend from it and those that carry its mark.
+    pub fn members(&mut self) -> BTreeSet<Pid> {
+        self.look();
+        let marked: Vec<Pid> = self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, _)| *pid).collect();
+        with_descendants(&[vec![self.command], marked].concat())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    fn sleeper(variables: &[(&str, &str)]) -> Child {
+        let mut command = Command::new("sleep");
+        command.arg("60").stdin(Stdio::null()).envs(variables.iter().copied());
+        for name in VARIABLES.iter().filter(|name| !variables.iter().any(|(other, _)| other == *name)) {
+            command.env_remove(name);
+        }
+        let child = command.spawn().expect("sleep is there");
+        // The parent may go on a moment before the child's variables can be read.
+        let variables = format!("/proc/{}/environ", child.id());
+        while fs::read(&variables).is_ok_and(|bytes| bytes.is_empty()) {
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    fn end(mut child: Child) {
+        child.kill().expect("runs");
+        child.wait().expect("a child of this process");
+    }
+
+    #[test]
+    fn a_command_without_a_launcher_is_rank_0() {
+        let child = sleeper(&[(MARK, "lonely")]);
+        let pid = child.id() as Pid;
+        let ranks = Finder::new(pid, "lonely".into()).look();
+        assert_eq!(ranks, Ranks { leaders: BTreeMap::from([(0, vec![pid])]), told_by: None });
+        end(child);
+    }
+
+    #[test]
+    fn the_most_specific_variable_that_anybody_has_tells_the_ranks() {
+        let launcher = sleeper(&[(MARK, "job"), ("SLURM_PROCID", "0")]);
+        let first = sleeper(&[(MARK, "job"), ("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "0")]);
+        let second = sleeper(&[(MARK, "job"), ("SLURM_PROCID", "0"), ("OMPI_COMM_WORLD_RANK", "1")]);
+        let others = sleeper(&[(MARK, "another job"), ("OMPI_COMM_WORLD_RANK", "2")]);
+        let ranks = Finder::new(launcher.id() as Pid, "job".into()).look();
+        assert_eq!(ranks.told_by, Some("OMPI_COMM_WORLD_RANK"));
+        assert_eq!(ranks.leaders, BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]));
+        [launcher, first, second, others].into_iter().for_each(end);
+    }
+}

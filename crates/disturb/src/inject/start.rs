@@ -1,0 +1,126 @@
+//! When time 0 of a disturbance is: with the command, or when the command says so, by a file that it makes.
+//!
+//! A launcher takes its time, and so does a program that reads its input: a program that makes the file when it begins to
+//! compute is disturbed from then on. The file may be empty (now), or say when, in ns of the monotonic clock (a moment ahead,
+//! so that the first interval is in time too).
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use crosswind_linux::{Watched, now_ns, watch};
+
+/// The moment at which a disturbance's time begins.
+#[derive(Debug)]
+pub(super) struct Start {
+    told_by: Option<(PathBuf, OwnedFd)>,
+    zero_ns: Option<u64>,
+}
+
+impl Start {
+    /// With the command.
+    pub(super) fn at(began_ns: u64) -> Self {
+        Self { told_by: None, zero_ns: Some(began_ns) }
+    }
+
+    /// When this file is made.
+    ///
+    /// # Errors
+    /// When it is there already, or its directory can't be watched.
+    pub(super) fn told_by(file: &Path) -> io::Result<Self> {
+        if file.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let directory = file.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let name = CString::new(directory.as_os_str().as_bytes())?;
+        // SAFETY: takes integers only; a descriptor that was just opened has no other owner; the name is a live string.
+        let descriptor = unsafe {
+            let descriptor = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
+            if descriptor < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let descriptor = OwnedFd::from_raw_fd(descriptor);
+            // Written and closed, or moved here whole: a reader then sees all of it.
+            let events = libc::IN_CLOSE_WRITE | libc::IN_MOVED_TO;
+            if libc::inotify_add_watch(descriptor.as_raw_fd(), name.as_ptr(), events) < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            descriptor
+        };
+        Ok(Self { told_by: Some((file.to_owned(), descriptor)), zero_ns: None })
+    }
+
+    /// Time 0 on the monotonic clock, ns; none: not known yet.
+    pub(super) fn zero_ns(&self) -> Option<u64> {
+        self.zero_ns
+    }
+
+    /// A descriptor that becomes readable when the file may have been made.
+    pub(super) fn watched(&self) -> Option<Watched> {
+        let (_, descriptor) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none())?;
+        Some(watch(descriptor.as_raw_fd(), true, false))
+    }
+
+    /// Looks whether it was said; whether that is news.
+    ///
+    /// # Errors
+    /// When the file holds anything but a number.
+    pub(super) fn listen(&mut self) -> Result<bool, String> {
+        let Some((file, descriptor)) = self.told_by.as_ref().filter(|_| self.zero_ns.is_none()) else {
+            return Ok(false);
+        };
+        let mut events = [0u8; 4096];
+        // SAFETY: a live buffer of that length. What happened does not matter: the file is looked at.
+        while unsafe { libc::read(descriptor.as_raw_fd(), events.as_mut_ptr().cast(), events.len()) } > 0 {}
+        let Ok(said) = std::fs::read_to_string(file) else { return Ok(false) };
+        let said = said.trim();
+        let when = if said.is_empty() { Ok(now_ns()) } else { said.parse() };
+        let when = when.map_err(|_| format!("{} holds {said:?}, not a number of ns", file.display()))?;
+        self.zero_ns = Some(when);
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(name: &str) -> PathBuf {
+        let directory = std::env::temp_dir().join(format!("crosswind-start-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&directory).expect("a directory");
+        directory
+    }
+
+    #[test]
+    fn time_begins_when_the_file_says_so_and_only_once() {
+        let directory = place("told");
+        let file = directory.join("go");
+        let mut start = Start::told_by(&file).expect("watched");
+        assert_eq!((start.listen(), start.zero_ns()), (Ok(false), None));
+        std::fs::write(directory.join("other"), "1").expect("written");
+        assert_eq!((start.listen(), start.zero_ns()), (Ok(false), None));
+        std::fs::write(&file, "12345\n").expect("written");
+        assert_eq!((start.listen(), start.zero_ns()), (Ok(true), Some(12345)));
+        std::fs::write(&file, "99").expect("written");
+        assert_eq!((start.listen(), start.zero_ns()), (Ok(false), Some(12345)));
+        assert!(start.watched().is_none());
+        std::fs::remove_dir_all(directory).expect("removed");
+    }
+
+    #[test]
+    fn an_empty_file_means_now_and_what_is_no_number_is_refused() {
+        let directory = place("empty");
+        let mut start = Start::told_by(&directory.join("go")).expect("watched");
+        let before = now_ns();
+        std::fs::write(directory.join("go"), "").expect("written");
+        assert_eq!(start.listen(), Ok(true));
+        assert!(start.zero_ns().is_some_and(|zero| (before..=now_ns()).contains(&zero)));
+        let mut start = Start::told_by(&directory.join("then")).expect("watched");
+        std::fs::write(directory.join("then"), "soon").expect("written");
+        assert!(start.listen().is_err_and(|why| why.contains("soon")));
+        assert!(Start::told_by(&directory.join("then")).is_err(), "it is there already");
+        std::fs::remove_dir_all(directory).expect("removed");
+    }
+}

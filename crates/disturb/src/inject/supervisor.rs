@@ -1,0 +1,367 @@
+//! Runs an injection from the command's start to its end: finds ranks, starts their threads, obeys the limit and requests
+//! to stop, and undoes everything.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use super::InjectConfig;
+use super::busy::StandIns;
+use super::changes::Changes;
+use super::command::{Running, Surroundings};
+use super::group::Groups;
+use super::hold::Hold;
+use super::ledger::Ledger;
+use super::outcome::{Ending, How, Outcome, RankDone};
+use super::priority::{self, Urgency};
+use crosswind_linux::processes::{Pid, with_descendants};
+
+use super::processes::{Finder, Ranks};
+use super::rank::{Target, disturb, locked};
+use super::script::{Cause, Script};
+use super::start::Start;
+use crate::DisturbError;
+use crosswind_linux::watchdog::{Undo, Watchdog};
+use crosswind_linux::{Bell, Watched, now_ns, readable, wait, watch};
+
+/// How often new ranks are looked for while some may be missing, and when that is not likely any more.
+const LOOK_NS: u64 = 50_000_000;
+const LOOK_LATER_NS: u64 = 1_000_000_000;
+/// A launcher has started its ranks by then, most of the time.
+const LAUNCHED_NS: u64 = 3_000_000_000;
+/// How long the command has to end by itself after Ctrl-C reached it too, and after a signal from here.
+const COURTESY_NS: u64 = 1_000_000_000;
+const PATIENCE_NS: u64 = 5_000_000_000;
+
+/// A rank that is being disturbed.
+struct Disturbed {
+    leaders: Arc<Mutex<Vec<Pid>>>,
+    thread: JoinHandle<(Urgency, RankDone)>,
+}
+
+/// An injection that has begun.
+pub(super) struct Begun {
+    config: InjectConfig,
+    script: Arc<dyn Script>,
+    causes: Arc<[Cause]>,
+    asked: Arc<(Bell, Mutex<Option<i32>>)>,
+    over: Bell,
+    undo: Changes,
+    watchdog: Option<Watchdog>,
+    command: Running,
+    began_ns: u64,
+    start: Start,
+    /// What the command said wrongly.
+    refused: Option<String>,
+    finder: Finder,
+    told_by: Option<&'static str>,
+    ranks: BTreeMap<u32, Disturbed>,
+    finished: Vec<RankDone>,
+    urgency: Urgency,
+}
+
+/// Starts watchdog and command; nothing is held yet.
+pub(super) fn begin(
+    config: InjectConfig,
+    script: Arc<dyn Script>,
+    asked: Arc<(Bell, Mutex<Option<i32>>)>,
+) -> Result<Begun, DisturbError> {
+    let groups = groups(&config)?;
+    let cpus = priority::cpus_of(0).unwrap_or_default();
+    let undo = Changes {
+        ledger: Arc::new(Ledger::new().map_err(DisturbError::system("memory for the ledger"))?),
+        mark: format!("{}-{}", std::process::id(), now_ns()),
+        groups,
+        cpus: config.pin.then(|| cpus.clone()),
+    };
+    let over = Bell::new().map_err(DisturbError::system("a bell"))?;
+    let told = config.start_file.as_deref().map(|file| Start::told_by(file).map_err(|error| unwatched(file, &error)));
+    let told = told.transpose()?;
+    let watchdog = Watchdog::start(&undo).map_err(DisturbError::system("the watchdog"))?;
+    match start_command(&config, &undo, &cpus) {
+        Ok((command, began_ns)) => Ok(Begun {
+            finder: Finder::new(command.pid, undo.mark.clone()),
+            causes: script.causes().into(),
+            config,
+            script,
+            asked,
+            over,
+            undo,
+            watchdog: Some(watchdog),
+            command,
+            began_ns,
+            start: told.unwrap_or_else(|| Start::at(began_ns)),
+            refused: None,
+            told_by: None,
+            ranks: BTreeMap::new(),
+            finished: Vec::new(),
+            urgency: Urgency::Ordinary,
+        }),
+        Err(error) => {
+            undo.perform();
+            watchdog.dismiss();
+            Err(error)
+        }
+    }
+}
+
+fn unwatched(file: &Path, error: &std::io::Error) -> DisturbError {
+    DisturbError::Value {
+        field: "start_file".into(),
+        value: format!("{}", file.display()),
+        permitted: format!("a file that is not there yet, in a directory that is ({error})"),
+    }
+}
+
+fn groups(config: &InjectConfig) -> Result<Option<Groups>, DisturbError> {
+    if config.how != Some(How::Freeze) {
+        return Ok(None);
+    }
+    super::group::permitted()
+        .map_err(|why| DisturbError::Setup(format!("control groups cannot be frozen here: {why}")))?;
+    Ok(Groups::named())
+}
+
+fn start_command(config: &InjectConfig, undo: &Changes, cpus: &[usize]) -> Result<(Running, u64), DisturbError> {
+    let group = match &undo.groups {
+        Some(groups) => {
+            groups.make(0).map_err(DisturbError::system("a control group"))?;
+            Some(groups.procs(0))
+        }
+        None => None,
+    };
+    let around = Surroundings {
+        mark: undo.mark.clone(),
+        cpu: cpus.first().copied().filter(|_| config.pin),
+        group,
+        stdout_to_stderr: config.stdout_to_stderr,
+    };
+    let began_ns = now_ns();
+    let name = config.command.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
+    Running::start(&config.command, &around).map(|running| (running, began_ns)).map_err(|error| DisturbError::Value {
+        field: "the command".into(),
+        value: format!("{name:?}"),
+        permitted: format!("a program that can be started ({error})"),
+    })
+}
+
+impl Begun {
+    /// Until the command has ended; then nothing is left of us.
+    pub(super) fn supervise(mut self) -> Result<Outcome, DisturbError> {
+        let ending = self.disturb_until_the_end();
+        let mut end_ns = now_ns();
+        self.end_the_disturbance();
+        self.end_the_command(ending);
+        if ending != Ending::Exited {
+            end_ns = now_ns();
+        }
+        self.undo.perform();
+        if let Some(watchdog) = self.watchdog.take() {
+            watchdog.dismiss();
+        }
+        let Some(end) = self.command.ended() else {
+            return Err(DisturbError::Lost("the command could not be ended: a process waits for the kernel".into()));
+        };
+        if let Some(why) = self.refused {
+            return Err(DisturbError::Setup(why));
+        }
+        let zero_ns = self.start.zero_ns();
+        Ok(Outcome {
+            elapsed_s: (end_ns - self.began_ns) as f64 * 1e-9,
+            start_s: zero_ns.map(|zero| zero.saturating_sub(self.began_ns) as f64 * 1e-9),
+            cpu_s: end.cpu_s,
+            status: end.status,
+            signal: end.signal,
+            ending,
+            ranks: std::mem::take(&mut self.finished),
+            told_by: self.told_by,
+            urgency: self.urgency,
+        })
+    }
+
+    fn disturb_until_the_end(&mut self) -> Ending {
+        let limit_ns = self.began_ns.saturating_add(u64::try_from(self.config.limit.as_nanos()).unwrap_or(u64::MAX));
+        let mut look_ns = now_ns();
+        loop {
+            let now = now_ns();
+            if now >= limit_ns {
+                return Ending::Limit;
+            }
+            match self.start.listen() {
+                Ok(news) => look_ns = if news { now } else { look_ns },
+                Err(why) => {
+                    self.refused = Some(why);
+                    return Ending::Asked(libc::SIGTERM);
+                }
+            }
+            if now >= look_ns {
+                let ranks = self.finder.look();
+                self.meet(&ranks);
+                let all = ranks.told_by.and(self.config.ranks).map(|count| count as usize);
+                let complete = all.map_or(now > self.began_ns + LAUNCHED_NS, |all| ranks.leaders.len() >= all);
+                look_ns = now + if complete { LOOK_LATER_NS } else { LOOK_NS };
+            }
+            let mut watched = self.watched();
+            let until = look_ns.min(limit_ns);
+            if wait(&mut watched, Some(until.saturating_sub(now_ns()))).is_err() || readable(&watched[0]) {
+                return Ending::Exited;
+            }
+            if readable(&watched[1]) {
+                self.asked.0.silence();
+                return Ending::Asked(locked(&self.asked.1).unwrap_or(libc::SIGTERM));
+            }
+            if readable(&watched[2]) {
+                return Ending::Unwatched;
+            }
+        }
+    }
+
+    fn watched(&self) -> Vec<Watched> {
+        let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel leaves negative ones out
+        let others = [self.command.descriptor(), self.asked.0.fd(), watchdog].map(|fd| watch(fd, true, false));
+        others.into_iter().chain(self.start.watched()).collect()
+    }
+
+    /// Starts a thread for each new rank, and tells the other threads the current processes of their ranks.
+    fn meet(&mut self, found: &Ranks) {
+        if found.told_by != self.told_by {
+            // The command turned out to be a launcher, or its ranks are told more exactly now.
+            self.end_the_disturbance();
+            self.finished.clear();
+            self.over.silence();
+            self.told_by = found.told_by;
+        }
+        for (rank, leaders) in
+            found.leaders.iter().filter(|(rank, _)| self.config.ranks.is_none_or(|count| **rank < count))
+        {
+            if let Some(known) = self.ranks.get(rank) {
+                let news: Vec<Pid> = {
+                    let mut before = locked(&known.leaders);
+                    let news = leaders.iter().filter(|pid| !before.contains(pid)).copied().collect();
+                    before.clone_from(leaders);
+                    news
+                };
+                self.settle(*rank, &news);
+                continue;
+            }
+            self.settle(*rank, leaders);
+            let Some(zero_ns) = self.start.zero_ns() else { continue };
+            let leaders = Arc::new(Mutex::new(leaders.clone()));
+            let target = Target {
+                rank: *rank,
+                leaders: leaders.clone(),
+                intervals: self.script.intervals(*rank),
+                causes: self.causes.clone(),
+                asked: self.config.how,
+                zero_ns,
+                over: self.over.fd(),
+                hold: Hold::new(*rank, self.undo.groups.clone(), self.undo.ledger.clone()),
+                stand_ins: self.config.busy.then(StandIns::default),
+                freezer: self.undo.groups.is_some(),
+            };
+            let thread = std::thread::spawn(move || disturb(target));
+            self.ranks.insert(*rank, Disturbed { leaders, thread });
+        }
+    }
+
+    /// Puts new processes of a rank where they belong: its group, its CPU.
+    fn settle(&self, rank: u32, leaders: &[Pid]) {
+        if let Some(groups) = &self.undo.groups {
+            let made = groups.make(rank);
+            for pid in with_descendants(leaders) {
+                let _ = made.as_ref().map(|()| groups.take_in(rank, pid)); // one that is not in is not frozen: seen as lateness
+            }
+        }
+        if let Some(cpus) = &self.undo.cpus {
+            let cpu = cpus[rank as usize % cpus.len()];
+            for pid in with_descendants(leaders) {
+                priority::place_all_threads(pid, &[cpu]);
+            }
+        }
+    }
+
+    /// Lets every rank go and hears what was done to it.
+    fn end_the_disturbance(&mut self) {
+        self.over.ring();
+        for (_, disturbed) in std::mem::take(&mut self.ranks) {
+            if let Ok((urgency, done)) = disturbed.thread.join() {
+                self.urgency = urgency;
+                self.finished.push(done);
+            }
+        }
+    }
+
+    /// Waits for the command's end, and sees to it where the command is to end.
+    fn end_the_command(&mut self, ending: Ending) {
+        match ending {
+            Ending::Exited => {
+                self.wait_until(u64::MAX, false);
+            }
+            Ending::Unwatched => self.wait_for_the_end(),
+            Ending::Limit if self.config.keep_running => {
+                self.undo.perform();
+                self.wait_for_the_end();
+            }
+            Ending::Limit => self.end_it_with(libc::SIGTERM),
+            Ending::Asked(signal) => self.end_it_with(signal),
+        }
+    }
+
+    /// Waits until the command ends, or until a stop is requested.
+    fn wait_for_the_end(&mut self) {
+        if !self.wait_until(u64::MAX, true) {
+            let signal = locked(&self.asked.1).unwrap_or(libc::SIGTERM);
+            self.end_it_with(signal);
+        }
+    }
+
+    /// Whether it has ended by then; a request to stop, where it is heard, ends the waiting too.
+    fn wait_until(&mut self, until_ns: u64, hears: bool) -> bool {
+        loop {
+            if self.command.ended().is_some() {
+                return true;
+            }
+            let now = now_ns();
+            if now >= until_ns {
+                return false;
+            }
+            let mut watched = vec![watch(self.command.descriptor(), true, false)];
+            if hears {
+                watched.push(watch(self.asked.0.fd(), true, false));
+            }
+            // No longer than a second: should the kernel refuse to wait, we look often enough.
+            let _ = wait(&mut watched, Some((until_ns - now).min(COURTESY_NS)));
+            if watched.get(1).is_some_and(readable) {
+                self.asked.0.silence();
+                return false;
+            }
+        }
+    }
+
+    /// The command is asked, then made, to end; so are processes of it that outlive it.
+    fn end_it_with(&mut self, signal: i32) {
+        self.undo.perform(); // a stopped process receives no signal
+        let members = self.finder.members();
+        // Ctrl-C on a terminal has reached the command as well, and for some launchers a second one means something else.
+        let heard = signal == libc::SIGINT && self.wait_until(now_ns() + COURTESY_NS, false);
+        if !heard {
+            self.command.signal(signal);
+            if !self.wait_until(now_ns() + PATIENCE_NS, false) {
+                self.command.signal(libc::SIGKILL);
+            }
+        }
+        self.wait_until(now_ns() + PATIENCE_NS, false);
+        for (signal, patience_ns) in [(libc::SIGTERM, COURTESY_NS), (libc::SIGKILL, 0)] {
+            let left = || members.iter().filter(|pid| super::processes::is_marked(**pid, &self.undo.mark));
+            // SAFETY: processes that carry the command's mark.
+            left().for_each(|pid| unsafe {
+                libc::kill(*pid, signal);
+            });
+            let until = now_ns() + patience_ns;
+            while left().next().is_some() && now_ns() < until {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Records this machine's own noise: when, on each CPU, a program that only computes is kept from computing, and by what.
+//!
+//! | question | module |
+//! |---|---|
+//! | when was the processor away? | [`gaps`]: a loop per CPU that looks at the clock |
+//! | what had it meanwhile? | [`trace`] (the kernel's own), whose lines [`events`] reads; where it can't be had, only whether
+//! another thread did |
+//! | whose is a gap, then? | [`blame`] |
+//! | what is kept? | [`outcome`] |
+//!
+//! The method is that of the kernel's osnoise tracer (a loop that looks at the clock, beside the kernel's own events), which
+//! many kernels are built without. It knows no Python.
+
+pub mod asked;
+pub mod blame;
+pub mod events;
+pub mod gaps;
+pub mod outcome;
+pub mod summary;
+pub mod trace;
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use self::blame::{Piece, Turns, is_ours};
+use self::events::{LOOP, Names, OURSELVES, UNKNOWN, Who};
+use self::gaps::{Gap, Watch, watch_gaps};
+use self::outcome::{CpuNoise, Means, Recording};
+use self::trace::{Instance, Trace};
+use crate::DisturbError;
+use crosswind_linux::now_ns;
+use crosswind_linux::watchdog::{Undo, Watchdog};
+
+/// How to record.
+#[derive(Clone, Debug)]
+pub struct RecordConfig {
+    /// For how long.
+    pub length: Duration,
+    /// On which CPUs.
+    pub cpus: Vec<usize>,
+    /// Shorter gaps are not kept.
+    pub threshold: Duration,
+    /// How causes are to become known; none: by the trace where it can be had.
+    pub means: Option<Means>,
+}
+
+/// Most pieces that are kept, of all CPUs together: a file of 100 MB.
+const MOST_PIECES: usize = 2_000_000;
+/// How often the kernel's trace is read.
+const DRAIN: Duration = Duration::from_millis(250);
+/// From here to the common begin of all loops.
+const AHEAD_NS: u64 = 20_000_000;
+
+/// What is told apart without a trace.
+const PREEMPTED: &str = "another thread";
+const INTERRUPTED: &str = "interrupt or hypervisor";
+
+/// A recording that goes on, on threads of its own.
+#[derive(Debug)]
+pub struct Recorder {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Result<Recording, DisturbError>>>,
+    began: Instant,
+}
+
+impl Recorder {
+    /// Starts to record.
+    ///
+    /// # Errors
+    /// When there is nothing to record.
+    pub fn start(config: RecordConfig) -> Result<Self, DisturbError> {
+        if config.cpus.is_empty() || config.length.is_zero() {
+            return Err(DisturbError::Setup("there is no CPU or no time to record".into()));
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        let told = over.clone();
+        let thread = std::thread::spawn(move || record(&config, &told));
+        Ok(Self { over, thread: Some(thread), began: Instant::now() })
+    }
+
+    /// Ends it before its time; what was recorded is kept.
+    pub fn stop(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for its end, at most so long; whether it has come.
+    #[must_use]
+    pub fn wait(&self, most: Duration) -> bool {
+        let until = Instant::now() + most;
+        while !self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            // To look more often would be noise.
+            std::thread::sleep(left.min(Duration::from_millis(100)));
+        }
+        true
+    }
+
+    /// Seconds since its start.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        self.began.elapsed().as_secs_f64()
+    }
+
+    /// What was recorded, once; waits for the end.
+    ///
+    /// # Errors
+    /// What went wrong; nothing is left of it.
+    pub fn recording(&mut self) -> Result<Recording, DisturbError> {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(DisturbError::Setup("the thread that records broke down".into())),
+            None => Err(DisturbError::Setup("the recording was taken already".into())),
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.stop();
+            let _ = self.recording(); // the result is not wanted any more
+        }
+    }
+}
+
+/// The trace with the watchdog that removes it.
+struct Traced {
+    trace: Trace,
+    instance: Instance,
+    watchdog: Watchdog,
+}
+
+impl Traced {
+    fn start(cpus: &[usize]) -> Result<Self, String> {
+        let instance = Instance::named()?;
+        let watchdog = Watchdog::start(&instance).map_err(|error| format!("the watchdog: {error}"))?;
+        match Trace::start(&instance, cpus) {
+            Ok(trace) => Ok(Self { trace, instance, watchdog }),
+            Err(why) => {
+                instance.perform();
+                watchdog.dismiss();
+                Err(why)
+            }
+        }
+    }
+
+    fn end(self) {
+        drop(self.trace);
+        self.instance.perform();
+        self.watchdog.dismiss();
+    }
+}
+
+/// All of it, on a thread whose view of the file systems may be changed.
+fn record(config: &RecordConfig, over: &Arc<AtomicBool>) -> Result<Recording, DisturbError> {
+    let (mut traced, no_trace) = match config.means {
+        Some(Means::Loop) => (None, None),
+        wanted => match Traced::start(&config.cpus) {
+            Ok(traced) => (Some(traced), None),
+            Err(why) if wanted.is_some() => {
+                return Err(DisturbError::Setup(format!("the kernel's trace cannot be had here: {why}")));
+            }
+            Err(why) => (None, Some(why)),
+        },
+    };
+    let result = watch_all(config, over, traced.as_mut().map(|traced| &mut traced.trace));
+    if let Some(traced) = traced {
+        traced.end();
+    }
+    result.map(|recording| Recording { no_trace, ..recording })
+}
+
+/// A loop on each CPU, and this thread, which lays what they saw beside what the kernel says.
+fn watch_all(
+    config: &RecordConfig,
+    over: &Arc<AtomicBool>,
+    mut trace: Option<&mut Trace>,
+) -> Result<Recording, DisturbError> {
+    let from_ns = now_ns() + AHEAD_NS;
+    let until_ns = from_ns.saturating_add(u64::try_from(config.length.as_nanos()).unwrap_or(u64::MAX / 4));
+    let (to, from) = channel();
+    let (to_loops, loops) = channel();
+    let threads: Vec<JoinHandle<Result<u64, DisturbError>>> = config
+        .cpus
+        .iter()
+        .map(|cpu| {
+            let watch = Watch {
+                cpu: *cpu,
+                from_ns,
+                until_ns,
+                threshold_ns: u64::try_from(config.threshold.as_nanos()).unwrap_or(u64::MAX),
+                asks: trace.is_none(),
+            };
+            let (over, to, to_loops) = (over.clone(), to.clone(), to_loops.clone());
+            std::thread::spawn(move || {
+                // SAFETY: takes nothing.
+                let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not count this thread
+                watch_gaps(watch, &over, &to).map_err(DisturbError::system(format!("CPU {cpu}", cpu = watch.cpu)))
+            })
+        })
+        .collect();
+    drop((to, to_loops));
+    let loops: HashSet<i32> = loops.iter().collect();
+    let mut desk = Desk::new(config, from_ns, loops, trace.is_none());
+    loop {
+        let ended = threads.iter().all(JoinHandle::is_finished);
+        desk.take_gaps(&from);
+        if let Some(trace) = trace.as_deref_mut() {
+            let read_ns = now_ns();
+            desk.take_turns(trace)?;
+            desk.cut_before(if ended { u64::MAX } else { read_ns });
+        } else {
+            desk.cut_before(u64::MAX);
+        }
+        if desk.pieces() >= MOST_PIECES {
+            desk.full = true;
+            over.store(true, Ordering::Relaxed);
+        }
+        if ended {
+            break;
+        }
+        std::thread::sleep(DRAIN);
+    }
+    let mut end_ns = until_ns;
+    for thread in threads {
+        let ended = thread.join().map_err(|_| DisturbError::Setup("a loop broke down".into()))??;
+        end_ns = end_ns.min(ended);
+    }
+    let lost_events = trace.as_ref().map_or(0, |trace| trace.lost());
+    let means = if trace.is_some() { Means::Trace } else { Means::Loop };
+    Ok(desk.recording(end_ns, means, lost_events, end_ns < until_ns))
+}
+
+/// Where gaps and turns meet.
+struct Desk {
+    from_ns: u64,
+    names: Names,
+    loops: HashSet<i32>,
+    /// Of each CPU: gaps that are not cut yet, the kernel's turns, and what came of both.
+    cpus: BTreeMap<usize, (VecDeque<Gap>, Turns, Vec<Piece>)>,
+    /// Without a trace: whose a gap is when another thread had the CPU, and when none had.
+    asked: Option<(Who, Who)>,
+    full: bool,
+}
+
+impl Desk {
+    fn new(config: &RecordConfig, from_ns: u64, loops: HashSet<i32>, asks: bool) -> Self {
+        let mut names = Names::default();
+        let asked = asks.then(|| (names.place(PREEMPTED), names.place(INTERRUPTED)));
+        let cpus = config.cpus.iter().map(|cpu| (*cpu, Default::default())).collect();
+        Self { from_ns, names, loops, cpus, asked, full: false }
+    }
+
+    fn take_gaps(&mut self, from: &Receiver<(usize, Vec<Gap>)>) {
+        for (cpu, gaps) in from.try_iter() {
+            if let Some((waiting, ..)) = self.cpus.get_mut(&cpu) {
+                waiting.extend(gaps);
+            }
+        }
+    }
+
+    fn take_turns(&mut self, trace: &mut Trace) -> Result<(), DisturbError> {
+        let ours: HashSet<i32> = threads_of_this_process();
+        let (loops, cpus) = (&self.loops, &mut self.cpus);
+        let who = |thread: i32| {
+            if loops.contains(&thread) { Some(LOOP) } else { ours.contains(&thread).then_some(OURSELVES) }
+        };
+        let hand = |cpu: usize, turn| {
+            if let Some((_, turns, _)) = cpus.get_mut(&cpu) {
+                turns.push(turn);
+            }
+        };
+        trace.drain(&mut self.names, who, hand).map_err(DisturbError::system("the kernel's trace"))
+    }
+
+    /// Cuts the gaps that ended before that time: all turns up to then are known.
+    fn cut_before(&mut self, time_ns: u64) {
+        for (waiting, turns, pieces) in self.cpus.values_mut() {
+            while let Some(gap) = waiting.front().copied().filter(|gap| gap.end_ns < time_ns) {
+                waiting.pop_front();
+                match self.asked {
+                    None => turns.pieces(gap, pieces),
+                    Some((preempted, interrupted)) => {
+                        let who = if gap.preempted { preempted } else { interrupted };
+                        pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, who });
+                    }
+                }
+            }
+        }
+    }
+
+    fn pieces(&self) -> usize {
+        self.cpus.values().map(|(_, _, pieces)| pieces.len()).sum()
+    }
+
+    fn recording(self, end_ns: u64, means: Means, lost_events: u64, early: bool) -> Recording {
+        let from_ns = self.from_ns;
+        let within = |piece: &Piece| Piece {
+            start_ns: piece.start_ns.saturating_sub(from_ns),
+            end_ns: piece.end_ns.min(end_ns).saturating_sub(from_ns),
+            who: if piece.who == LOOP { UNKNOWN } else { piece.who },
+        };
+        let cpus = self.cpus.into_iter().map(|(cpu, (_, _, pieces))| CpuNoise {
+            cpu,
+            pieces: pieces.iter().map(within).filter(|piece| piece.end_ns > piece.start_ns).collect(),
+        });
+        Recording {
+            length_ns: end_ns.saturating_sub(from_ns),
+            cpus: cpus.collect(),
+            names: self.names.all().to_vec(),
+            means,
+            no_trace: None,
+            lost_events,
+            interrupted: early && !self.full,
+            full: self.full,
+        }
+    }
+}
+
+fn threads_of_this_process() -> HashSet<i32> {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Our own part of the recorded time, all CPUs together, ns.
+#[must_use]
+pub fn own_ns(recording: &Recording) -> u64 {
+    let pieces = recording.cpus.iter().flat_map(|cpu| &cpu.pieces);
+    pieces.filter(|piece| is_ours(piece.who)).map(|piece| piece.end_ns - piece.start_ns).sum()
+}

@@ -1,0 +1,61 @@
+//! What was recorded, in numbers.
+
+use serde_json::{Value, json};
+
+use super::blame::{Piece, is_ours};
+use super::outcome::{CpuNoise, Recording};
+use super::own_ns;
+
+fn s(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+fn length(piece: &Piece) -> u64 {
+    piece.end_ns - piece.start_ns
+}
+
+/// Shares, numbers and the longest pieces: of all CPUs, of each, and by cause.
+#[must_use]
+pub fn summary(recording: &Recording) -> Value {
+    let all: Vec<&Piece> = recording.noise().collect();
+    let whole_ns = recording.length_ns * recording.cpus.len() as u64;
+    json!({
+        "length_s": s(recording.length_ns), "how": recording.means.name(), "no_trace": recording.no_trace,
+        "lost_events": recording.lost_events, "interrupted": recording.interrupted, "full": recording.full,
+        "own_share": own_ns(recording) as f64 / whole_ns.max(1) as f64,
+        "total": of(recording, &all, whole_ns),
+        "cpus": recording.cpus.iter().map(|cpu| of_cpu(recording, cpu)).collect::<Vec<_>>(),
+    })
+}
+
+fn of_cpu(recording: &Recording, cpu: &CpuNoise) -> Value {
+    let pieces: Vec<&Piece> = cpu.pieces.iter().filter(|piece| !is_ours(piece.who)).collect();
+    let mut found = of(recording, &pieces, recording.length_ns);
+    found["cpu"] = json!(cpu.cpu);
+    found
+}
+
+/// Share, number, longest, and the same by cause, the worst first.
+fn of(recording: &Recording, pieces: &[&Piece], whole_ns: u64) -> Value {
+    let mut causes: Vec<(&str, u64, u64, u64)> = Vec::new();
+    for piece in pieces {
+        let name = recording.name(piece.who);
+        match causes.iter_mut().find(|(other, ..)| *other == name) {
+            Some((_, count, sum, longest)) => {
+                (*count, *sum, *longest) = (*count + 1, *sum + length(piece), length(piece).max(*longest));
+            }
+            None => causes.push((name, 1, length(piece), length(piece))),
+        }
+    }
+    causes.sort_by_key(|(_, _, sum, _)| std::cmp::Reverse(*sum));
+    let share = |ns: u64| ns as f64 / whole_ns.max(1) as f64;
+    let longest = pieces.iter().max_by_key(|piece| length(piece));
+    json!({
+        "share": share(pieces.iter().map(|piece| length(piece)).sum()), "intervals": pieces.len(),
+        "longest_s": longest.map_or(0.0, |piece| s(length(piece))),
+        "longest_cause": longest.map(|piece| recording.name(piece.who)),
+        "causes": causes.iter().map(|(name, count, sum, longest)| json!({
+            "cause": name, "share": share(*sum), "intervals": count, "longest_s": s(*longest),
+        })).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,198 @@
+//! The kernel's trace, through tracefs: a separate instance, which disturbs no other user of tracing, with the events that
+//! state what has a CPU.
+//!
+//! Where tracefs is not mounted, it is mounted in a mount namespace of the one thread that reads it, which is private to it
+//! and which ends with the thread. The instance is removed at the end, by the watchdog if need be.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::events::{Follower, Names, Turn, Who};
+use crosswind_linux::watchdog::Undo;
+
+/// Where distributions mount it.
+const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+/// The event without which nothing is told.
+const SWITCH: &str = "sched/sched_switch";
+/// Events of interrupts, as far as there are any.
+const INTERRUPTS: [&str; 4] =
+    ["irq/irq_handler_entry", "irq/irq_handler_exit", "irq/softirq_entry", "irq/softirq_exit"];
+/// All of these but those that tell how vectors are set up.
+const VECTORS: (&str, &str) = ("irq_vectors", "vector_");
+/// Memory for what was not read yet, of all CPUs together, and most of one.
+const BUFFERS_KIB: usize = 1 << 17;
+const BUFFER_KIB: usize = 8192;
+
+fn has_tracefs(place: &Path) -> bool {
+    place.join("instances").is_dir()
+}
+
+/// Where tracefs is, mounted for this thread alone where it was not.
+///
+/// # Errors
+/// Why it can't be had, in words.
+fn tracefs() -> Result<PathBuf, String> {
+    if let Some(place) = PLACES.iter().map(Path::new).find(|place| has_tracefs(place)) {
+        return Ok(place.to_owned());
+    }
+    let place = PathBuf::from(PLACES[0]);
+    if !place.is_dir() {
+        return Err("this kernel has no tracefs".into());
+    }
+    let said = |what: &str| format!("{what}: {}", io::Error::last_os_error());
+    // SAFETY: takes an integer; only this thread's view of the file systems changes.
+    if unsafe { libc::unshare(libc::CLONE_NEWNS) } != 0 {
+        return Err(said("tracefs is not mounted, and a mount namespace is not permitted"));
+    }
+    let mount = |source: &str, target: &Path, kind: Option<&str>, flags: libc::c_ulong| -> Result<(), String> {
+        let word = |text: &str| CString::new(text).map_err(|error| error.to_string());
+        let (source, target) = (word(source)?, word(&target.to_string_lossy())?);
+        let kind = kind.map(word).transpose()?;
+        let kind = kind.as_ref().map_or(std::ptr::null(), |kind| kind.as_ptr());
+        // SAFETY: strings that live until the call returns; no data.
+        let result = unsafe { libc::mount(source.as_ptr(), target.as_ptr(), kind, flags, std::ptr::null()) };
+        if result == 0 { Ok(()) } else { Err(said("tracefs is not mounted and can't be")) }
+    };
+    mount("none", Path::new("/"), None, libc::MS_REC | libc::MS_PRIVATE)?;
+    mount("tracefs", &place, Some("tracefs"), libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC)?;
+    if has_tracefs(&place) { Ok(place) } else { Err("tracefs has no instances here".into()) }
+}
+
+/// The instance that is to be removed.
+#[derive(Clone, Debug)]
+pub struct Instance(PathBuf);
+
+impl Instance {
+    /// Names an instance of this process in a thread of its own, which is to be the one that reads; makes none yet.
+    ///
+    /// # Errors
+    /// Why tracing can't be had, in words.
+    pub fn named() -> Result<Self, String> {
+        Ok(Self(tracefs()?.join("instances").join(format!("crosswind-{}", std::process::id()))))
+    }
+}
+
+impl Undo for Instance {
+    fn perform(&self) {
+        // Busy while one of its files is open: the kernel closes those of a process before its parent hears of its end.
+        for _ in 0..200 {
+            match fs::remove_dir(&self.0) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// A running trace.
+#[derive(Debug)]
+pub struct Trace {
+    pipes: Vec<Pipe>,
+    at: PathBuf,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    cpu: usize,
+    file: File,
+    /// The begin of a line whose end has not come yet.
+    rest: Vec<u8>,
+    follower: Follower,
+}
+
+impl Trace {
+    /// Makes the instance and turns its events on.
+    ///
+    /// # Errors
+    /// Which file refused.
+    pub fn start(instance: &Instance, cpus: &[usize]) -> Result<Self, String> {
+        let at = instance.0.clone();
+        let set =
+            |file: &Path, value: &str| fs::write(file, value).map_err(|error| format!("{}: {error}", file.display()));
+        instance.perform(); // of a process of this number that is long gone
+        fs::create_dir(&at).map_err(|error| format!("{}: {error}", at.display()))?;
+        set(&at.join("trace_clock"), "mono")?;
+        let mut pipes = Vec::new();
+        for cpu in cpus {
+            let own = at.join(format!("per_cpu/cpu{cpu}"));
+            set(&own.join("buffer_size_kb"), &(BUFFERS_KIB / cpus.len()).min(BUFFER_KIB).to_string())?;
+            let path = own.join("trace_pipe");
+            let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&path);
+            let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
+            pipes.push(Pipe { cpu: *cpu, file, rest: Vec::new(), follower: Follower::default() });
+        }
+        let events = at.join("events");
+        set(&events.join(SWITCH).join("enable"), "1")?;
+        let vectors = fs::read_dir(events.join(VECTORS.0)).into_iter().flatten().flatten();
+        let vectors = vectors.filter(|entry| !entry.file_name().to_string_lossy().starts_with(VECTORS.1));
+        let interrupts = INTERRUPTS.iter().map(|name| events.join(name)).chain(vectors.map(|entry| entry.path()));
+        for event in interrupts.filter(|event| event.join("format").is_file()) {
+            set(&event.join("enable"), "1")?;
+        }
+        Ok(Self { pipes, at })
+    }
+
+    /// Hands on all turns that the kernel has written by now.
+    ///
+    /// # Errors
+    /// When a pipe can't be read.
+    pub fn drain(
+        &mut self,
+        names: &mut Names,
+        of_thread: impl Fn(i32) -> Option<Who>,
+        mut hand: impl FnMut(usize, Turn),
+    ) -> io::Result<()> {
+        let mut block = vec![0u8; 1 << 16];
+        for pipe in &mut self.pipes {
+            loop {
+                let read = match pipe.file.read(&mut block) {
+                    Ok(0) => break,
+                    Ok(read) => read,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => return Err(error),
+                };
+                pipe.rest.extend_from_slice(&block[..read]);
+                let whole = pipe.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+                for line in pipe.rest[..whole].split(|byte| *byte == b'\n') {
+                    if let Some(turn) = pipe.follower.take(&String::from_utf8_lossy(line), names, &of_thread) {
+                        hand(pipe.cpu, turn);
+                    }
+                }
+                pipe.rest.drain(..whole);
+            }
+        }
+        Ok(())
+    }
+
+    /// Events that the kernel had to throw away because they were not read in time.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        let of = |pipe: &Pipe| {
+            let text = fs::read_to_string(self.at.join(format!("per_cpu/cpu{}/stats", pipe.cpu))).unwrap_or_default();
+            let count = text.lines().find_map(|line| line.strip_prefix("overrun: ")?.trim().parse::<u64>().ok());
+            count.unwrap_or(0)
+        };
+        self.pipes.iter().map(of).sum()
+    }
+}
+
+/// Whether the kernel's trace can be had here, tried on a thread that ends at once. Nothing of it is left.
+///
+/// # Errors
+/// Why not, in words.
+pub fn permitted() -> Result<(), String> {
+    let tried = std::thread::spawn(|| {
+        let instance = Instance::named()?;
+        let named = Instance(instance.0.with_file_name(format!("crosswind-try-{}", std::process::id())));
+        let trace = Trace::start(&named, &[]).map(drop);
+        named.perform();
+        trace
+    });
+    tried.join().unwrap_or_else(|_| Err("the try broke down".into()))
+}

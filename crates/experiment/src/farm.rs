@@ -1,0 +1,215 @@
+//! A farm of tasks over a platform, in virtual time, beside the bounds that go with it.
+
+use crosswind_model::{Task, plan};
+use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
+use crosswind_schema::plan::Method;
+use crosswind_schema::run::{Run, RunEvent, RunNode, SeenNode};
+use crosswind_schema::units::Quantity;
+use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform, Warning};
+use crosswind_sim::{Farm, Happened, NodeSeen, Options, Outcome, Trace, simulate};
+
+use crate::ExperimentError;
+
+/// A farm's point.
+pub struct FarmPoint<'a> {
+    /// The tree of nodes, read.
+    pub platform: &'a Platform,
+    /// The experiment without a sweep.
+    pub experiment: Experiment,
+    /// Its tasks, drawn or read.
+    pub tasks: Tasks,
+}
+
+impl<'a> FarmPoint<'a> {
+    /// A point and its tasks. `tasks_csv`: the content of the workload's `tasks_file`, where it names one.
+    ///
+    /// # Errors
+    /// Tasks that are wrong.
+    pub fn new(
+        platform: &'a Platform,
+        experiment: Experiment,
+        tasks_csv: Option<&[u8]>,
+    ) -> Result<Self, DescriptionError> {
+        let tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
+        Ok(Self { platform, experiment, tasks })
+    }
+
+    /// The same from an experiment as JSON.
+    ///
+    /// # Errors
+    /// An experiment or tasks that are wrong.
+    pub fn from_json(
+        platform: &'a Platform,
+        experiment: &[u8],
+        tasks_csv: Option<&[u8]>,
+    ) -> Result<Self, DescriptionError> {
+        Self::new(platform, Experiment::from_json(experiment, "experiment")?, tasks_csv)
+    }
+
+    /// The mean of its tasks.
+    #[must_use]
+    pub fn mean(&self) -> Mean {
+        let count = self.tasks.count as f64;
+        Mean { size_mb: self.tasks.total_mb() / count, work: self.tasks.total_work() / count }
+    }
+
+    /// What the plan gives each node, tasks/s, where the order follows one.
+    ///
+    /// # Errors
+    /// A mean task that cannot be planned.
+    pub fn planned_tasks_per_s(&self) -> Result<Option<Vec<f64>>, ExperimentError> {
+        let policy = &self.experiment.policy;
+        if policy.order != Order::Planned {
+            return Ok(None);
+        }
+        let mean = self.mean();
+        let found = plan(self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports, Method::Exact)?;
+        Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
+    }
+
+    /// Its run in virtual time with the bounds that go with it, and the trace where one is asked for. `watch` is called
+    /// now and then with the tasks done; false ends the run.
+    ///
+    /// # Errors
+    /// A point that is wrong, or that comes to no end.
+    pub fn simulate(
+        &self,
+        trace: bool,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<(Run, Option<Trace>), ExperimentError> {
+        let policy = &self.experiment.policy;
+        let rates = self.planned_tasks_per_s()?;
+        let mut wishes = Wishes::of(policy, self.mean()).with_tasks(self.tasks.count);
+        if let Some(rates) = &rates {
+            wishes = wishes.with_plan(rates);
+        }
+        let farm = Farm {
+            platform: self.platform,
+            tasks: &self.tasks,
+            wishes,
+            chunk_kib: policy.chunk_kib,
+            result_size_mb: self.experiment.workload.result_size_mb.get(),
+        };
+        let changes = change::placed(&self.experiment.changes, self.platform)?;
+        let mut outcome = simulate(&farm, Options { changes: &changes, trace }, watch)?;
+        let trace = outcome.trace.take();
+        let mut run = self.summary(&outcome);
+        self.complete(&mut run)?;
+        Ok((run, trace))
+    }
+
+    /// Adds to a run, simulated or live, the bounds of its point, and what to keep in mind when comparing with them.
+    ///
+    /// # Errors
+    /// A mean task that cannot be planned.
+    pub fn complete(&self, run: &mut Run) -> Result<(), ExperimentError> {
+        if run.bound_tasks_per_s.is_none() {
+            let mean = self.mean();
+            let task = Task::new(mean.size_mb, mean.work)?;
+            let plan = plan(self.platform, task, self.experiment.policy.ports, Method::Exact)?;
+            run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
+            run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
+        }
+        if self.tasks_differ() {
+            let message = "tasks differ: the bound is that of tasks of mean size and mean work";
+            let hint =
+                "a schedule that suits each task to its node may pass it; compare orders with each other instead";
+            run.warnings.push(Warning::new("bound-of-mean-tasks", message, hint));
+        }
+        if self.rates_change() {
+            let message = "the platform changes in this run: the bound is that of the platform as it begins";
+            run.warnings.push(Warning::new(
+                "bound-before-changes",
+                message,
+                "compare with the same run without changes",
+            ));
+        }
+        let joined = self.joined(run);
+        if !joined.is_empty() {
+            let joined = joined.join(", ");
+            let message =
+                format!("{joined} joined in this run: the bound is that of the platform, which has no such node");
+            let hint = "a platform with all hosts has a bound for all of them";
+            run.warnings.push(Warning::new("bound-before-changes", message, hint));
+        }
+        Ok(())
+    }
+
+    fn tasks_differ(&self) -> bool {
+        let workload = &self.experiment.workload;
+        !matches!((workload.task_size_mb, workload.task_work), (Some(Amount::Fixed(_)), Some(Amount::Fixed(_))))
+    }
+
+    fn rates_change(&self) -> bool {
+        let placed = change::placed(&self.experiment.changes, self.platform).unwrap_or_default();
+        placed.iter().any(|change| matches!(change.kind, ChangeKind::Rates { .. }))
+    }
+
+    /// Nodes that joined and that the platform does not have, by name.
+    fn joined(&self, run: &Run) -> Vec<String> {
+        let known = |name: &str| self.platform.nodes.iter().any(|node| node.name == name);
+        let joined = run.events.iter().filter(|event| event.code == "agent-joined");
+        let mut names: Vec<String> =
+            joined.filter_map(|event| event.node.clone()).filter(|name| !known(name)).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn summary(&self, outcome: &Outcome) -> Run {
+        let name = |node: u32| self.platform.nodes[node as usize].name.clone();
+        let event = |happened: &Happened| {
+            let (code, tasks, what) = match happened.kind {
+                ChangeKind::Leaves => {
+                    ("node-left", Some(happened.tasks), format!("leaves; {} tasks run again", happened.tasks))
+                }
+                ChangeKind::Joins => ("node-joined", None, happened.kind.to_string()),
+                kind @ ChangeKind::Rates { .. } => ("rates-changed", None, kind.to_string()),
+            };
+            let node = name(happened.node);
+            let message = format!("{node} {what}");
+            RunEvent { t_s: happened.t_s, code: code.into(), node: Some(node), tasks, message }
+        };
+        Run {
+            params: Params::default(),
+            seed: self.experiment.seed,
+            platform: self.platform.name.clone(),
+            order: self.experiment.policy.order,
+            ports: self.experiment.policy.ports,
+            compute: ComputedBy::Simulated,
+            tasks: outcome.tasks,
+            makespan_s: outcome.makespan_s,
+            throughput_tasks_per_s: outcome.throughput_tasks_per_s,
+            bound_tasks_per_s: None,
+            root_only_tasks_per_s: None,
+            nodes: (0u32..)
+                .zip(&outcome.nodes)
+                .map(|(at, node)| RunNode {
+                    name: name(at),
+                    tasks: node.tasks,
+                    busy_s: node.busy_s,
+                    received_mb: node.received_mb,
+                    seen: outcome.seen.get(at as usize).map(|seen| beside(&self.platform.nodes[at as usize], seen)),
+                })
+                .collect(),
+            events: outcome.events.iter().map(event).collect(),
+            warnings: Vec::new(),
+            resumed: None,
+        }
+    }
+}
+
+/// What was seen of a node beside what the platform says.
+fn beside(node: &Node, seen: &NodeSeen) -> SeenNode {
+    SeenNode {
+        compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),
+        receive_limit_mb_per_s: seen
+            .receive_limit_mb_per_s
+            .and_then(|seen| seen.beside(node.receive_limit_mb_per_s.map(Quantity::get))),
+        ir_receive_s_per_mb: seen
+            .ir_receive_s_per_mb
+            .and_then(|seen| seen.beside(Some(node.ir_receive_s_per_mb.get()))),
+        ir_send_s_per_mb: seen.ir_send_s_per_mb.and_then(|seen| seen.beside(Some(node.ir_send_s_per_mb.get()))),
+    }
+}

@@ -1,0 +1,109 @@
+//! The root of a live farm, put together from what it is asked for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use crosswind_access::Access;
+use crosswind_agent::settings::{RunSettings, Work};
+use crosswind_live::LiveError;
+use crosswind_live::diary::Diary;
+use crosswind_live::farm::agent::{Workshop, maker};
+use crosswind_live::farm::desk::{Counter, desk};
+use crosswind_live::farm::executor::Maker;
+use crosswind_live::farm::journal::Journal;
+use crosswind_live::farm::keeper::Keeping;
+use crosswind_live::farm::root::{Root, RootConfig};
+use crosswind_schema::Experiment;
+use crosswind_schema::experiment::Tasks;
+use crosswind_schema::units::Quantity as _;
+use serde::Deserialize;
+
+use crate::work::kernel_maker;
+
+/// What a root is asked for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RootAsked {
+    /// What every agent is told.
+    pub run: RunSettings,
+    /// HOST:PORT where children connect.
+    pub listen: String,
+    /// Where inputs and results too large for memory go.
+    pub spool_directory: PathBuf,
+    /// File of the log; none: standard error.
+    pub log: Option<PathBuf>,
+    /// Directory of the results; none: they are handed over.
+    pub out: Option<PathBuf>,
+    /// Whether a result is reported only once it is on the disk.
+    pub sync: bool,
+    /// An experiment's point whose own tasks are run, as JSON; none: tasks are handed over.
+    pub drawn: Option<String>,
+    /// Whether results are dropped.
+    pub discard: bool,
+}
+
+/// A root that listens, and has not begun.
+pub struct Opened {
+    /// Runs it to its end; for a thread of its own.
+    pub begin: Box<dyn FnOnce() + Send>,
+    /// Where tasks are handed over and results taken.
+    pub counter: Counter,
+    /// HOST:PORT at which it listens.
+    pub address: String,
+    /// How many tasks the point itself has; none where they are handed over.
+    pub tasks: Option<u64>,
+}
+
+fn wrong(what: &str, error: impl ToString) -> LiveError {
+    LiveError::Setup(format!("{what}: {}", error.to_string()))
+}
+
+impl RootAsked {
+    /// Opens the root. `code`: what goes to every agent; `workshop`: makes what computes in this process.
+    ///
+    /// # Errors
+    /// Settings, an address or a workload that are wrong.
+    pub fn open(
+        self,
+        access: &Access,
+        code: Vec<u8>,
+        tasks_csv: Option<&[u8]>,
+        workshop: &mut dyn Workshop,
+        journal: Option<Journal>,
+    ) -> Result<Opened, LiveError> {
+        let tasks = self.drawn.as_ref().map(|point| {
+            let point = Experiment::from_json(point.as_bytes(), "experiment").map_err(|e| wrong("experiment", e))?;
+            Tasks::draw(&point.workload, point.seed, tasks_csv).map_err(|error| wrong("tasks", error))
+        });
+        let tasks = tasks.transpose()?;
+        let keeps = self.out.is_some() || journal.is_some();
+        let keeping = keeps.then_some(Keeping { directory: self.out, journal, sync: self.sync });
+        let own = maker(&self.run, code.clone(), self.spool_directory.clone(), workshop)?;
+        let root = self.run.platform.nodes.iter().find(|node| node.parent.is_none());
+        let computes = root.is_some_and(|node| node.compute_per_s.get() > 0.0);
+        let blank = matches!(self.run.work, Work::Emulated { .. });
+        // A root that computes nothing loads nothing.
+        let own: Option<Maker> = if computes { own } else { own.map(|_| kernel_maker("burn".into())) };
+        let root = Root::open(RootConfig {
+            run: self.run,
+            listen: self.listen,
+            access: access.clone(),
+            code,
+            spool_directory: self.spool_directory,
+            diary: Diary::at("root", self.log.as_ref())?,
+        })?;
+        let address = root.address()?;
+        let count = tasks.as_ref().map(|tasks| tasks.count);
+        let (counter, mut desk) = desk(root.bell(), keeping, self.discard, tasks.map(|tasks| (tasks, blank)))?;
+        let own_counter = counter.clone();
+        let begin = Box::new(move || {
+            // Whatever happens to this thread, the threads that wait for results are told.
+            let ended = catch_unwind(AssertUnwindSafe(|| {
+                let ended = root.run(&mut desk, own);
+                desk.close(ended)
+            }));
+            own_counter.end(ended.unwrap_or_else(|_| Err(LiveError::Lost("the root's thread failed".into()))));
+        });
+        Ok(Opened { begin, counter, address, tasks: count })
+    }
+}

@@ -1,0 +1,153 @@
+//! A parallel program under a disturbance in virtual time, beside the same undisturbed and the closed forms.
+
+use std::collections::BTreeMap;
+
+use crosswind_model::disturbance::bounds;
+use crosswind_policy::window::WindowSettings;
+use crosswind_program::{Program, ProgramVisitor, with_program};
+use crosswind_schema::disturbance::Timelines;
+use crosswind_schema::experiment::{Params, ProgramExperiment};
+use crosswind_schema::{ComputedBy, Disturbance, ProgramRun, Spread};
+use crosswind_sim::program::{Network, Outcome, simulate};
+
+use crate::ExperimentError;
+
+/// Ranks whose time away is added up, evenly spaced: walking through all intervals of all ranks takes as long as the run.
+const RANKS_ADDED_UP: u32 = 1024;
+
+/// A program's point.
+#[derive(Clone, Copy)]
+pub struct ProgramPoint<'a> {
+    /// The experiment without a sweep.
+    pub experiment: &'a ProgramExperiment,
+    /// What takes processors away, read; none: nothing does.
+    pub disturbance: Option<&'a Disturbance>,
+    /// The text of the GOAL file that the experiment names.
+    pub goal: Option<&'a [u8]>,
+}
+
+/// What the ranks of a run did, simulated or live.
+pub(crate) struct Ran {
+    pub compute: ComputedBy,
+    pub ranks: u32,
+    pub makespan_s: f64,
+    /// What the program takes undisturbed, s.
+    pub dedicated_s: f64,
+    pub messages: u64,
+    pub packets: u64,
+    pub stalled_s: f64,
+    pub bounds: BTreeMap<String, f64>,
+    pub busy_s: Spread,
+    pub away_s: Spread,
+}
+
+impl ProgramPoint<'_> {
+    /// Simulates it. `dedicated_s`: what the program takes undisturbed, where the caller knows it, s; otherwise that is
+    /// simulated, too. `watch` is called now and then with the operations begun; false ends the run.
+    ///
+    /// # Errors
+    /// A program that is wrong, deadlocks, or computes something else than a plain computation does.
+    pub fn simulate(
+        &self,
+        dedicated_s: Option<f64>,
+        watch: &mut dyn FnMut(u64) -> bool,
+    ) -> Result<ProgramRun, ExperimentError> {
+        with_program(self.experiment, self.goal, Simulation { point: self, dedicated_s, watch })?
+    }
+
+    /// The entry in `runs.json` of what the ranks did.
+    pub(crate) fn entry(&self, ran: Ran) -> ProgramRun {
+        let coscheduled_s = ran.dedicated_s * self.disturbance.map_or(1, Disturbance::jobs) as f64;
+        let ratio = |of: f64| if of > 0.0 { ran.makespan_s / of } else { 1.0 };
+        ProgramRun {
+            params: Params::default(),
+            seed: self.experiment.seed,
+            program: self.experiment.workload.program.name().into(),
+            ranks: ran.ranks,
+            disturbance: self.disturbance.map(|disturbance| disturbance.name.clone()),
+            compute: ran.compute,
+            makespan_s: ran.makespan_s,
+            dedicated_s: ran.dedicated_s,
+            coscheduled_s,
+            slowdown: ratio(coscheduled_s),
+            slowdown_dedicated: ratio(ran.dedicated_s),
+            messages: ran.messages,
+            packets: ran.packets,
+            stalled_s: ran.stalled_s,
+            bounds: ran.bounds,
+            busy_s: ran.busy_s,
+            away_s: ran.away_s,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+struct Simulation<'a, 'w> {
+    point: &'a ProgramPoint<'a>,
+    dedicated_s: Option<f64>,
+    watch: &'w mut dyn FnMut(u64) -> bool,
+}
+
+const fn seconds(ns: u64) -> f64 {
+    ns as f64 * 1e-9
+}
+
+impl ProgramVisitor for Simulation<'_, '_> {
+    type Out = Result<ProgramRun, ExperimentError>;
+
+    fn visit<P: Program>(mut self, program: &P) -> Result<ProgramRun, ExperimentError> {
+        let (point, ranks) = (self.point, program.ranks());
+        let alone = Timelines::undisturbed(ranks);
+        let timelines = match point.disturbance {
+            Some(disturbance) => Timelines::new(disturbance, ranks, point.experiment.seed)?,
+            None => alone.clone(),
+        };
+        let outcome = self.once(program, &timelines)?;
+        let makespan_s = seconds(outcome.makespan_ns);
+        let dedicated_s = match (point.disturbance, self.dedicated_s) {
+            (None, _) => makespan_s,
+            (Some(_), Some(known)) => known,
+            (Some(_), None) => seconds(self.once(program, &alone)?.makespan_ns),
+        };
+        Ok(point.entry(Ran {
+            compute: ComputedBy::Simulated,
+            ranks,
+            makespan_s,
+            dedicated_s,
+            messages: outcome.totals.messages,
+            packets: outcome.totals.packets,
+            stalled_s: seconds(outcome.stalled_ns()),
+            bounds: closed_forms(point.disturbance, ranks, dedicated_s, outcome.totals.meetings),
+            busy_s: Spread::of(outcome.times.iter().map(|times| seconds(times.busy_ns))),
+            away_s: away(&timelines, outcome.makespan_ns),
+        }))
+    }
+}
+
+impl Simulation<'_, '_> {
+    fn once<P: Program>(&mut self, program: &P, timelines: &Timelines) -> Result<Outcome<P::Rank>, ExperimentError> {
+        let network = Network::of(&self.point.experiment.network.network());
+        let window = WindowSettings::from_policy(&self.point.experiment.policy);
+        let outcome = simulate(program, &network, window, timelines, self.watch)?;
+        program.check(&outcome.results()).map_err(ExperimentError::WrongResult)?;
+        Ok(outcome)
+    }
+}
+
+/// Closed forms of the slowdown, those that apply: of any program, and where ranks meet of one that meets so often.
+fn closed_forms(
+    disturbance: Option<&Disturbance>,
+    ranks: u32,
+    dedicated_s: f64,
+    meetings: u64,
+) -> BTreeMap<String, f64> {
+    let work_s = (meetings > 0 && dedicated_s > 0.0).then(|| dedicated_s / meetings as f64);
+    // Without a disturbance there is nothing to bound; one whose sources leave nothing of a processor has no bounds.
+    disturbance.and_then(|disturbance| bounds(disturbance, ranks, work_s).ok()).unwrap_or_default().by_name()
+}
+
+fn away(timelines: &Timelines, until: u64) -> Spread {
+    let step = timelines.ranks().div_ceil(RANKS_ADDED_UP).max(1) as usize;
+    let of = |rank: u32| seconds(timelines.away(rank, until).iter().sum());
+    Spread::of((0..timelines.ranks()).step_by(step).map(of))
+}

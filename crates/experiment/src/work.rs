@@ -1,0 +1,72 @@
+//! What the tasks of a live farm compute.
+
+use crosswind_agent::settings::Work;
+use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
+use crosswind_live::farm::payload::Payload;
+use crosswind_measure::kernel::{self, Kernel as Computing};
+use crosswind_schema::Kernel;
+use crosswind_schema::experiment::Execution;
+use crosswind_schema::units::Quantity;
+use serde::Deserialize;
+
+use crate::ExperimentError;
+
+/// What agents should do for the work of a task.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkOf {
+    /// `emulated`, `noop`, `command`, `callable`, or the name of a kernel.
+    pub kind: String,
+    /// Of kind `command`: the line, with `{input}` and, where it writes its result to a file, `{output}`.
+    pub command: Option<String>,
+}
+
+impl WorkOf {
+    /// As agents are told.
+    ///
+    /// # Errors
+    /// A kind that is not there; a command that takes no input.
+    pub fn told(&self, execution: &Execution, result_size_mb: f64) -> Result<Work, ExperimentError> {
+        Ok(match self.kind.as_str() {
+            "emulated" => Work::Emulated {
+                time_scale: execution.time_scale.get(),
+                result_bytes: (result_size_mb * 1e6).round_ties_even() as u64,
+            },
+            "noop" => Work::Noop,
+            "callable" => Work::Callable,
+            "command" => match self.command.as_deref().unwrap_or_default() {
+                line if line.contains("{input}") => Work::Command { line: line.into() },
+                line => return Err(ExperimentError::Command(line.into())),
+            },
+            name => match Kernel::named(name) {
+                Some(kernel) => Work::Kernel { name: kernel.name().into() },
+                None => return Err(ExperimentError::Work(name.into())),
+            },
+        })
+    }
+}
+
+/// A kernel of the probe as the work of tasks.
+struct KernelWork(Box<dyn Computing + Send>);
+
+impl Executor for KernelWork {
+    fn run(&mut self, job: &Job) -> Answer {
+        let steps = (job.work * self.0.steps_per_unit()).ceil() as u64;
+        for _ in 0..steps {
+            if let Err(error) = self.0.step() {
+                return Answer::failed(error.to_string());
+            }
+        }
+        Answer::of(Payload::bytes(Vec::new()))
+    }
+}
+
+/// Makes the kernel of a name on the thread that computes.
+#[must_use]
+pub fn kernel_maker(name: String) -> Maker {
+    Box::new(move || {
+        let known = Kernel::named(&name).ok_or_else(|| format!("there is no kernel {name:?}"))?;
+        let made = kernel::synthetic(known, kernel::MATRIX, kernel::DIAGONALS).map_err(|error| error.to_string())?;
+        Ok(Box::new(KernelWork(made)))
+    })
+}

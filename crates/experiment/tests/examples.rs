@@ -1,0 +1,128 @@
+//! Every experiment of `examples/`, in virtual time and without Python: what `crosswind run --json` gives.
+//!
+//! `tests/golden/test_examples.py` writes the files and holds the command line against them.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crosswind_experiment::farm::FarmPoint;
+use crosswind_experiment::program::ProgramPoint;
+use crosswind_experiment::streams;
+use crosswind_schema::experiment::{DisturbanceSource, Params, Paths, PlatformSource};
+use crosswind_schema::{
+    AnyExperiment, Disturbance, Experiment, Platform, ProgramExperiment, ProgramRun, ProgramRuns, Run, Runs,
+    StreamsExperiment, StreamsRun, StreamsRuns,
+};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> Vec<u8> {
+    fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn farm(directory: &Path, experiment: Experiment, params: Params) -> Run {
+    let platform = match &experiment.platform {
+        PlatformSource::Path(file) => Platform::from_toml(&read(&directory.join(file)), file).expect("a platform"),
+        PlatformSource::Inline(platform) => platform.clone(),
+    };
+    let tasks = experiment.workload.tasks_file.as_ref().map(|file| read(&directory.join(file)));
+    let point = FarmPoint::new(&platform, experiment, tasks.as_deref()).expect("tasks");
+    let (run, _) = point.simulate(false, &mut |_| true).expect("a run");
+    Run { params, ..run }
+}
+
+#[derive(Default)]
+struct Programs {
+    /// What programs take undisturbed, s, by what they are.
+    undisturbed: HashMap<String, f64>,
+}
+
+impl Programs {
+    fn run(&mut self, directory: &Path, experiment: &ProgramExperiment, params: Params) -> ProgramRun {
+        let disturbance = experiment.disturbance.as_ref().map(|source| match source {
+            DisturbanceSource::Path(file) => {
+                Disturbance::from_toml(&read(&directory.join(file)), file).expect("a disturbance")
+            }
+            DisturbanceSource::Inline(disturbance) => disturbance.clone(),
+        });
+        let seed = experiment.workload.data_seed(experiment.seed);
+        let program = (&experiment.workload, &experiment.network, &experiment.policy, seed);
+        let program = serde_json::to_string(&program).expect("JSON");
+        let point = ProgramPoint { experiment, disturbance: disturbance.as_ref(), goal: None };
+        let run = point.simulate(self.undisturbed.get(&program).copied(), &mut |_| true).expect("a run");
+        self.undisturbed.insert(program, run.dedicated_s);
+        ProgramRun { params, ..run }
+    }
+}
+
+fn stream(experiment: &StreamsExperiment, params: Params) -> StreamsRun {
+    StreamsRun { params, ..streams::simulate(experiment, &mut |_| true).expect("a run") }
+}
+
+fn check(name: &str) {
+    let directory = root().join("examples");
+    let file = format!("{name}.toml");
+    let experiment = AnyExperiment::from_toml(&read(&directory.join(&file)), &file).expect("an experiment");
+    let golden = read(&root().join(format!("tests/golden/examples/{name}.json")));
+    let (mut farms, mut streams, mut programs) = (Vec::new(), Vec::new(), Vec::new());
+    let mut simulated = Programs::default();
+    for number in 0..experiment.runs().expect("a number of runs") {
+        let (pairs, point) = experiment.point(number).expect("a point");
+        let params = Paths(pairs);
+        match point {
+            AnyExperiment::Farm(point) => farms.push(farm(&directory, point, params)),
+            AnyExperiment::Program(point) => programs.push(simulated.run(&directory, &point, params)),
+            AnyExperiment::Streams(point) => streams.push(stream(&point, params)),
+        }
+    }
+    match experiment {
+        AnyExperiment::Farm(_) => same(&farms, &Runs::from_json(&golden, name).expect("runs").runs),
+        AnyExperiment::Program(_) => same(&programs, &ProgramRuns::from_json(&golden, name).expect("runs").runs),
+        AnyExperiment::Streams(_) => same(&streams, &StreamsRuns::from_json(&golden, name).expect("runs").runs),
+    }
+}
+
+/// The first run that differs is enough to read.
+fn same<R: PartialEq + Debug>(found: &[R], golden: &[R]) {
+    assert_eq!(found.len(), golden.len());
+    for (found, golden) in found.iter().zip(golden) {
+        assert_eq!(found, golden);
+    }
+}
+
+/// One test a file, so that they run side by side and a failure names its file.
+macro_rules! examples {
+    ($($name:ident),* $(,)?) => {
+        const CHECKED: &[&str] = &[$(stringify!($name)),*];
+        $(#[test] fn $name() { check(stringify!($name)); })*
+    };
+}
+
+examples!(
+    barriers_under_daemons,
+    em3d_here,
+    em3d_under_daemons,
+    fork_graph,
+    fork_graph_emulated,
+    local_scheduling,
+    streams_one_to_all,
+    streams_receiving_side,
+    streams_sending_side,
+);
+
+#[test]
+fn no_experiment_is_left_out() {
+    let entries = fs::read_dir(root().join("examples")).expect("examples");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let mut found: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|end| end == "toml"))
+        .filter(|path| AnyExperiment::from_toml(&read(path), "example").is_ok())
+        .filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+        .collect();
+    found.sort();
+    assert_eq!(found, CHECKED);
+}

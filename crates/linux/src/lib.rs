@@ -1,0 +1,22 @@
+//! The few calls to the kernel that std does not offer.
+//!
+//! | question | module |
+//! |---|---|
+//! | what time is it, and how does a thread sleep until a time? | [`time`] |
+//! | where does a thread run, and how much of a CPU has it had? | [`threads`] |
+//! | at which of many descriptors does something happen? | [`waiting`] |
+//! | which processes are there, and which descends from which? | [`processes`] |
+//! | what undoes what a process changed, however it ends? | [`watchdog`] |
+//! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
+
+pub mod processes;
+pub mod sockets;
+pub mod threads;
+pub mod time;
+pub mod waiting;
+pub mod watchdog;
+
+pub use sockets::{Sending, limit_unsent, memory_file, read_file, send_both, send_file, sending};
+pub use threads::{affinity, boot_id, end_with_parent, host_name, set_affinity, set_nice, thread_cpu_ns, thread_id};
+pub use time::{exact_timers, now_ns, sleep_until};
+pub use waiting::{Bell, Watched, ended, input_ended, input_has_ended, readable, take_waiting, wait, watch, writable};

@@ -1,0 +1,116 @@
+//! Processes as `/proc` shows them: all there are, what descends from what, this one's control group.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Number of a process.
+pub type Pid = libc::pid_t;
+
+/// Children of a process, of all its threads. Empty when it is gone.
+fn children(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut found = Vec::new();
+    for thread in threads.flatten() {
+        if let Ok(text) = fs::read_to_string(thread.path().join("children")) {
+            found.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<Pid>().ok()));
+        }
+    }
+    found
+}
+
+/// Whether this kernel lists children (`CONFIG_PROC_CHILDREN`).
+fn lists_children() -> bool {
+    fs::metadata("/proc/self/task").is_ok() && fs::read_to_string("/proc/thread-self/children").is_ok()
+}
+
+/// Parent and state of a process; none when it is gone.
+#[must_use]
+pub fn parent_and_state(pid: Pid) -> Option<(Pid, char)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, after) = text.rsplit_once(')')?; // its name may hold anything
+    let mut words = after.split_ascii_whitespace();
+    Some((words.next().and_then(|state| state.chars().next())?, words.next()?.parse().ok()?)).map(|(s, p)| (p, s))
+}
+
+/// All processes that there are.
+pub fn all() -> impl Iterator<Item = Pid> {
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// These processes and all that descend from them.
+#[must_use]
+pub fn with_descendants(roots: &[Pid]) -> BTreeSet<Pid> {
+    let mut found: BTreeSet<Pid> = BTreeSet::new();
+    let mut waiting: Vec<Pid> = roots.to_vec();
+    if lists_children() {
+        while let Some(pid) = waiting.pop() {
+            if found.insert(pid) {
+                waiting.extend(children(pid));
+            }
+        }
+        return found;
+    }
+    let mut below: HashMap<Pid, Vec<Pid>> = HashMap::new();
+    for pid in all() {
+        if let Some((parent, _)) = parent_and_state(pid) {
+            below.entry(parent).or_default().push(pid);
+        }
+    }
+    while let Some(pid) = waiting.pop() {
+        if found.insert(pid) {
+            waiting.extend(below.get(&pid).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// The directory of the control group of this process in the hierarchy of version 2; none where it is not mounted.
+#[must_use]
+pub fn own_group() -> Option<PathBuf> {
+    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    for line in mounts.lines() {
+        let (before, after) = line.split_once(" - ")?;
+        if after.split(' ').next() != Some("cgroup2") {
+            continue;
+        }
+        let mut fields = before.split(' ').skip(3);
+        let (root, at) = (fields.next()?, fields.next()?);
+        // In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
+        let inside = Path::new(path).strip_prefix(root).unwrap_or(Path::new(""));
+        let inside = inside.strip_prefix("/").unwrap_or(inside);
+        return Some(Path::new(at).join(inside));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn descendants_are_found_whether_or_not_the_kernel_lists_children() {
+        let mut child = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().expect("a shell");
+        let pid = child.id() as Pid;
+        while with_descendants(&[pid]).len() < 2 {
+            std::thread::yield_now();
+        }
+        let found = with_descendants(&[pid]);
+        for other in &found {
+            // SAFETY: our own child and grandchild, which were alive a moment ago.
+            unsafe { libc::kill(*other, libc::SIGKILL) };
+        }
+        child.wait().expect("a child of this process");
+        assert!(found.contains(&pid));
+    }
+
+    #[test]
+    fn a_name_with_brackets_and_blanks_does_not_hide_the_parent() {
+        let (parent, state) = parent_and_state(std::process::id() as Pid).expect("we are here");
+        assert!(parent > 0 && "RS".contains(state));
+    }
+}

@@ -1,0 +1,159 @@
+//! Waiting for many descriptors with exact timers.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// What is waited for at one descriptor.
+pub type Watched = libc::pollfd;
+
+/// An entry for [`wait`].
+#[must_use]
+pub fn watch(fd: RawFd, read: bool, write: bool) -> Watched {
+    let events = if read { libc::POLLIN } else { 0 } | if write { libc::POLLOUT } else { 0 };
+    Watched { fd, events, revents: 0 }
+}
+
+/// Whether something can be read there, or the connection is at its end.
+#[must_use]
+pub fn readable(watched: &Watched) -> bool {
+    watched.revents & (libc::POLLIN | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
+/// Whether the connection is at its end.
+#[must_use]
+pub fn ended(watched: &Watched) -> bool {
+    watched.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
+}
+
+/// Whether something can be written there.
+#[must_use]
+pub fn writable(watched: &Watched) -> bool {
+    watched.revents & libc::POLLOUT != 0
+}
+
+/// Waits until something happens at one of the descriptors, or the time is over.
+///
+/// # Errors
+/// When the kernel refuses; a signal is no error.
+pub fn wait(watched: &mut [Watched], timeout_ns: Option<u64>) -> io::Result<()> {
+    let time = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: the slice is live and its length is passed along; the time is null or a live local.
+    let result = unsafe { libc::ppoll(watched.as_mut_ptr(), watched.len() as libc::nfds_t, time, std::ptr::null()) };
+    if result >= 0 {
+        return Ok(());
+    }
+    let error = io::Error::last_os_error();
+    if error.kind() == io::ErrorKind::Interrupted {
+        watched.iter_mut().for_each(|entry| entry.revents = 0);
+        return Ok(());
+    }
+    Err(error)
+}
+
+/// Wakes a thread in [`wait`] from another one.
+#[derive(Debug)]
+pub struct Bell(OwnedFd);
+
+impl Bell {
+    /// A bell that has not rung.
+    ///
+    /// # Errors
+    /// When no descriptor is left.
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
+        unsafe {
+            let fd = libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK);
+            if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(Self(OwnedFd::from_raw_fd(fd))) }
+        }
+    }
+
+    /// What to watch.
+    #[must_use]
+    pub fn fd(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+
+    /// Rings.
+    pub fn ring(&self) {
+        // SAFETY: eight live bytes. A full counter rings already.
+        unsafe { libc::write(self.fd(), (&raw const ONE).cast(), 8) };
+    }
+
+    /// Is silent again.
+    pub fn silence(&self) {
+        let mut rung = 0u64;
+        // SAFETY: eight live bytes. Silence that was there already is no failure.
+        unsafe { libc::read(self.fd(), (&raw mut rung).cast(), 8) };
+    }
+}
+
+static ONE: u64 = 1;
+
+/// Whether standard input has ended: then the process that started this one is gone.
+#[must_use]
+pub fn input_ended() -> bool {
+    let mut bytes = [0u8; 256];
+    loop {
+        // SAFETY: the buffer is live and its length is passed along.
+        match unsafe { libc::read(0, bytes.as_mut_ptr().cast(), bytes.len()) } {
+            0 => return true,
+            read if read > 0 => {}
+            _ => match io::Error::last_os_error().kind() {
+                io::ErrorKind::Interrupted => {}
+                io::ErrorKind::WouldBlock => return false,
+                _ => return true,
+            },
+        }
+        if !waiting_input() {
+            return false;
+        }
+    }
+}
+
+/// Whether the input has ended by now; does not wait.
+#[must_use]
+pub fn input_has_ended() -> bool {
+    let mut watched = [watch(0, true, false)];
+    wait(&mut watched, Some(0)).is_ok() && readable(&watched[0]) && input_ended()
+}
+
+/// Takes what waits at a descriptor, and says how many bytes that was; does not wait, and 64 are enough.
+#[must_use]
+pub fn take_waiting(fd: RawFd) -> usize {
+    let mut watched = [watch(fd, true, false)];
+    if wait(&mut watched, Some(0)).is_err() || watched[0].revents & libc::POLLIN == 0 {
+        return 0;
+    }
+    let mut bytes = [0u8; 64];
+    // SAFETY: the buffer is live and its length is passed along.
+    let read = unsafe { libc::read(fd, bytes.as_mut_ptr().cast(), bytes.len()) };
+    usize::try_from(read).unwrap_or(0)
+}
+
+fn waiting_input() -> bool {
+    let mut watched = [watch(0, true, false)];
+    wait(&mut watched, Some(0)).is_ok() && watched[0].revents & libc::POLLIN != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bell_wakes_the_waiting_thread_and_is_silent_again() {
+        let bell = Bell::new().expect("a descriptor");
+        let mut watched = [watch(bell.fd(), true, false)];
+        wait(&mut watched, Some(0)).expect("waits");
+        assert!(!readable(&watched[0]));
+        bell.ring();
+        wait(&mut watched, None).expect("waits");
+        assert!(readable(&watched[0]));
+        bell.silence();
+        wait(&mut watched, Some(0)).expect("waits");
+        assert!(!readable(&watched[0]));
+    }
+}

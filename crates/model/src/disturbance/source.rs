@@ -1,0 +1,157 @@
+//! What each kind of source costs a program in closed form, and what its fields may be: everything that is to be said in
+//! closed form of a new kind is said here.
+
+use crosswind_schema::disturbance::{Phases, Recorded, Source};
+use crosswind_schema::units::Quantity;
+
+use super::bounds::Bounds;
+use super::slowdown::{self, Daemon};
+use super::tolerance::Relation;
+use crate::error::ModelError;
+
+/// What the sources of a disturbance cost so far.
+#[derive(Default)]
+pub(super) struct Costs {
+    /// The forms of sources that multiply.
+    pub bounds: Bounds,
+    /// Part of a processor's time that each daemon takes, and on how many ranks.
+    pub loads: Vec<(f64, u32)>,
+    /// The daemons.
+    pub daemons: Vec<Daemon>,
+}
+
+/// How many ranks have a source at times of their own.
+pub(super) fn independent(ranks: Option<&[u32]>, aligned: bool, all: u32) -> u32 {
+    if aligned { 1.min(all) } else { ranks.map_or(all, |ranks| ranks.len() as u32) }
+}
+
+/// Part of each recorded CPU's time that is taken, and how long an interval is on average, s, return costs counted.
+pub(super) fn recorded_loads(recorded: &Recorded, cost: f64) -> Vec<(f64, f64)> {
+    let length = recorded.length_s.get();
+    let of = |intervals: &[crosswind_schema::disturbance::RecordedInterval]| {
+        let away: f64 = intervals.iter().map(|interval| interval.1 + cost).sum();
+        (away / length, away / (intervals.len() as f64).max(1.0))
+    };
+    recorded.cpu.iter().map(|cpu| of(&cpu.intervals)).collect()
+}
+
+/// Ranks that together keep a slowdown, each with this load at times of its own.
+fn most_ranks(load: f64, slowdown: f64) -> f64 {
+    (slowdown.ln() / -(1.0 - load).ln()).floor()
+}
+
+/// Adds what a source costs a program of so many ranks. `cost`: what the end of every interval is later by, s.
+pub(super) fn cost(
+    source: &Source,
+    ranks: u32,
+    work_per_barrier_s: Option<f64>,
+    cost: f64,
+    costs: &mut Costs,
+) -> Result<(), ModelError> {
+    let times = |bound: &mut Option<f64>, factor: f64| *bound = Some(bound.unwrap_or(1.0) * factor);
+    match source {
+        Source::Coscheduled(gang) => {
+            // A gang of one has no other job's quantum to return from, but for its skew.
+            let cost = if gang.jobs > 1 || gang.skew_s.get() > 0.0 { cost } else { 0.0 };
+            let factor = slowdown::skew(gang.quantum_s.get(), gang.skew_s.get(), cost)?;
+            if factor > 1.0 {
+                times(&mut costs.bounds.skew, factor);
+            }
+        }
+        Source::Local(local) => {
+            if let Some(work) = work_per_barrier_s {
+                let factor = match local.phases {
+                    Phases::Aligned => slowdown::skew(local.quantum_s.get(), 0.0, cost)?,
+                    Phases::Spread | Phases::Drifting => {
+                        slowdown::local(local.quantum_s.get(), local.jobs, work, cost)?
+                    }
+                };
+                times(&mut costs.bounds.local, factor);
+            }
+        }
+        Source::Daemon(daemon) => {
+            let (interval_s, duration_s) = (daemon.interval_s.mean(), daemon.duration_s.mean() + cost);
+            let ranks = independent(daemon.ranks.as_deref(), daemon.aligned, ranks);
+            costs.loads.push((duration_s / interval_s, ranks));
+            costs.daemons.push(Daemon { interval_s, duration_s, ranks });
+        }
+        Source::Recorded(recorded) => {
+            let cpus = recorded_loads(recorded, cost);
+            for (cpu, (load, mean)) in (0u32..).zip(&cpus).filter(|(_, (load, _))| *load > 0.0) {
+                let count = cpus.len() as u32;
+                let here = if recorded.aligned { 1 } else { ranks / count + u32::from(cpu < ranks % count) };
+                costs.loads.push((*load, here));
+                costs.daemons.push(Daemon { interval_s: mean / load, duration_s: *mean, ranks: here });
+            }
+        }
+        Source::Job(job) => {
+            let share = slowdown::effective_share(job.share.get(), job.slice_s.get(), cost);
+            let nodes = independent(job.ranks.as_deref(), job.everywhere, ranks);
+            times(&mut costs.bounds.shared_nodes, slowdown::shared_node(share)?.powf(f64::from(nodes)));
+        }
+    }
+    Ok(())
+}
+
+/// Tells what the fields of a source may be for a program of so many ranks that computes `work` between two barriers, s, to
+/// be slowed by at most `slowdown`: `limit(field, given, relation, limit, unit)`.
+pub(super) fn limits(
+    source: &Source,
+    ranks: u32,
+    work: f64,
+    slowdown: f64,
+    cost: f64,
+    limit: &mut impl FnMut(&str, f64, Relation, f64, &'static str),
+) {
+    let lost = 1.0 - 1.0 / slowdown;
+    match source {
+        Source::Coscheduled(gang) => {
+            let (quantum, skew) = (gang.quantum_s.get(), gang.skew_s.get());
+            if gang.jobs > 1 || skew > 0.0 {
+                limit("skew_s", skew, Relation::AtMost, quantum * lost - cost, "s");
+                limit("quantum_s", quantum, Relation::AtLeast, (skew + cost) / lost, "s");
+            }
+        }
+        Source::Local(local) if local.jobs > 1 => {
+            let quantum = local.quantum_s.get();
+            if local.phases == Phases::Aligned {
+                limit("quantum_s", quantum, Relation::AtLeast, cost / lost, "s");
+            } else {
+                let jobs = f64::from(local.jobs);
+                let (others, room) = (jobs - 1.0, jobs * slowdown - 1.0);
+                limit("quantum_s", quantum, Relation::AtMost, (room * work - cost) / others, "s");
+                limit("work_per_barrier_s", work, Relation::AtLeast, (others * quantum + cost) / room, "s");
+            }
+        }
+        Source::Local(_) => {}
+        Source::Daemon(daemon) => {
+            let (interval, duration) = (daemon.interval_s.mean(), daemon.duration_s.mean());
+            let alone = independent(daemon.ranks.as_deref(), daemon.aligned, ranks);
+            let part = 1.0 - slowdown.powf(-1.0 / f64::from(alone));
+            limit("duration_s", duration, Relation::AtMost, interval * part - cost, "s");
+            limit("interval_s", interval, Relation::AtLeast, (duration + cost) / part, "s");
+            if daemon.ranks.is_none() && !daemon.aligned {
+                limit(
+                    "ranks",
+                    f64::from(ranks),
+                    Relation::AtMost,
+                    most_ranks((duration + cost) / interval, slowdown),
+                    "",
+                );
+            }
+        }
+        Source::Recorded(recorded) => {
+            let loads = recorded_loads(recorded, cost);
+            let mean = loads.iter().map(|(load, _)| load).sum::<f64>() / loads.len() as f64;
+            if mean > 0.0 && !recorded.aligned {
+                limit("ranks", f64::from(ranks), Relation::AtMost, most_ranks(mean, slowdown), "");
+            }
+        }
+        Source::Job(job) => {
+            let nodes = independent(job.ranks.as_deref(), job.everywhere, ranks);
+            let (needed, per_slice) = (slowdown.powf(-1.0 / f64::from(nodes)), cost / job.slice_s.get());
+            let share = (needed + per_slice) / (1.0 + per_slice);
+            limit("share", job.share.get(), Relation::AtLeast, share, "");
+        }
+    }
+}

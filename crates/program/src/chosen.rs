@@ -1,0 +1,58 @@
+//! The program that an experiment names, made of its parameters: once, for virtual time and for real ranks.
+
+use crosswind_schema::DescriptionError;
+use crosswind_schema::experiment::{Parameters, ProgramExperiment};
+
+use crate::{Bsp, Cholesky, Column, Connect, Em3d, Goal, GoalError, Program, Sample, Skeleton};
+
+/// What is to be done with a program, whichever it is.
+pub trait ProgramVisitor {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn visit<P: Program>(self, program: &P) -> Self::Out;
+}
+
+/// Why there is no program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoProgram {
+    /// Its parameters are wrong.
+    Description(DescriptionError),
+    /// Its GOAL file is.
+    Goal(GoalError),
+}
+
+impl std::fmt::Display for NoProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Description(error) => error.fmt(f),
+            Self::Goal(error) => write!(f, "workload.parameters.file: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for NoProgram {}
+
+/// Makes the program of a point, and has it visited. `goal`: the text of the GOAL file that the point names.
+///
+/// # Errors
+/// Parameters or a GOAL file that are wrong.
+pub fn with_program<V: ProgramVisitor>(
+    point: &ProgramExperiment,
+    goal: Option<&[u8]>,
+    visitor: V,
+) -> Result<V::Out, NoProgram> {
+    let ranks = point.workload.ranks.unwrap_or(1) as u32;
+    let seed = point.workload.data_seed(point.seed);
+    Ok(match point.workload.parameters().map_err(NoProgram::Description)? {
+        Parameters::Bsp(parameters) => visitor.visit(&Bsp::of(&parameters, ranks)),
+        Parameters::Cholesky(parameters) => visitor.visit(&Cholesky::new(&parameters, ranks, seed)),
+        Parameters::Column(parameters) => visitor.visit(&Column::new(&parameters, ranks, seed)),
+        Parameters::Connect(parameters) => visitor.visit(&Connect::new(&parameters, ranks, seed)),
+        Parameters::Em3d(parameters) => visitor.visit(&Em3d::new(&parameters, ranks, seed)),
+        Parameters::Sample(parameters) => visitor.visit(&Sample::new(&parameters, ranks, seed)),
+        Parameters::Nas(parameters) => visitor.visit(&Skeleton::new(&parameters, ranks)),
+        Parameters::Goal(_) => visitor.visit(&Goal::parse(goal.unwrap_or_default()).map_err(NoProgram::Goal)?),
+    })
+}

@@ -1,0 +1,63 @@
+"""`crosswind plan --disturbance`: Disturbance -> what a program can bear of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosswind.cli.console import print_json, print_table
+from crosswind.errors import DescriptionError
+from crosswind.tolerance import Tolerance, tolerance
+
+# What each closed form says, as people read it.
+_FORMS = {
+    "local": ("about", "barriers under local scheduling"),
+    "skew": ("at most", "late quanta and returns, any program"),
+    "daemons_exposed": ("at least", "daemons, barriers"),
+    "daemons_union": ("at most", "daemons, any program"),
+    "daemons_additive": ("at most", "daemons if no two coincided"),
+    "shared_nodes": ("at most", "shared nodes, any program; reached by balanced ones"),
+}
+
+
+def plan_disturbance(
+    disturbance: Path, ranks: int | None, work_per_barrier_s: float | None, slowdown: float, json: bool
+) -> None:
+    """Print what a program can bear.
+
+    Raises
+    ------
+    DescriptionError
+        When the program is not described, or something is out of range.
+    """
+    if ranks is None or work_per_barrier_s is None:
+        missing = "--ranks" if ranks is None else "--work-per-barrier-s"
+        hint = "what a program can bear depends on its ranks, and on what each computes between two barriers"
+        raise DescriptionError(f"--disturbance needs {missing}", "usage", hint)
+    found = tolerance(disturbance, ranks=ranks, work_per_barrier_s=work_per_barrier_s, slowdown=slowdown)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _print(found: Tolerance) -> None:
+    d = found.data
+    rows = [[f"{value:.4g}", *_FORMS[name], name] for name, value in found.expected.items()]
+    title = f"{d['disturbance']}: {d['ranks']} ranks, {d['work_per_barrier_s']:g} s of work between two barriers"
+    columns = [("slowdown", "right"), ("", "left"), ("of", "left"), ("closed form", "left")]
+    print_table(columns, rows or [["1", "", "nothing", ""]], title=title)
+    rows = [
+        [
+            limit["cause"],
+            limit["field"],
+            f"{limit['given']:.6g}",
+            limit["relation"],
+            f"{limit['limit']:.6g}",
+            limit["unit"],
+            "" if limit["kept"] else "not kept",
+        ]
+        for limit in found.limits
+    ]
+    columns = [("cause", "left"), ("field", "left"), ("is", "right"), ("may be", "left"), ("limit", "right")]
+    columns += [("unit", "left"), ("", "left")]
+    print_table(columns, rows, title=f"for a slowdown of at most {d['slowdown']:g} by each source alone")
