@@ -61,6 +61,7 @@ test: lint test-rust test-python test-fuzz
 lint: build
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo fmt --manifest-path benchmarks/rust/Cargo.toml --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -100,6 +101,7 @@ schemas:
 
 bench: build
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
+	cargo bench --manifest-path benchmarks/rust/Cargo.toml
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:

@@ -21,6 +21,8 @@ from crosswind.observed import Observed
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 
+SCHEMA_VERSION = 1
+
 How = Literal["auto", "stop", "freeze", "burn"]
 
 DEFAULT_LIMIT_S = 3600.0
@@ -169,7 +171,14 @@ def inject(
                 elapsed_s = injection.elapsed_s()
                 progress(min(elapsed_s / limit_s, 1.0), f"{elapsed_s:.0f} s, limit {limit_s:.0f} s")
     summary, recorded = injection.outcome()
-    about = {"command": list(command), "disturbance": file, "limit_s": limit_s, "keep_running": keep_running}
+    about = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "injection",
+        "command": list(command),
+        "disturbance": file,
+        "limit_s": limit_s,
+        "keep_running": keep_running,
+    }
     found = json.loads(summary)
     # Ctrl-C on a terminal reaches the command too, which may end before it is asked to: it was asked all the same.
     if asked and (found["ended"] == "exited" or (found["ended"] == "limit" and keep_running)):

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
@@ -94,7 +95,8 @@ def greet(address: str, token: str | None = None, tls: str | Path | None = None)
     ...     greet(address)["loopback"]
     True
     """
-    return _core.greet(address, token, str(tls) if tls else None)
+    peer: dict[str, Any] = json.loads(_core.greet(address, token, str(tls) if tls else None))
+    return peer
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,8 +9,10 @@
 //! | what do live tasks compute? | [`work`] |
 //! | a parallel program under a disturbance: simulated, and as ranks are told? | [`program`], [`program_live`] |
 //! | streams through network interfaces? | [`streams`] |
+//! | what did each node do when, as a table? | [`columns`] |
 //! | why is there no run? | [`error`] |
 
+pub mod columns;
 pub mod error;
 pub mod farm;
 pub mod farm_live;

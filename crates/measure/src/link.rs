@@ -10,6 +10,7 @@ use crosswind_access::limits::PATIENCE;
 use crosswind_access::place::host;
 use crosswind_access::token::{Meeting, Token};
 use crosswind_access::{Access, Transport};
+use serde::Serialize;
 
 use crate::config::{Config, Direction};
 use crate::error::MeasureError;
@@ -156,7 +157,22 @@ pub struct PeerLink {
     session: Session,
 }
 
+/// A peer as files tell of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Peer {
+    address: String,
+    host: String,
+    loopback: bool,
+    rtt_s: f64,
+}
+
 impl PeerLink {
+    /// The peer as files tell of it.
+    #[must_use]
+    pub fn told(&self) -> Peer {
+        Peer { address: self.address.clone(), host: self.host.clone(), loopback: self.loopback, rtt_s: self.rtt_s }
+    }
+
     /// Opens a session with these channels.
     ///
     /// # Errors

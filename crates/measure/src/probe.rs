@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use crosswind_access::Access;
+use serde::Serialize;
 
 use crate::config::Config;
 use crate::error::MeasureError;
 use crate::kernel::{Computation, Maker};
-use crate::link::{ChannelLink, Control, PeerLink};
+use crate::link::{ChannelLink, Control, Peer, PeerLink};
 use crate::placement::Stay;
 use crate::protocol::Request;
 use crate::sampler::{Reading, Sampler};
@@ -15,6 +16,17 @@ use crosswind_linux::{now_ns, sleep_until};
 
 /// How often the caller is asked whether to stop.
 const LOOK_NS: u64 = 50_000_000;
+
+/// What is in force, as a measurement's file tells of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Header {
+    peers: Vec<Peer>,
+    congestion_control: String,
+    send_buffer_bytes: i32,
+    receive_buffer_bytes: i32,
+    coarse: bool,
+    elapsed_s: f64,
+}
 
 /// One setting of all levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -173,6 +185,20 @@ impl Probe {
     #[must_use]
     pub fn channels(&self) -> &[ChannelLink] {
         &self.channels
+    }
+
+    /// What is in force.
+    #[must_use]
+    pub fn header(&self) -> Header {
+        let in_force = self.channels.first().map(ChannelLink::in_force).unwrap_or_default();
+        Header {
+            peers: self.peers.iter().map(PeerLink::told).collect(),
+            congestion_control: in_force.congestion_control,
+            send_buffer_bytes: in_force.send_buffer,
+            receive_buffer_bytes: in_force.receive_buffer,
+            coarse: self.coarse(),
+            elapsed_s: self.elapsed_s(),
+        }
     }
 
     /// Seconds since the start.

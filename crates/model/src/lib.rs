@@ -12,16 +12,16 @@
 //! | what would a fork graph reach under the paper's policies? | [`fork`] | the same, section 4.1 |
 //! | what do scheduling disturbances cost a parallel program, what can it bear? | [`disturbance`] | scheduling-and-communication |
 //! | what do messages of other flows cost a parallel job's, what does a second queue give back? | [`contention`] | communication-interactions |
-//! | how good is "longest task first"? | [`independent`] | the homework sheet |
+//! | how good is "longest task first"? | [`papers::homework`] | the homework sheet |
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod contention;
 pub mod disturbance;
 pub mod error;
 pub mod fork;
-pub mod independent;
 pub mod law;
 pub mod overlay;
+pub mod papers;
 pub mod steady;
 pub mod streams;
 

@@ -8,7 +8,7 @@
 //! | what can a rank do? | [`op`] |
 //! | what is a rank, and what a program? | [`rank`] |
 //! | which one does an experiment name? | [`chosen`] |
-//! | the programs of scheduling-and-communication | [`cholesky`], [`column`], [`connect`], [`em3d`], [`sample`] |
+//! | the programs of scheduling-and-communication | [`papers`] |
 //! | halo exchange and allreduce? | [`bsp`] |
 //! | what NAS kernels send, superstep by superstep? | [`nas`] |
 //! | a schedule in LogGOPSim's format? | [`goal`] |
@@ -17,28 +17,23 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod bsp;
-pub mod cholesky;
 pub mod chosen;
-pub mod column;
-pub mod connect;
-pub mod em3d;
 pub mod goal;
 pub mod nas;
 pub mod op;
+pub mod papers;
 pub mod plain;
 pub mod random;
 pub mod rank;
-pub mod sample;
-mod sorting;
 
 pub use bsp::Bsp;
-pub use cholesky::Cholesky;
 pub use chosen::{NoProgram, ProgramVisitor, with_program};
-pub use column::Column;
-pub use connect::Connect;
-pub use em3d::Em3d;
 pub use goal::{Goal, GoalError};
 pub use nas::Skeleton;
 pub use op::{Body, Kind, Op};
+pub use papers::cholesky::Cholesky;
+pub use papers::column::Column;
+pub use papers::connect::Connect;
+pub use papers::em3d::Em3d;
+pub use papers::sample::Sample;
 pub use rank::{Program, Rank, Reply};
-pub use sample::Sample;

@@ -2,18 +2,17 @@
 
 use std::ffi::c_int;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crosswind_access::Access;
-use crosswind_agent::record::{NOBODY, Row};
-use crosswind_agent::settings::{GUESTS, RunSettings, Work};
+use crosswind_agent::settings::{RunSettings, Work};
+use crosswind_experiment::columns;
 use crosswind_experiment::farm::FarmPoint;
 use crosswind_experiment::farm_root::{Opened, RootAsked};
 use crosswind_experiment::work::kernel_maker;
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
-use crosswind_live::farm::agent::{AgentConfig, Workshop, run_agent as run};
+use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
 use crosswind_live::farm::desk::{Counter, Label};
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
 use crosswind_live::farm::journal::Identity;
@@ -24,17 +23,15 @@ use crosswind_live::protocol::PROTOCOL;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView};
-use serde::Deserialize;
 
 use crate::errors;
 use crate::journal::PyJournal;
 use crate::schema::{PyPlatform, json};
+use crate::sim::table;
+use crate::watched::{LOOK, locked, waited};
 
 /// Task, whether it succeeded, bytes or path, node.
 type Taken<'py> = (u64, bool, Bound<'py, PyAny>, String);
-
-/// Poll interval for signals during a wait.
-const LOOK: Duration = Duration::from_millis(100);
 
 pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     let class = match error {
@@ -50,7 +47,7 @@ pub fn exception(py: Python<'_>, error: &LiveError) -> PyErr {
     errors::raise(py, class, &error.to_string(), error.code(), error.hint())
 }
 
-fn wrong(what: &str, error: impl ToString) -> LiveError {
+pub fn wrong(what: &str, error: impl ToString) -> LiveError {
     LiveError::Setup(format!("{what}: {}", error.to_string()))
 }
 
@@ -122,10 +119,6 @@ pub struct PyFarmRoot {
     failure: OnceLock<LiveError>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[pymethods]
 impl PyFarmRoot {
     #[new]
@@ -187,16 +180,12 @@ impl PyFarmRoot {
     /// Waits until all agents are there, where tasks are handed over, at most so long; whether they are, or are waited for no
     /// more. Raises what ended the run before.
     fn wait_for_agents(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
-        loop {
-            if py.detach(|| self.counter.has_begun(LOOK)) {
-                return Ok(true);
-            }
-            py.check_signals()?;
-            if self.wait(py, 0.0)? || std::time::Instant::now() >= until {
-                return Ok(false);
-            }
-        }
+        let begun = waited(py, timeout_s, |left| match self.counter.has_begun(left) {
+            true => Some(true),
+            false => self.counter.has_ended(Duration::ZERO).then_some(false),
+        })?;
+        self.ended(py)?;
+        Ok(begun.unwrap_or_default())
     }
 
     /// Hands a task over; waits while there is no room. `identity`: what it is known by in the journal, as
@@ -241,28 +230,24 @@ impl PyFarmRoot {
     /// `(task, ok, bytes or path, node)` of what has come; waits for at least one, or until the time is over. Empty also
     /// when the run has ended and all are taken; raises then what ended it, if that was no good end.
     fn results<'py>(&self, py: Python<'py>, timeout_s: f64) -> PyResult<Vec<Taken<'py>>> {
-        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
-        loop {
-            let left = until.saturating_duration_since(std::time::Instant::now()).min(LOOK);
-            let Some(results) = py.detach(|| self.counter.results(left)) else {
-                self.ended(py)?;
-                return Ok(Vec::new());
+        let results = waited(py, timeout_s, |left| match self.counter.results(left) {
+            Some(results) if results.is_empty() => None,
+            results => Some(results),
+        })?;
+        let Some(results) = results.unwrap_or_default() else {
+            self.ended(py)?;
+            return Ok(Vec::new());
+        };
+        let mut taken = Vec::with_capacity(results.len());
+        for result in results {
+            let data = match &result.payload {
+                // A result that lies in a file of the root's own goes away with it: it is read.
+                Payload::File(file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
+                payload => PyBytes::new(py, &payload.read()?).into_any(),
             };
-            if results.is_empty() && std::time::Instant::now() < until {
-                py.check_signals()?;
-                continue;
-            }
-            let mut taken = Vec::with_capacity(results.len());
-            for result in results {
-                let data = match &result.payload {
-                    // A result that lies in a file of the root's own goes away with it: it is read.
-                    Payload::File(file) if !file.is_ours() => file.path.as_os_str().into_pyobject(py)?.into_any(),
-                    payload => PyBytes::new(py, &payload.read()?).into_any(),
-                };
-                taken.push((result.task, result.ok, data, result.node.to_string()));
-            }
-            return Ok(taken);
+            taken.push((result.task, result.ok, data, result.node.to_string()));
         }
+        Ok(taken)
     }
 
     /// Ends the run as soon as possible.
@@ -272,12 +257,8 @@ impl PyFarmRoot {
 
     /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let until = std::time::Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
-        while !py.detach(|| self.counter.has_ended(LOOK)) {
-            py.check_signals()?;
-            if std::time::Instant::now() >= until {
-                return Ok(false);
-            }
+        if waited(py, timeout_s, |left| self.counter.has_ended(left).then_some(()))?.is_none() {
+            return Ok(false);
         }
         self.ended(py)?;
         Ok(true)
@@ -300,20 +281,7 @@ impl PyFarmRoot {
     /// platform does not know are left out.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let guard = locked(&self.summary);
-        let known = |number: u32| number < GUESTS || number == NOBODY;
-        let rows: Vec<&Row> =
-            guard.iter().flat_map(|summary| &summary.rows).filter(|row| known(row.node) && known(row.child)).collect();
-        let table = PyDict::new(py);
-        let put = |name: &str, bytes: Vec<u8>| table.set_item(name, PyBytes::new(py, &bytes));
-        put("kind", rows.iter().map(|row| row.activity as u8).collect())?;
-        put("node", rows.iter().flat_map(|row| row.node.to_ne_bytes()).collect())?;
-        put("child", rows.iter().flat_map(|row| row.child.to_ne_bytes()).collect())?;
-        put("task", rows.iter().flat_map(|row| row.task.to_ne_bytes()).collect())?;
-        put("start_s", rows.iter().flat_map(|row| (row.start_ns as f64 * 1e-9).to_ne_bytes()).collect())?;
-        put("end_s", rows.iter().flat_map(|row| (row.end_ns as f64 * 1e-9).to_ne_bytes()).collect())?;
-        put("mb", rows.iter().flat_map(|row| (row.bytes as f64 * 1e-6).to_ne_bytes()).collect())?;
-        put("work", rows.iter().flat_map(|row| row.work.to_ne_bytes()).collect())?;
-        Ok(table)
+        guard.as_ref().map_or_else(|| Ok(PyDict::new(py)), |summary| table(py, columns::of_run(summary)))
     }
 }
 
@@ -329,21 +297,6 @@ impl PyFarmRoot {
     }
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OwnConfig {
-    parent: String,
-    name: String,
-    listen: Option<String>,
-    about: String,
-    spool_directory: PathBuf,
-    patience_s: f64,
-    watch_input: bool,
-    leave: Option<i32>,
-    mark: Option<String>,
-    log: Option<PathBuf>,
-}
-
 /// Is an agent until its run ends. `load(code)` gives `call(bytes or path) -> (ok, bytes)`.
 #[pyfunction]
 #[pyo3(signature = (config, token, on_listening, load, tls = None))]
@@ -356,20 +309,8 @@ fn run_agent(
     tls: Option<PathBuf>,
 ) -> PyResult<()> {
     let result = py.detach(|| {
-        let config: OwnConfig = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
-        let own = AgentConfig {
-            diary: Diary::at(&config.name, config.log.as_ref())?,
-            parent: config.parent,
-            name: config.name,
-            listen: config.listen,
-            access: Access::of(token, tls.as_deref())?,
-            about: config.about,
-            spool_directory: config.spool_directory,
-            patience_s: config.patience_s,
-            watch_input: config.watch_input,
-            leave: config.leave,
-            mark: config.mark,
-        };
+        let asked: AgentAsked = serde_json::from_str(config).map_err(|error| wrong("agent", error))?;
+        let own = asked.config(Access::of(token, tls.as_deref())?)?;
         let mut raised = None;
         let mut listening = |address: &str| {
             raised = Python::attach(|py| on_listening.call1(py, (address,)).err());

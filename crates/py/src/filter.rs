@@ -1,7 +1,7 @@
 //! The live message filter, and streams of messages through it, for Python.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crosswind_access::Access;
@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::farm::exception;
 use crate::schema::json;
+use crate::watched::locked;
 
 fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
     let asked: FilterAsked =
@@ -30,12 +31,6 @@ struct PyFilter {
     filter: Mutex<Option<Filter>>,
     address: Option<String>,
     ports: Vec<String>,
-}
-
-impl PyFilter {
-    fn lock(&self) -> MutexGuard<'_, Option<Filter>> {
-        self.filter.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[pymethods]
@@ -63,23 +58,23 @@ impl PyFilter {
     /// Waits for all dialled peers, at most so long, s; whether they are there.
     fn wait_for_peers(&self, py: Python<'_>, patience_s: f64) -> bool {
         let patience = Duration::from_secs_f64(patience_s.clamp(0.0, 1e6));
-        py.detach(|| self.lock().as_ref().is_some_and(|filter| filter.wait_for_peers(patience)))
+        py.detach(|| locked(&self.filter).as_ref().is_some_and(|filter| filter.wait_for_peers(patience)))
     }
 
     /// Whether it still works.
     fn is_at_work(&self) -> bool {
-        self.lock().as_ref().is_some_and(Filter::is_at_work)
+        locked(&self.filter).as_ref().is_some_and(Filter::is_at_work)
     }
 
     /// What was done so far, as JSON.
     fn counters(&self, py: Python<'_>) -> PyResult<String> {
-        let counters = self.lock().as_ref().map(Filter::counters);
+        let counters = locked(&self.filter).as_ref().map(Filter::counters);
         counters.map_or_else(|| Err(closed(py)), |counters| json(&counters))
     }
 
     /// Ends it; what was done, as JSON.
     fn stop(&self, py: Python<'_>) -> PyResult<String> {
-        let filter = self.lock().take();
+        let filter = locked(&self.filter).take();
         let Some(filter) = filter else { return Err(closed(py)) };
         let counters = py.detach(|| filter.stop()).map_err(|error| exception(py, &error))?;
         json(&counters)
@@ -119,7 +114,7 @@ fn run_streams(py: Python<'_>, point: &str) -> PyResult<String> {
             let raised = Python::attach(|py| py.check_signals()).err();
             let wanted = raised.is_none();
             if !wanted {
-                **told.lock().unwrap_or_else(PoisonError::into_inner) = raised;
+                **locked(&told) = raised;
             }
             wanted
         };

@@ -1,7 +1,7 @@
 //! `crosswind-disturb`'s injection for Python: it runs on threads of its own, and Python waits, looks at its signals, and
 //! stops it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crosswind_disturb::DisturbError;
@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
+use crate::watched::locked;
 
 pub fn exception(py: Python<'_>, error: &DisturbError) -> PyErr {
     let class = match error {
@@ -39,12 +40,6 @@ struct PyInjection {
     name: String,
 }
 
-impl PyInjection {
-    fn inner(&self) -> MutexGuard<'_, Injection> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 #[pymethods]
 impl PyInjection {
     #[new]
@@ -58,22 +53,22 @@ impl PyInjection {
 
     /// Waits for its end, at most so long; whether it has come.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
-        py.detach(|| self.inner().wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
+        py.detach(|| locked(&self.inner).wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
     }
 
     /// Asks it to end with a signal, which the command gets too.
     fn stop(&self, signal: i32) {
-        self.inner().stop(signal);
+        locked(&self.inner).stop(signal);
     }
 
     /// Seconds since its start.
     fn elapsed_s(&self) -> f64 {
-        self.inner().elapsed_s()
+        locked(&self.inner).elapsed_s()
     }
 
     /// What was injected, as JSON, and as a disturbance in TOML that replays it; once, after the end.
     fn outcome(&self, py: Python<'_>) -> PyResult<(String, String)> {
-        let outcome = py.detach(|| self.inner().outcome()).map_err(|error| exception(py, &error))?;
+        let outcome = py.detach(|| locked(&self.inner).outcome()).map_err(|error| exception(py, &error))?;
         let recorded = outcome.recorded(&format!("{}, as it was injected", self.name), &self.causes);
         let toml = recorded.map(|recorded| recorded.to_toml()).transpose();
         let toml = toml.map_err(|error| exception(py, &DisturbError::Setup(error.to_string())))?;

@@ -1,7 +1,7 @@
 //! `crosswind-measure` for Python.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crosswind_access::Access;
 use crosswind_measure::kernel::{Kernel, Maker};
@@ -15,6 +15,7 @@ use pyo3::types::{PyDict, PyList};
 
 use crate::errors;
 use crate::schema::json;
+use crate::watched::locked;
 
 /// One exception for each kind of error: wrong value, lost peer, the rest.
 fn exception(py: Python<'_>, error: &MeasureError) -> PyErr {
@@ -45,10 +46,6 @@ impl Kernel for Callable {
 pub struct PyProbe(Mutex<Option<Probe>>);
 
 impl PyProbe {
-    fn lock(&self) -> MutexGuard<'_, Option<Probe>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Runs something on the open probe without holding Python.
     fn with<T: Send>(
         &self,
@@ -56,7 +53,7 @@ impl PyProbe {
         run: impl FnOnce(&mut Probe) -> Result<T, MeasureError> + Send,
     ) -> PyResult<T> {
         let closed = || MeasureError::Task("the probe is closed".into());
-        py.detach(|| self.lock().as_mut().ok_or_else(closed).and_then(run)).map_err(|error| exception(py, &error))
+        py.detach(|| locked(&self.0).as_mut().ok_or_else(closed).and_then(run)).map_err(|error| exception(py, &error))
     }
 }
 
@@ -121,38 +118,15 @@ impl PyProbe {
         self.with(py, Probe::moved_there_mb)
     }
 
-    /// What is in force: peers, sockets, work.
-    fn header<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let guard = self.lock();
-        let header = PyDict::new(py);
-        let Some(probe) = guard.as_ref() else { return Ok(header) };
-        let peers = PyList::empty(py);
-        for link in probe.peers() {
-            peers.append(described(py, link)?)?;
-        }
-        header.set_item("peers", peers)?;
-        let in_force = probe.channels().first().map(|channel| channel.in_force()).unwrap_or_default();
-        header.set_item("congestion_control", in_force.congestion_control)?;
-        header.set_item("send_buffer_bytes", in_force.send_buffer)?;
-        header.set_item("receive_buffer_bytes", in_force.receive_buffer)?;
-        header.set_item("coarse", probe.coarse())?;
-        header.set_item("elapsed_s", probe.elapsed_s())?;
-        Ok(header)
+    /// What is in force, as JSON: peers, sockets, work.
+    fn header(&self, py: Python<'_>) -> PyResult<String> {
+        json(&self.with(py, |probe| Ok(probe.header()))?)
     }
 
     /// Ends all threads and connections.
     fn close(&self, py: Python<'_>) {
-        py.detach(|| drop(self.lock().take()));
+        py.detach(|| drop(locked(&self.0).take()));
     }
-}
-
-fn described<'py>(py: Python<'py>, link: &PeerLink) -> PyResult<Bound<'py, PyDict>> {
-    let peer = PyDict::new(py);
-    peer.set_item("address", &link.address)?;
-    peer.set_item("host", &link.host)?;
-    peer.set_item("loopback", link.loopback)?;
-    peer.set_item("rtt_s", link.rtt_s)?;
-    Ok(peer)
 }
 
 fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
@@ -204,17 +178,12 @@ fn serve(
     result.map_err(|error| exception(py, &error))
 }
 
-/// Connects to a peer, opens a session without channels, and leaves: returns the peer's description and the round trip.
+/// Connects to a peer, opens a session without channels, and leaves: the peer and the round trip, as JSON.
 #[pyfunction]
 #[pyo3(signature = (address, token = None, tls = None))]
-fn greet<'py>(
-    py: Python<'py>,
-    address: &str,
-    token: Option<&str>,
-    tls: Option<PathBuf>,
-) -> PyResult<Bound<'py, PyDict>> {
+fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<String> {
     let link = py.detach(|| PeerLink::open(address, Vec::new(), &Access::of(token, tls.as_deref())?));
-    described(py, &link.map_err(|error| exception(py, &error))?)
+    json(&link.map_err(|error| exception(py, &error))?.told())
 }
 
 /// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
@@ -255,7 +224,7 @@ impl PyPing {
 
     /// Exchanges all messages from the common start (ns of the monotonic clock) on; when, as JSON.
     fn run(&self, py: Python<'_>, start_ns: u64) -> PyResult<String> {
-        let ping = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ping = locked(&self.0).take();
         let used = || MeasureError::Task("a ping runs once".into());
         let pinged = py.detach(|| ping.ok_or_else(used)?.run(start_ns)).map_err(|error| exception(py, &error))?;
         json(&pinged)

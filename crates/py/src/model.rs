@@ -2,7 +2,8 @@
 
 use crosswind_model::disturbance;
 use crosswind_model::law::{Law, Receiving, Sending};
-use crosswind_model::{Columns, ModelError, Prepared, Task, fork, independent};
+use crosswind_model::papers::homework;
+use crosswind_model::{Columns, ModelError, Prepared, Task, fork};
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 use pyo3::buffer::PyBuffer;
@@ -113,16 +114,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Indices {
     }
 }
 
-/// What limits a node, by the codes of `plan_rates`.
-const LIMITS: [&str; 7] = ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
-
-const _: () = {
-    assert!(LimitedBy::Compute as usize == 0 && LimitedBy::ReceiveLimit as usize == 1);
-    assert!(LimitedBy::SendLimit as usize == 2 && LimitedBy::Port as usize == 3);
-    assert!(LimitedBy::LocalCompute as usize == 4 && LimitedBy::Parent as usize == 5);
-    assert!(LimitedBy::NeverSend as usize == 6);
-};
-
 /// A column as bytes.
 fn bytes<'py, T: Copy, const N: usize>(
     py: Python<'py>,
@@ -190,7 +181,7 @@ fn plan_rates<'py>(
     result.set_item("rank", bytes(py, &rates.rank, |rank| rank.to_ne_bytes())?)?;
     result.set_item("never_send", bytes(py, &rates.never_send, |never| [u8::from(never)])?)?;
     result.set_item("limited_by", bytes(py, &rates.limited_by, |limit| [limit as u8])?)?;
-    result.set_item("limits", LIMITS)?;
+    result.set_item("limits", LimitedBy::NAMES)?;
     Ok(result)
 }
 
@@ -218,42 +209,38 @@ fn three_point(
     Ok((law.ir_receive_s_per_mb, law.ir_send_s_per_mb))
 }
 
-/// Longest task first: `(makespan, machine of each job)`.
+/// `(makespan, machine of each job)`: the smallest that there is, proved within so many steps; without steps, longest task first.
 #[pyfunction]
-fn lpt(py: Python<'_>, times: Vec<f64>, machines: usize) -> PyResult<(f64, Vec<u32>)> {
-    let done = py.detach(|| independent::lpt(&times, machines)).map_err(|e| raise(py, &e))?;
-    Ok((done.makespan, done.machine))
-}
-
-/// The smallest makespan there is: `(makespan, machine of each job)`.
-#[pyfunction]
-#[pyo3(signature = (times, machines, budget = independent::EXACT_BUDGET))]
-fn exact_makespan(py: Python<'_>, times: Vec<f64>, machines: usize, budget: u64) -> PyResult<(f64, Vec<u32>)> {
-    let done = py.detach(|| independent::exact_makespan(&times, machines, budget)).map_err(|e| raise(py, &e))?;
-    Ok((done.makespan, done.machine))
+#[pyo3(signature = (times, machines, budget = None))]
+fn makespan(py: Python<'_>, times: Vec<f64>, machines: usize, budget: Option<u64>) -> PyResult<(f64, Vec<u32>)> {
+    let found = py.detach(|| match budget {
+        Some(budget) => homework::exact_makespan(&times, machines, budget),
+        None => homework::lpt(&times, machines),
+    });
+    found.map(|done| (done.makespan, done.machine)).map_err(|e| raise(py, &e))
 }
 
 /// The most that longest-first can exceed the optimum.
 #[pyfunction]
 fn lpt_ratio_bound(machines: usize) -> f64 {
-    independent::lpt_ratio_bound(machines)
+    homework::lpt_ratio_bound(machines)
 }
 
 /// Jobs on which longest-first is as bad as it gets.
 #[pyfunction]
 fn tight_family(machines: u32) -> Vec<f64> {
-    independent::tight_family(machines)
+    homework::tight_family(machines)
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("EXACT_BUDGET", homework::EXACT_BUDGET)?;
     for function in [
         wrap_pyfunction!(plan, module)?,
         wrap_pyfunction!(tolerance, module)?,
         wrap_pyfunction!(plan_rates, module)?,
         wrap_pyfunction!(fork_throughput, module)?,
         wrap_pyfunction!(three_point, module)?,
-        wrap_pyfunction!(lpt, module)?,
-        wrap_pyfunction!(exact_makespan, module)?,
+        wrap_pyfunction!(makespan, module)?,
         wrap_pyfunction!(lpt_ratio_bound, module)?,
         wrap_pyfunction!(tight_family, module)?,
     ] {

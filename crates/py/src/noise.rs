@@ -1,6 +1,6 @@
 //! `crosswind-disturb`'s recording of noise for Python: it runs on threads of its own, and Python waits and stops it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crosswind_disturb::DisturbError;
@@ -10,16 +10,11 @@ use crosswind_disturb::noise::{Recorder, trace};
 use pyo3::prelude::*;
 
 use crate::inject::exception;
+use crate::watched::locked;
 
 /// A recording that goes on.
 #[pyclass(frozen, name = "NoiseRecorder", module = "crosswind._core")]
 struct PyNoiseRecorder(Mutex<Recorder>);
-
-impl PyNoiseRecorder {
-    fn lock(&self) -> MutexGuard<'_, Recorder> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 #[pymethods]
 impl PyNoiseRecorder {
@@ -33,23 +28,23 @@ impl PyNoiseRecorder {
 
     /// Waits for its end, at most so long; whether it has come.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> bool {
-        py.detach(|| self.lock().wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
+        py.detach(|| locked(&self.0).wait(Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9))))
     }
 
     /// Ends it before its time.
     fn stop(&self) {
-        self.lock().stop();
+        locked(&self.0).stop();
     }
 
     /// Seconds since its start.
     fn elapsed_s(&self) -> f64 {
-        self.lock().elapsed_s()
+        locked(&self.0).elapsed_s()
     }
 
     /// What was recorded, in numbers as JSON, and as a disturbance in TOML; once, after the end.
     fn recording(&self, py: Python<'_>, name: &str) -> PyResult<(String, String)> {
         let result = py.detach(|| {
-            let recording = self.lock().recording()?;
+            let recording = locked(&self.0).recording()?;
             let disturbance = recording.disturbance(name).map(|disturbance| disturbance.to_toml()).transpose();
             let toml = disturbance.map_err(|error| DisturbError::Setup(error.to_string()))?;
             Ok((summary(&recording).to_string(), toml.unwrap_or_default()))

@@ -1,8 +1,7 @@
 //! `crosswind-live`'s ranks for Python: the conductor of a parallel program on a thread of its own, and a rank on this one.
 
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
 use crosswind_access::Access;
 use crosswind_experiment::program_live::{ConductorAsked, Ended, LiveProgram, Opened, RankAsked};
@@ -11,19 +10,9 @@ use crosswind_live::ranks::{Outcome, Stop};
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::farm::exception;
+use crate::farm::{exception, wrong};
 use crate::schema::json;
-
-/// Poll interval for signals during a wait.
-const LOOK: Duration = Duration::from_millis(100);
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn wrong(what: &str, error: impl ToString) -> LiveError {
-    LiveError::Setup(format!("{what}: {}", error.to_string()))
-}
+use crate::watched::{locked, waited};
 
 /// The conductor of a program.
 #[pyclass(frozen, name = "Conductor", module = "crosswind._core")]
@@ -83,22 +72,17 @@ impl PyConductor {
 
     /// Waits for the end, at most so long; whether it has come. Raises what ended the run.
     fn wait(&self, py: Python<'_>, timeout_s: f64) -> PyResult<bool> {
-        let until = Instant::now() + Duration::from_secs_f64(timeout_s.clamp(0.0, 1e9));
-        loop {
-            let left = until.saturating_duration_since(Instant::now()).min(LOOK);
-            let told = py.detach(|| locked(&self.ended).recv_timeout(left));
-            py.check_signals()?;
-            match told {
-                Ok(Ok(outcome)) => {
-                    *locked(&self.outcome) = Some(outcome);
-                    return Ok(true);
-                }
-                Ok(Err(error)) => return Err(exception(py, &error)),
-                Err(RecvTimeoutError::Disconnected) => return Ok(true),
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= until => return Ok(false),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
+        let told = waited(py, timeout_s, |left| match locked(&self.ended).recv_timeout(left) {
+            Err(RecvTimeoutError::Timeout) => None,
+            told => Some(told.ok()),
+        })?;
+        match told {
+            None => return Ok(false),
+            Some(Some(Ok(outcome))) => *locked(&self.outcome) = Some(outcome),
+            Some(Some(Err(error))) => return Err(exception(py, &error)),
+            Some(None) => {} // told before
         }
+        Ok(true)
     }
 
     /// The run's entry of `runs.json` as JSON, closed forms left out; after `wait`. `dedicated_s`: what the same took

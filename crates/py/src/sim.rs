@@ -1,20 +1,17 @@
 //! Runs in virtual time for Python: `crosswind-experiment`'s points, and the simulated matrix of overlap.
 
+use crosswind_experiment::columns::Columns;
 use crosswind_experiment::farm::FarmPoint;
 use crosswind_experiment::program::ProgramPoint;
-use crosswind_experiment::{ExperimentError, streams};
+use crosswind_experiment::{ExperimentError, columns, streams};
 use crosswind_schema::experiment::ProgramExperiment;
 use crosswind_schema::{DescriptionError, Disturbance, Run, SimulatedOverlap, StreamsExperiment, StreamsRun};
-use crosswind_sim::Trace;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 
 use crate::errors;
 use crate::schema::{PyPlatform, json};
 use crate::watched::watched;
-
-/// Code of a child that is none.
-const NONE: u32 = u32::MAX;
 
 pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
     let (class, code) = match error {
@@ -28,18 +25,8 @@ pub fn exception(py: Python<'_>, error: &ExperimentError) -> PyErr {
     errors::raise(py, class, &error.to_string(), code, error.hint().as_deref())
 }
 
-fn columns<'py>(py: Python<'py>, trace: &Trace) -> PyResult<Bound<'py, PyDict>> {
-    let columns = PyDict::new(py);
-    let put = |name: &str, bytes: Vec<u8>| columns.set_item(name, PyBytes::new(py, &bytes));
-    put("kind", trace.kind.iter().map(|kind| *kind as u8).collect())?;
-    put("node", trace.node.iter().flat_map(|node| node.to_ne_bytes()).collect())?;
-    put("child", trace.child.iter().flat_map(|child| child.unwrap_or(NONE).to_ne_bytes()).collect())?;
-    put("task", trace.task.iter().flat_map(|task| task.to_ne_bytes()).collect())?;
-    let amounts = [("start_s", &trace.start_s), ("end_s", &trace.end_s), ("mb", &trace.mb), ("work", &trace.work)];
-    for (name, values) in amounts {
-        put(name, values.iter().flat_map(|value| value.to_ne_bytes()).collect())?;
-    }
-    Ok(columns)
+pub fn table<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
+    columns.map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).into_py_dict(py)
 }
 
 /// Simulates one point of an experiment: its entry of `runs.json` as JSON, and the columns of its trace.
@@ -60,7 +47,7 @@ fn simulate<'py>(
         FarmPoint::from_json(platform, experiment.as_bytes(), tasks_csv)?.simulate(trace, watch)
     })?;
     let (run, trace) = done.map_err(|error| exception(py, &error))?;
-    Ok((json(&run)?, trace.map(|trace| columns(py, &trace)).transpose()?))
+    Ok((json(&run)?, trace.map(|trace| table(py, columns::of_trace(&trace))).transpose()?))
 }
 
 /// A farm's run, simulated or live, with the bounds and the warnings that go with its point; both as JSON.

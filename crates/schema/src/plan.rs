@@ -48,12 +48,30 @@ pub enum LimitedBy {
     NeverSend,
 }
 
+impl LimitedBy {
+    /// The names in files, by `limited_by as usize`.
+    pub const NAMES: [&str; 7] =
+        ["compute", "receive-limit", "send-limit", "port", "local-compute", "parent", "never-send"];
+}
+
+/// The kind of such a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PlanKind {
+    /// The plan of a platform.
+    #[default]
+    Plan,
+}
+
 /// The steady state of a platform for one kind of task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Version of this file's schema.
     pub schema_version: u64,
+    /// What tells it from other results; plans of version 0.1.0 do not have it.
+    #[serde(default)]
+    pub kind: PlanKind,
     /// Name of the platform.
     pub platform: String,
     /// Size of a task's input, MB.
@@ -111,5 +129,18 @@ impl Plan {
     /// What is wrong, with its place.
     pub fn from_json(text: &[u8], file: &str) -> Result<Self, DescriptionError> {
         read::json_checked(text, file, |plan: &Self| read::version(plan.schema_version))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_limits_a_node_has_its_name_in_files() {
+        for (place, name) in LimitedBy::NAMES.into_iter().enumerate() {
+            let limit: LimitedBy = serde_json::from_value(name.into()).expect("a name in files");
+            assert_eq!(limit as usize, place);
+        }
     }
 }

@@ -11,12 +11,24 @@ use crate::experiment::{Order, Params};
 use crate::plan::Ports;
 use crate::read;
 
-/// The runs of an experiment.
+/// The kind of such runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FarmKind {
+    /// Runs of a farm of tasks.
+    #[default]
+    Farm,
+}
+
+/// The runs of an experiment of kind farm.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runs {
     /// Version of this file's schema.
     pub schema_version: u64,
+    /// What tells these from other runs; runs of version 0.1.0 do not have it.
+    #[serde(default)]
+    pub kind: FarmKind,
     /// Name of the experiment.
     pub experiment: String,
     /// Where they ran: sim, or local.

@@ -40,7 +40,9 @@ WORDS = {
 BINARY = frozenset({"measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
-_SPEAKING = frozenset({"blame", "contention", "overlap", "study", "streams-plan", "measured-cluster"})
+_RESULTS = ("blame", "contention", "injection", "measured-cluster", "overlap", "plan", "streams-plan", "study", "sweep")
+_SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
+"""What a result says that it is -> its kind."""
 _BY_FIELD = (
     ("workload", "experiment"),
     ("node", "platform"),
@@ -54,7 +56,7 @@ _BY_FIELD = (
     ("$schema", "schema"),
     ("elapsed_s", "injection"),
 )
-"""A field at the top of a description or a result -> its kind; the first that is there decides."""
+"""A field at the top of a description, or of a result of version 0.1.0 -> its kind; the first that is there decides."""
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
@@ -127,7 +129,7 @@ def _of_json(text: str) -> Found:
     fields = _members(text)
     kind = fields.get("kind")
     if isinstance(kind, str) and kind in _SPEAKING:
-        return Found(kind, fields)
+        return Found(_SPEAKING[kind], fields)
     return Found(_by_field(fields), fields)
 
 

@@ -117,7 +117,7 @@ class Session:
         self.tell(0.0, "connecting")
         tls = self.asked["tls"]
         self.probe.connect(self.asked["token"], tls and str(tls))
-        round_trip_s = max(peer["rtt_s"] for peer in self.probe.header()["peers"])
+        round_trip_s = max(peer["rtt_s"] for peer in self._facts()["peers"])
         contended = self.asked["variation"] == "contention"
         self.timing = design.timing(round_trip_s, unit_s, contended=contended)
         for channel in range(len(self.channels)):
@@ -132,9 +132,14 @@ class Session:
                 for index in range(TOGETHER_CYCLES):
                     self.run_cycle(design.together_cycle(self.tops, index, self.random, self.timing.passes))
 
+    def _facts(self) -> dict[str, Any]:
+        """Return what is in force: peers, sockets, work."""
+        facts: dict[str, Any] = json.loads(self.probe.header())
+        return facts
+
     def _unit_s(self) -> float:
         """Time of one unit of work that cannot be cut; 0 for kernels, which count finer."""
-        if not self.probe.header()["coarse"]:
+        if not self._facts()["coarse"]:
             return 0.0
         table = self.recording.table()
         work = float(table["work"].to_numpy().sum())
@@ -154,7 +159,7 @@ class Session:
 
         found = self.channels[channel]
         unpaced, rows = calibration.unpaced(move, channel, self.peers[found["peer"]])
-        loopback = self.probe.header()["peers"][found["peer"]]["loopback"]
+        loopback = self._facts()["peers"][found["peer"]]["loopback"]
         if self.asked["top_mb_per_s"]:
             top = self.asked["top_mb_per_s"]
         elif loopback:
@@ -259,7 +264,7 @@ class Session:
         return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     def _left_s(self) -> float:
-        elapsed: float = self.probe.header()["elapsed_s"]
+        elapsed: float = self._facts()["elapsed_s"]
         return self.max_seconds - elapsed
 
     def _channel_name(self, channel: int) -> str:
@@ -287,7 +292,7 @@ class Session:
 
     def so_far(self, finished: bool = False) -> Measurement:
         """Return what there is as a measurement."""
-        facts = self.probe.header()
+        facts = self._facts()
         unknown = [{"address": peer, "host": "", "loopback": False, "rtt_s": 0.0} for peer in self.peers]
         header = {
             "schema_version": 1,

@@ -69,8 +69,8 @@ def approximation(times: Sequence[float], machines: int) -> Ratio:
     >>> round(worst.ratio - worst.bound, 12)
     0.0
     """
-    greedy, _ = _core.lpt(list(times), machines)
-    optimum, _ = _core.exact_makespan(list(times), machines)
+    greedy, _ = _core.makespan(list(times), machines)
+    optimum, _ = _core.makespan(list(times), machines, _core.EXACT_BUDGET)
     return Ratio(greedy, optimum, _core.lpt_ratio_bound(machines))
 
 

@@ -356,7 +356,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         digest = {"digest": self.digest} if self.digest else {}
         return {
             "schema_version": SCHEMA_VERSION,
-            **({"kind": self.kind} if self.kind != "farm" else {}),
+            "kind": self.kind,
             "experiment": self.experiment,
             "on": self.on,
             **digest,

@@ -136,7 +136,7 @@ def _measure_missing(
     progress: Progress | None,
 ) -> None:
     """Measure, in the index's order, every value whose file is not complete."""
-    argument = kind_of(index.kind).argument
+    argument = kind_of(index.swept).argument
     there = {value: complete(index.file(directory, value)) for value in index.values}
     overall = _Overall(len(there), [found.header["elapsed_s"] for found in there.values() if found], progress)
     for value in (value for value, found in there.items() if found is None):

@@ -24,7 +24,7 @@ class Index:
 
     Attributes
     ----------
-    kind : str
+    swept : str
         What is swept.
     values : list
         The values in the order in which they are measured: shuffled by the seed.
@@ -36,7 +36,7 @@ class Index:
         name, cpu and kernel of the measured host: points of two hosts are not one sweep.
     """
 
-    kind: str
+    swept: str
     values: list[Value]
     arguments: dict[str, Any]
     seed: int
@@ -61,19 +61,19 @@ class Index:
         if version != SCHEMA_VERSION:
             raise DescriptionError(f"{path}: schema_version is {version}; this build reads {SCHEMA_VERSION}", "version")
         try:
-            index = cls(**content)
-            checked(kind_of(index.kind), index.values)
+            index = cls(**{name: value for name, value in content.items() if name != "kind"})
+            checked(kind_of(index.swept), index.values)
         except TypeError as error:
             raise DescriptionError(f"{path}: is no index of a sweep: {error}", "no-sweep") from None
         return index
 
     def save(self, directory: Path) -> None:
         """Write the index; an existing one is replaced only once the new one is complete."""
-        write_json({"schema_version": self.schema_version} | asdict(self), directory / NAME)
+        write_json({"schema_version": self.schema_version, "kind": "sweep"} | asdict(self), directory / NAME)
 
     def file(self, directory: Path, value: Value) -> Path:
         """Return where the measurement of a value lies."""
-        argument = kind_of(self.kind).argument
+        argument = kind_of(self.swept).argument
         shown = f"{value:08d}" if isinstance(value, int) else value
         return directory / f"{argument}-{shown}.parquet"
 
@@ -99,7 +99,7 @@ class Index:
 
 
 def _pairs(there: Index, here: Index) -> Iterable[tuple[str, Any, Any]]:
-    yield "kind", there.kind, here.kind
+    yield "swept", there.swept, here.swept
     yield "seed", there.seed, here.seed
     for group, a, b in (("", there.arguments, here.arguments), ("host ", there.host, here.host)):
         for name in sorted(a.keys() | b.keys()):

@@ -75,9 +75,9 @@ class Sweep(Tabular):
         """
         directory = Path(directory)
         index = Index.load(directory)
-        shown = tuple(sorted(index.values, key=kind_order(index.kind)))
+        shown = tuple(sorted(index.values, key=kind_order(index.swept)))
         points = [(value, found) for value in shown if (found := complete(index.file(directory, value)))]
-        return cls(index.kind, shown, points, directory, fit)
+        return cls(index.swept, shown, points, directory, fit)
 
     @property
     def unit(self) -> str:

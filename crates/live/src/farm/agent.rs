@@ -11,6 +11,7 @@ use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::action::End;
 use crosswind_agent::settings::{RunSettings, Work};
+use serde::Deserialize;
 
 use crate::dial::{Knock, Welcome, Whom};
 use crate::diary::Diary;
@@ -59,6 +60,44 @@ pub struct AgentConfig {
     pub mark: Option<String>,
     /// Log.
     pub diary: Diary,
+}
+
+/// What an agent is asked for: the fields of [`AgentConfig`] that a text can hold.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AgentAsked {
+    parent: String,
+    name: String,
+    listen: Option<String>,
+    about: String,
+    spool_directory: PathBuf,
+    patience_s: f64,
+    watch_input: bool,
+    leave: Option<RawFd>,
+    mark: Option<String>,
+    log: Option<PathBuf>,
+}
+
+impl AgentAsked {
+    /// What the agent needs.
+    ///
+    /// # Errors
+    /// When its log cannot be written.
+    pub fn config(self, access: Access) -> Result<AgentConfig, LiveError> {
+        Ok(AgentConfig {
+            diary: Diary::at(&self.name, self.log.as_ref())?,
+            parent: self.parent,
+            name: self.name,
+            listen: self.listen,
+            access,
+            about: self.about,
+            spool_directory: self.spool_directory,
+            patience_s: self.patience_s,
+            watch_input: self.watch_input,
+            leave: self.leave,
+            mark: self.mark,
+        })
+    }
 }
 
 /// Makes what computes, for work that this crate does not know.

@@ -1,6 +1,6 @@
 //! The plan of a platform, with names, as it stands in `plan.json`.
 
-use crosswind_schema::plan::{Method, Plan, PlannedNode, Ports};
+use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, SCHEMA_VERSION};
 
@@ -73,6 +73,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     });
     Ok(Plan {
         schema_version: SCHEMA_VERSION,
+        kind: PlanKind::Plan,
         platform: platform.name.clone(),
         task_size_mb: task.size_mb(),
         task_work: task.work_units(),

@@ -12,7 +12,7 @@ use super::parameters::{
     BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, EpParameters, FtParameters,
     GoalParameters, IsParameters, MgParameters, NasParameters, SampleParameters,
 };
-use super::sweep::{Grid, Sweep};
+use super::sweep::{Grid, Sweep, shared_fields};
 use super::window::WindowPolicy;
 use crate::disturbance::Disturbance;
 use crate::error::{DescriptionError, Problem};
@@ -322,25 +322,7 @@ impl Grid for ProgramExperiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
     const SWEPT_BELOW: &'static [&'static str] = &SWEPT_BELOW;
 
-    fn sweep(&self) -> &Sweep {
-        &self.sweep
-    }
-
-    fn sweep_mut(&mut self) -> &mut Sweep {
-        &mut self.sweep
-    }
-
-    fn repetitions_mut(&mut self) -> &mut u64 {
-        &mut self.repetitions
-    }
-
-    fn repetitions(&self) -> u64 {
-        self.repetitions
-    }
-
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
+    shared_fields!();
 
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
         use super::sweep::{parsed, with};

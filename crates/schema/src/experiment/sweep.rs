@@ -271,29 +271,37 @@ pub trait Grid: Clone {
     }
 }
 
+/// Access to the fields that every kind of experiment has.
+macro_rules! shared_fields {
+    () => {
+        fn sweep(&self) -> &$crate::experiment::Sweep {
+            &self.sweep
+        }
+
+        fn sweep_mut(&mut self) -> &mut $crate::experiment::Sweep {
+            &mut self.sweep
+        }
+
+        fn repetitions(&self) -> u64 {
+            self.repetitions
+        }
+
+        fn repetitions_mut(&mut self) -> &mut u64 {
+            &mut self.repetitions
+        }
+
+        fn seed_mut(&mut self) -> &mut u64 {
+            &mut self.seed
+        }
+    };
+}
+pub(super) use shared_fields;
+
 impl Grid for Experiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
     const SWEPT_BELOW: &'static [&'static str] = &["workload.task_size_mb.", "workload.task_work."];
 
-    fn sweep(&self) -> &Sweep {
-        &self.sweep
-    }
-
-    fn sweep_mut(&mut self) -> &mut Sweep {
-        &mut self.sweep
-    }
-
-    fn repetitions(&self) -> u64 {
-        self.repetitions
-    }
-
-    fn repetitions_mut(&mut self) -> &mut u64 {
-        &mut self.repetitions
-    }
-
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
+    shared_fields!();
 
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
         let (section, rest) = path.split_once('.').unwrap_or((path, ""));

@@ -21,7 +21,7 @@ pub use self::policy::{CreditRule, Discipline, QueuePolicy};
 pub use self::stream::{Arrivals, Class, MOST_BYTES, Receivers, Stream};
 
 use super::parameters::Whole;
-use super::sweep::{Grid, Sweep, parsed, with};
+use super::sweep::{Grid, Sweep, parsed, shared_fields, with};
 use crate::error::{DescriptionError, Problem};
 use crate::read;
 
@@ -157,25 +157,7 @@ impl Grid for StreamsExperiment {
     const SWEPT: &'static [&'static str] = &SWEPT;
     const SWEPT_BELOW: &'static [&'static str] = &SWEPT_BELOW;
 
-    fn sweep(&self) -> &Sweep {
-        &self.sweep
-    }
-
-    fn sweep_mut(&mut self) -> &mut Sweep {
-        &mut self.sweep
-    }
-
-    fn repetitions(&self) -> u64 {
-        self.repetitions
-    }
-
-    fn repetitions_mut(&mut self) -> &mut u64 {
-        &mut self.repetitions
-    }
-
-    fn seed_mut(&mut self) -> &mut u64 {
-        &mut self.seed
-    }
+    shared_fields!();
 
     fn set(&mut self, path: &str, value: &Value) -> Result<(), DescriptionError> {
         let (section, rest) = path.split_once('.').unwrap_or((path, ""));

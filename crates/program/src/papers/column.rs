@@ -6,10 +6,10 @@
 
 use crosswind_schema::experiment::parameters::ColumnParameters;
 
+use super::sorting;
 use crate::op::{Body, Kind, Op};
 use crate::random::Stream;
 use crate::rank::{Program, Rank, Reply};
-use crate::sorting;
 
 const ADDRESS_BYTES: u32 = 4;
 const KEY_BYTES: u32 = 8;

@@ -39,7 +39,7 @@ fn longest_first(times: &[f64]) -> Vec<u32> {
 ///
 /// # Examples
 /// ```
-/// use crosswind_model::independent::lpt;
+/// use crosswind_model::papers::homework::lpt;
 /// assert_eq!(lpt(&[3.0, 3.0, 2.0, 2.0, 2.0], 2)?.makespan, 7.0);
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```

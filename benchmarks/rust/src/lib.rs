@@ -1,0 +1,1 @@
+//! Benchmarks of the hot paths: `cargo bench --manifest-path benchmarks/rust/Cargo.toml`.

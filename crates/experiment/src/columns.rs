@@ -1,0 +1,48 @@
+//! Activities of a run, simulated or live, as columns of bytes in native order: what a trace file is made of.
+
+use crosswind_agent::record::{NOBODY, Row};
+use crosswind_agent::settings::GUESTS;
+use crosswind_live::farm::root::RunSummary;
+use crosswind_sim::Trace;
+
+/// Names and bytes: `kind` (1 byte), `node`, `child` (u32; [`NOBODY`]: none), `task` (u64), `start_s`, `end_s`, `mb`, `work`
+/// (f64).
+pub type Columns = [(&'static str, Vec<u8>); 8];
+
+fn bytes<T, const N: usize>(values: impl Iterator<Item = T>, encode: impl Fn(T) -> [u8; N]) -> Vec<u8> {
+    values.flat_map(encode).collect()
+}
+
+/// Of a simulated run.
+#[must_use]
+pub fn of_trace(trace: &Trace) -> Columns {
+    let amounts = |values: &[f64]| bytes(values.iter(), |value| value.to_ne_bytes());
+    [
+        ("kind", trace.kind.iter().map(|kind| *kind as u8).collect()),
+        ("node", bytes(trace.node.iter(), |node| node.to_ne_bytes())),
+        ("child", bytes(trace.child.iter(), |child| child.unwrap_or(NOBODY).to_ne_bytes())),
+        ("task", bytes(trace.task.iter(), |task| task.to_ne_bytes())),
+        ("start_s", amounts(&trace.start_s)),
+        ("end_s", amounts(&trace.end_s)),
+        ("mb", amounts(&trace.mb)),
+        ("work", amounts(&trace.work)),
+    ]
+}
+
+/// Of a live run; activities of nodes that the platform does not know are left out.
+#[must_use]
+pub fn of_run(summary: &RunSummary) -> Columns {
+    let known = |number: u32| number < GUESTS || number == NOBODY;
+    let rows: Vec<&Row> = summary.rows.iter().filter(|row| known(row.node) && known(row.child)).collect();
+    let amounts = |of: &dyn Fn(&Row) -> f64| bytes(rows.iter(), |row| of(row).to_ne_bytes());
+    [
+        ("kind", rows.iter().map(|row| row.activity as u8).collect()),
+        ("node", bytes(rows.iter(), |row| row.node.to_ne_bytes())),
+        ("child", bytes(rows.iter(), |row| row.child.to_ne_bytes())),
+        ("task", bytes(rows.iter(), |row| row.task.to_ne_bytes())),
+        ("start_s", amounts(&|row| row.start_ns as f64 * 1e-9)),
+        ("end_s", amounts(&|row| row.end_ns as f64 * 1e-9)),
+        ("mb", amounts(&|row| row.bytes as f64 * 1e-6)),
+        ("work", amounts(&|row| row.work)),
+    ]
+}

@@ -1,0 +1,3 @@
+//! What only the papers' studies need.
+
+pub mod homework;
