@@ -21,10 +21,15 @@ CRATES = {
     "faults": {"schema", "agent"},
     "program": {"schema"},
     "sim": {"schema", "policy", "program"},
-    "measure": {"schema", "access"},
-    "live": {"schema", "access", "policy", "agent", "program"},
+    "linux": set(),
+    "measure": {"schema", "access", "linux"},
+    "disturb": {"schema", "linux"},
+    "live": {"schema", "access", "policy", "agent", "program", "linux"},
     "experiment": {"schema", "model", "policy", "agent", "program", "sim", "measure", "live"},
-    "py": {"schema", "access", "model", "policy", "agent", "program", "live", "sim", "measure", "experiment"},
+    "py": {
+        *("schema", "access", "model", "policy", "agent", "program", "live", "sim", "measure", "experiment"),
+        *("linux", "disturb"),
+    },
 }
 # What decides has no clock, no thread and no socket.
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")
