@@ -142,7 +142,7 @@ struct Begun {
 /// # Examples
 /// A root that sends one task of 2 MB after another to its only child, over a link of which the file says 10 MB/s:
 /// ```
-/// use crosswind_policy::farm::{MeanTask, FarmOptions, estimate::{Estimator, Revision}};
+/// use crosswind_policy::farm::{FarmOptions, MeanTask, estimate::{Estimator, Revision}};
 /// use crosswind_schema::{Platform, experiment::Policy};
 ///
 /// let text = "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
