@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -118,3 +120,134 @@ def test_no_module_writes_csv():
         if path.suffix in (".py", ".js", ".j2"):
             text = path.read_text(encoding="utf-8")
             assert [word for word in writers if word in text] == [], path
+
+
+def circles(uses: Mapping[str, set[str]]) -> list[tuple[str, ...]]:
+    """Return the sets of modules that use each other, directly or through others."""
+    reached: dict[str, set[str]] = {}
+    for module in uses:
+        found, waiting = set(), [*uses[module]]
+        while waiting:
+            if (other := waiting.pop()) not in found:
+                found.add(other)
+                waiting += uses[other]
+        reached[module] = found
+    around = {module: {other for other in found if module in reached[other]} for module, found in reached.items()}
+    return sorted({tuple(sorted(others)) for others in around.values() if others})
+
+
+def used_paths(tree: str, before: str = "") -> Iterator[str]:
+    """Yield the paths of a tree of `use`: of `a::{b, c::{d, e}}` the paths `a::b`, `a::c::d`, `a::c::e`."""
+    head, brace, inner = tree.partition("{")
+    if not brace:
+        yield before + tree.split(" as ", maxsplit=1)[0].strip()
+        return
+    depth, begun = 0, 0
+    inner = inner.rstrip().removesuffix("}") + ","
+    for place, sign in enumerate(inner):
+        depth += (sign == "{") - (sign == "}")
+        if sign == "," and depth == 0:
+            if branch := inner[begun:place].strip():
+                yield from used_paths(branch, before + head.strip())
+            begun = place + 1
+
+
+def rust_uses(source: Path) -> dict[str, set[str]]:
+    """Return which files of a crate use which others of it.
+
+    What counts: every path in code, whether in a `use`, in a `pub use` or written where it is needed. What does not:
+    declarations (`mod name;`), comments, their examples, and tests. A path means the innermost file that it names.
+    """
+    files = {}
+    for path in source.rglob("*.rs"):
+        files[
+            "::".join(part for part in path.relative_to(source).with_suffix("").parts if part not in ("mod", "lib"))
+        ] = path
+
+    def meant(path: str, own: str) -> str | None:
+        base, parts = own.split("::") if own else [], path.split("::")
+        is_local = parts[0] in ("crate", "self", "super")
+        if parts[0] == "crate":
+            base = []
+        while parts and parts[0] in ("crate", "self", "super"):
+            if parts.pop(0) == "super":
+                base = base[:-1]
+        named = ["::".join([*base, *parts[:count]]) for count in range(0 if is_local else 1, len(parts) + 1)]
+        return next((name for name in reversed(named) if name in files), None)
+
+    uses = {}
+    for own, path in files.items():
+        code = re.sub(r"//.*", "", path.read_text().split("#[cfg(test)]")[0])
+        trees = re.findall(r"\buse\s+([^;]+);", code)
+        inline = re.findall(r"(?<![\w:])\w+(?:::\w+)+", re.sub(r"\buse\s+[^;]+;", "", code))
+        paths = [*inline, *(path for tree in trees for path in used_paths(tree))]
+        uses[own] = {found for path in paths if (found := meant(path, own)) is not None} - {own}
+    return uses
+
+
+def python_uses(package: Path, room: str) -> dict[str, set[str]]:
+    """Return which modules of a room use which others of it.
+
+    What counts: every import, at module level, under `if TYPE_CHECKING`, and inside functions, since an import that is
+    only put off is how a circle hides.
+    """
+    files = {}
+    for path in (package / room).rglob("*.py"):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        files[".".join(part for part in parts if part != "__init__")] = path
+    uses = {}
+    for own, path in files.items():
+        found = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path}: modules are imported by their whole names"
+                for alias in node.names:
+                    inner = f"{node.module}.{alias.name}"
+                    found.add(inner if inner in files else str(node.module))
+        uses[own] = (found & files.keys()) - {own}
+    return uses
+
+
+def test_no_modules_of_the_policy_use_each_other_in_a_circle():
+    assert circles(rust_uses(ROOT / "crates" / "policy" / "src")) == []
+
+
+def test_no_modules_that_run_things_import_each_other_in_a_circle():
+    assert circles(python_uses(PACKAGE, "run")) == []
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("use super::b::B;", "use crate::farm::a::A;", [("farm::a", "farm::b")]),
+        ("use super::{b::{self, B}, c::C};", "fn f() { super::a::g() }", [("farm::a", "farm::b")]),
+        ("use super::B;", "use super::c::C;", [("farm", "farm::a")]),  # through the head's re-export
+        ("use super::b::B;", "use super::c::C;", []),
+        ("use super::b::B;", "/// [`A`](super::a::A)\n#[cfg(test)]\nmod tests { use super::super::a::A; }", []),
+    ],
+)
+def test_circles_of_rust_are_found(tmp_path, first, second, found):
+    head = "mod a;\nmod b;\nmod c;\npub use a::A;\npub use b::B;\n"
+    (tmp_path / "farm").mkdir()
+    files = {"lib.rs": "pub mod farm;", "farm/mod.rs": head, "farm/a.rs": first, "farm/b.rs": second, "farm/c.rs": ""}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert circles(rust_uses(tmp_path)) == found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("from pack.run.b import B", "import pack.run.a", [("pack.run.a", "pack.run.b")]),
+        ("from pack.run import b", "def f():\n    from pack.run.a import A", [("pack.run.a", "pack.run.b")]),
+        ("from pack.run.b import B", "from pack.other import a", []),
+    ],
+)
+def test_circles_of_python_are_found(tmp_path, first, second, found):
+    room = tmp_path / "pack" / "run"
+    room.mkdir(parents=True)
+    for name, text in {"__init__": "", "a": first, "b": second}.items():
+        (room / f"{name}.py").write_text(text)
+    assert circles(python_uses(tmp_path / "pack", "run")) == found

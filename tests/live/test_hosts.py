@@ -13,7 +13,7 @@ from farms import point, slowly, take, tree, value
 
 from crosswind.certificates import Node, make_certificates
 from crosswind.errors import DescriptionError
-from crosswind.run.deployment import deployed
+from crosswind.run.deploying import deployed
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
 
 pytestmark = pytest.mark.live

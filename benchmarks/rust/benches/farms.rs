@@ -2,7 +2,7 @@
 #![allow(missing_docs)] // criterion's macros make functions without
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{Order, Policy};
@@ -37,7 +37,7 @@ fn farms(c: &mut Criterion) {
             let policy = Policy { order: Order::Interference, ports, ..Policy::default() };
             group.bench_function(BenchmarkId::new(shape, name), |b| {
                 b.iter(|| {
-                    let wishes = Wishes::of(&policy, Mean { size_mb: 1.0, work: 2.0 }).with_tasks(count);
+                    let wishes = FarmOptions::of(&policy, MeanTask { size_mb: 1.0, work: 2.0 }).with_tasks(count);
                     let farm = Farm {
                         platform: &platform,
                         tasks: &tasks,

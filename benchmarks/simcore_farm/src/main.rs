@@ -7,7 +7,7 @@ mod theirs;
 
 use std::time::Instant;
 
-use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::experiment::Policy;
 use crosswind_sim::{Farm, Options, simulate};
 
@@ -36,9 +36,9 @@ fn main() {
         "simcore" => theirs::run(&case),
         "crosswind" => {
             let count = case.tasks.count as f64;
-            let mean = Mean { size_mb: case.tasks.total_mb() / count, work: case.tasks.total_work() / count };
+            let mean = MeanTask { size_mb: case.tasks.total_mb() / count, work: case.tasks.total_work() / count };
             let policy = Policy { order: case.order, ports: case.ports, buffer_tasks: Some(2), ..Policy::default() };
-            let wishes = Wishes::of(&policy, mean);
+            let wishes = FarmOptions::of(&policy, mean);
             let farm =
                 Farm { platform: &case.platform, tasks: &case.tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
             let outcome = simulate(&farm, Options::default(), &mut |_| true).expect("a farm that ends");

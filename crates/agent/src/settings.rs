@@ -1,7 +1,7 @@
 //! What a run is about, as every agent must know it: what a parent says when it lets a child in.
 
 use crosswind_policy::farm::estimate::Estimator;
-use crosswind_policy::farm::{ChildSettings, Mean, Settings, Wishes, planned_of_a_guest};
+use crosswind_policy::farm::{ChildSettings, FarmOptions, MeanTask, Settings, planned_of_a_guest};
 use crosswind_schema::experiment::{Change, ChangeKind, PlacedChange, Policy, change};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node, Platform, Tree};
@@ -231,9 +231,9 @@ impl RunSettings {
 
     /// What the policy of every node goes by.
     #[must_use]
-    pub fn wishes(&self) -> Wishes<'_> {
-        let task = Mean { size_mb: self.mean_size_mb, work: self.mean_work };
-        let wishes = Wishes { tasks: self.tasks, ..Wishes::of(&self.policy, task).with_recovery() };
+    pub fn wishes(&self) -> FarmOptions<'_> {
+        let task = MeanTask { size_mb: self.mean_size_mb, work: self.mean_work };
+        let wishes = FarmOptions { tasks: self.tasks, ..FarmOptions::of(&self.policy, task).with_recovery() };
         match &self.planned_tasks_per_s {
             Some(rates) => wishes.with_plan(rates),
             None => wishes,
@@ -290,7 +290,7 @@ impl RunSettings {
     pub fn with_guest(&self, node: Node) -> Result<Self, SettingsError> {
         let mut more = self.clone();
         if let Some(rates) = &mut more.planned_tasks_per_s {
-            rates.push(planned_of_a_guest(&node, Mean { size_mb: self.mean_size_mb, work: self.mean_work }));
+            rates.push(planned_of_a_guest(&node, MeanTask { size_mb: self.mean_size_mb, work: self.mean_work }));
         }
         more.platform.nodes.push(node);
         more.tree()?;

@@ -1,7 +1,7 @@
 //! A farm of tasks over a platform, in virtual time, beside the bounds that go with it.
 
 use crosswind_model::{Task, plan};
-use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
 use crosswind_schema::plan::Method;
 use crosswind_schema::run::{Run, RunEvent, RunNode, SeenNode};
@@ -49,9 +49,9 @@ impl<'a> FarmPoint<'a> {
 
     /// The mean of its tasks.
     #[must_use]
-    pub fn mean(&self) -> Mean {
+    pub fn mean(&self) -> MeanTask {
         let count = self.tasks.count as f64;
-        Mean { size_mb: self.tasks.total_mb() / count, work: self.tasks.total_work() / count }
+        MeanTask { size_mb: self.tasks.total_mb() / count, work: self.tasks.total_work() / count }
     }
 
     /// What the plan gives each node, tasks/s, where the order follows one.
@@ -80,7 +80,7 @@ impl<'a> FarmPoint<'a> {
     ) -> Result<(Run, Option<Trace>), ExperimentError> {
         let policy = &self.experiment.policy;
         let rates = self.planned_tasks_per_s()?;
-        let mut wishes = Wishes::of(policy, self.mean()).with_tasks(self.tasks.count);
+        let mut wishes = FarmOptions::of(policy, self.mean()).with_tasks(self.tasks.count);
         if let Some(rates) = &rates {
             wishes = wishes.with_plan(rates);
         }

@@ -6,7 +6,7 @@ use crosswind_policy::farm::Command::{Ask, Compute, Foretell, HandBack, Hold, Li
 use crosswind_policy::farm::Event::{
     Arrived, Asked, Computed, Drain, Draining, Given, HandedBack, Held, Joined, Left, Returned, Sent, Started, ToCome,
 };
-use crosswind_policy::farm::{ChildSettings, Command, Event, Mean, Node, Settings, Wishes};
+use crosswind_policy::farm::{ChildSettings, Command, Event, FarmOptions, MeanTask, Node, Settings};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
@@ -32,7 +32,7 @@ fn policy(order: Order, ports: Ports) -> Policy {
 struct Told(Node);
 
 impl Told {
-    fn root(platform: &Platform, wishes: &Wishes<'_>) -> Self {
+    fn root(platform: &Platform, wishes: &FarmOptions<'_>) -> Self {
         let tree = platform.tree().unwrap();
         Self(Node::new(Settings::of(platform, &tree, wishes).swap_remove(0)))
     }
@@ -44,10 +44,10 @@ impl Told {
     }
 }
 
-const TASK: Mean = Mean { size_mb: 1.0, work: 1.0 };
+const TASK: MeanTask = MeanTask { size_mb: 1.0, work: 1.0 };
 
 fn star(order: Order, ports: Ports, leaves: &[(f64, f64, f64)]) -> Told {
-    Told::root(&platform(leaves), &Wishes::of(&policy(order, ports), TASK))
+    Told::root(&platform(leaves), &FarmOptions::of(&policy(order, ports), TASK))
 }
 
 /// The children to which a single port sends, when all ask twice at the start and never again.
@@ -77,7 +77,7 @@ fn every_order_serves_the_child_that_it_prefers() {
     assert_eq!(single(Order::Arrival), [0, 0, 1, 1, 2, 2, 3, 3]);
     assert_eq!(single(Order::RootOnly), [0u32; 0]);
     let rates = [0.0, 3.0, 1.5, 0.0, 1.0];
-    let wishes = Wishes::of(&policy(Order::Planned, Ports::Single), TASK).with_plan(&rates);
+    let wishes = FarmOptions::of(&policy(Order::Planned, Ports::Single), TASK).with_plan(&rates);
     // Due at 1/3, 2/3; 2/3, 4/3; never; 1, 2.
     assert_eq!(served(Told::root(&platform(&leaves), &wishes), 4), [0, 0, 1, 3, 1, 3]);
 }
@@ -163,7 +163,7 @@ fn inner_by(order: Order) -> Told {
         parent = \"a\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 1\n[[node]]\nname = \"c\"\nparent = \"b\"\n\
         compute_per_s = 1\nreceive_limit_mb_per_s = 1\n";
     let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
-    let wishes = Wishes::of(&policy(order, Ports::Single), TASK).with_recovery();
+    let wishes = FarmOptions::of(&policy(order, Ports::Single), TASK).with_recovery();
     Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)))
 }
 
@@ -185,7 +185,7 @@ fn a_place_is_asked_for_again_when_its_task_starts_to_compute_or_has_left() {
 fn the_tasks_of_a_child_that_left_are_the_first_to_be_done_again() {
     let mut root = Told::root(
         &platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]),
-        &Wishes::of(&policy(Order::Arrival, Ports::Single), TASK).with_recovery(),
+        &FarmOptions::of(&policy(Order::Arrival, Ports::Single), TASK).with_recovery(),
     );
     root.tell(Given { first: 0, tasks: 9 });
     root.tell(Asked { child: 0, tasks: 3 });
@@ -220,7 +220,7 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_no_node_is_below_it() {
         [[node]]\nname = \"leaf\"\nparent = \"relay\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 10\n";
     let platform = Platform::from_toml(text.as_bytes(), "relay").unwrap();
     let policy = policy(Order::Bandwidth, Ports::Single);
-    let settings = Settings::of(&platform, &platform.tree().unwrap(), &Wishes::of(&policy, TASK).with_recovery());
+    let settings = Settings::of(&platform, &platform.tree().unwrap(), &FarmOptions::of(&policy, TASK).with_recovery());
     let fresh = || Told(Node::new(settings[1].clone()));
     let leaf = ChildSettings {
         key: Some(0.0),
@@ -244,7 +244,7 @@ fn a_node_that_computes_nothing_asks_for_nothing_while_no_node_is_below_it() {
 #[test]
 fn a_child_that_drains_gets_nothing_more_and_what_it_gives_back_is_done_first() {
     for ports in [Ports::Single, Ports::Multi] {
-        let wishes = Wishes::of(&policy(Order::Arrival, ports), TASK).with_recovery();
+        let wishes = FarmOptions::of(&policy(Order::Arrival, ports), TASK).with_recovery();
         let mut root = Told::root(&platform(&[(1.0, 5.0, 0.0), (1.0, 5.0, 0.0)]), &wishes);
         root.tell(Given { first: 0, tasks: 9 });
         root.tell(Asked { child: 0, tasks: 3 });
@@ -315,7 +315,7 @@ fn in_a_short_run_no_node_asks_ahead_for_more_than_a_tenth_of_its_part_but_one()
     let tree = platform.tree().unwrap();
     let policy = Policy { buffer_tasks: None, ..policy(Order::Interference, Ports::Single) };
     let places = |tasks: Option<u64>| -> Vec<u64> {
-        let wishes = Wishes { tasks, ..Wishes::of(&policy, TASK) };
+        let wishes = FarmOptions { tasks, ..FarmOptions::of(&policy, TASK) };
         Settings::of(&platform, &tree, &wishes)[1..].iter().map(|node| node.places).collect()
     };
     let unknown = places(None);
@@ -331,7 +331,7 @@ fn in_a_short_run_no_node_asks_ahead_for_more_than_a_tenth_of_its_part_but_one()
 fn near_the_end(level_end: bool) -> Told {
     let policy = Policy { level_end, ..policy(Order::Interference, Ports::Single) };
     let platform = platform(&[(1.0, 10.0, 0.0), (10.0, 5.0, 0.01)]);
-    let mut root = Told::root(&platform, &Wishes::of(&policy, TASK).with_recovery());
+    let mut root = Told::root(&platform, &FarmOptions::of(&policy, TASK).with_recovery());
     root.tell(Given { first: 0, tasks: 4 });
     root
 }
@@ -389,7 +389,7 @@ fn the_last_tasks_wait_for_no_node_that_takes_none() {
         [[node]]\nname = \"fast\"\nparent = \"root\"\ncompute_per_s = 100\nreceive_limit_mb_per_s = 100\n\
         [[node]]\nname = \"slow\"\nparent = \"root\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 100\n";
     let platform = Platform::from_toml(text.as_bytes(), "star").unwrap();
-    let wishes = Wishes::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
+    let wishes = FarmOptions::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
     let mut root = Told::root(&platform, &wishes);
     root.tell(ToCome { tasks: 100 });
     root.tell(Given { first: 0, tasks: 100 });

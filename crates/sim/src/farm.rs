@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use crosswind_policy::farm::estimate::{Estimator, Revision};
-use crosswind_policy::farm::{Child, Command, Event, Node, Settings, Wishes};
+use crosswind_policy::farm::{Child, Command, Event, FarmOptions, Node, Settings};
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
@@ -30,7 +30,7 @@ pub struct Farm<'a> {
     /// The tasks, all at the root at the start.
     pub tasks: &'a Tasks,
     /// The order of service and the other options of the policy.
-    pub wishes: Wishes<'a>,
+    pub wishes: FarmOptions<'a>,
     /// Bytes after which a send may be held, KiB.
     pub chunk_kib: u64,
     /// Result of each task, MB, which goes back to the root.
@@ -58,7 +58,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 ///
 /// # Examples
 /// ```
-/// use crosswind_policy::farm::{Mean, Wishes};
+/// use crosswind_policy::farm::{FarmOptions, MeanTask};
 /// use crosswind_schema::Platform;
 /// use crosswind_schema::experiment::draw::{Column, Tasks};
 /// use crosswind_schema::experiment::Policy;
@@ -67,7 +67,7 @@ const STEPS_BETWEEN_LOOKS: u64 = 1 << 16;
 /// let text = "schema_version = 1\nname = \"one\"\n[[node]]\nname = \"root\"\ncompute_per_s = 4.0\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "one.toml").expect("a right description");
 /// let tasks = Tasks { count: 8, size_mb: Column::Same(1.0), work: Column::Same(3.0) };
-/// let wishes = Wishes::of(&Policy::default(), Mean { size_mb: 1.0, work: 3.0 });
+/// let wishes = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 1.0, work: 3.0 });
 /// let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
 /// let outcome = simulate(&farm, Options::default(), &mut |_| true)?;
 /// assert_eq!((outcome.makespan_s, outcome.nodes[0].tasks), (6.0, 8));

@@ -4,7 +4,7 @@
 
 mod farms;
 
-use crosswind_policy::farm::Wishes;
+use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
@@ -17,7 +17,7 @@ use proptest::strategy::ValueTree as _;
 fn makespan(platform: &Platform, count: u64, level_end: bool) -> f64 {
     let tasks = same(count, 1.0, 1.0);
     let policy = Policy { level_end, ..Policy::default() };
-    let wishes = Wishes::of(&policy, mean(&tasks)).with_tasks(count);
+    let wishes = FarmOptions::of(&policy, mean(&tasks)).with_tasks(count);
     let farm = Farm { platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
     simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
 }
@@ -52,7 +52,7 @@ fn first_come_is_first_served_to_the_end() {
     let tasks = same(105, 1.0, 1.0);
     let of = |level_end: bool| {
         let policy = Policy { order: Order::Arrival, level_end, ..Policy::default() };
-        let wishes = Wishes::of(&policy, mean(&tasks)).with_tasks(tasks.count);
+        let wishes = FarmOptions::of(&policy, mean(&tasks)).with_tasks(tasks.count);
         let farm = Farm { platform: &platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
         simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s
     };

@@ -10,7 +10,7 @@ mod farms;
 
 use std::collections::VecDeque;
 
-use crosswind_policy::farm::{Command, Event, Node, Settings, Wishes};
+use crosswind_policy::farm::{Command, Event, FarmOptions, Node, Settings};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
@@ -242,8 +242,8 @@ proptest! {
         for ports in PORTS {
             for order in Order::ALL.into_iter().filter(|&order| order != Order::Planned) {
                 let policy = Policy { order, ports, buffer_tasks: Some(buffer), ..Policy::default() };
-                let wishes = Wishes::of(&policy, mean(&tasks));
-                let wishes = Wishes { returns: wishes.levels(), ..wishes };
+                let wishes = FarmOptions::of(&policy, mean(&tasks));
+                let wishes = FarmOptions { returns: wishes.levels(), ..wishes };
                 let mut slow = Slow {
                     spots: &spots,
                     tasks: &tasks,

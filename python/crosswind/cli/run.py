@@ -314,7 +314,7 @@ def _command(
     command: str, inputs: list[str], out: Path, *, on: On, placing: Placing | None, **options: Any
 ) -> Runs[Any]:
     from crosswind.run.command import run_command
-    from crosswind.run.deployment import deployed
+    from crosswind.run.deploying import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
     with deployed(on, placing) as launch, progress_bar() as advance:

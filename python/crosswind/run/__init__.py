@@ -10,7 +10,8 @@
 | a command over many files | `command` |
 | the tree when the user names none | `here`, `places` |
 | a tree of agents: the root, an agent | `local`, `agent` |
-| where agents run: here, on a Dask cluster, on hosts of a file | `deployment`, `processes`, `dask`, `hosted`, `hosts` |
+| what says where agents run, and what a place of theirs can do | `deploying`, `deployment` |
+| the places: here, on a Dask cluster, on hosts of a file | `processes`, `dask`, `hosted`, `hosts` |
 | simulations spread over a Dask cluster | `spread` |
 | a program by real ranks, one process each | `ranks`, `rank_processes`, `rank` |
 

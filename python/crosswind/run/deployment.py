@@ -1,24 +1,22 @@
-"""Deployment: where the agents of a tree run, and how they are started. Each place is a class of this shape."""
+"""Deployment: where the agents of a tree run, and how they are started. Each place is a class of this shape.
+
+`deploying` makes one of a word of the user's; this module knows none of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from crosswind.access import read_token
-from crosswind.errors import DescriptionError, Told
+from crosswind.errors import Told
 
 if TYPE_CHECKING:
-    from distributed import Client
-
     from crosswind.cluster.hosts import Per
     from crosswind.plan import Ports
     from crosswind.platform import Platform
-
-HINT = "local; dask:tcp://SCHEDULER:PORT; hosts:FILE.toml"
 
 
 class MeanTask(NamedTuple):
@@ -107,53 +105,3 @@ class Placing:
 
     def __bool__(self) -> bool:
         return self != Placing()
-
-
-@contextmanager
-def deployed(on: str | Client, placing: Placing | None = None) -> Iterator[Deployment]:
-    """Yield the deployment that a word or a client names.
-
-    Parameters
-    ----------
-    on : str or distributed.Client
-        `local`, `dask:ADDRESS` of a scheduler, `hosts:FILE`, or a client, which stays open.
-    placing : optional
-        Which node goes where.
-
-    Raises
-    ------
-    DescriptionError
-        For any other word; when the cluster does not fit to this process.
-    AgentLost
-        When the scheduler cannot be reached.
-    """
-    placing = placing or Placing()
-    if not isinstance(on, str):
-        from crosswind.run.dask import OnDask
-
-        yield OnDask(on, placing)
-        return
-    kind, _, where = on.partition(":")
-    if on == "local":
-        from crosswind.run.processes import Launch
-
-        if placing:
-            raise DescriptionError("nodes are placed on a cluster's hosts; on is local", "argument", f"on: {HINT}")
-        yield Launch()
-    elif kind == "dask" and where:
-        from crosswind.cluster.client import connected
-        from crosswind.run.dask import OnDask
-
-        with connected(where) as client:
-            yield OnDask(client, placing)
-    elif kind == "hosts" and where:
-        from crosswind.run.hosts import OnHosts
-
-        yield OnHosts.load(where, placing)
-    else:
-        raise DescriptionError(f"on is {on!r}; it must be one of: {HINT}", "argument")
-
-
-def is_deployed(on: str | Client) -> bool:
-    """Whether real agents run there: everything but `sim`."""
-    return not isinstance(on, str) or on == "local" or on.partition(":")[0] in ("dask", "hosts")

@@ -17,7 +17,8 @@ from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, FarmPoint, Point, ProgramPoint, StreamsPoint
 from crosswind.files.output import ANOTHER, writable
 from crosswind.run import On
-from crosswind.run.deployment import HINT, Placing, deployed, is_deployed
+from crosswind.run.deploying import HINT, deployed, is_deployed
+from crosswind.run.deployment import Placing
 from crosswind.run.results import AnyRun, Runs
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
-from crosswind.run.deployment import HINT, deployed, is_deployed
+from crosswind.run.deploying import HINT, deployed, is_deployed
 from crosswind.run.farm import Farm, Order
 from crosswind.run.store import Store
 from crosswind.terminal.progress import Advance, progress_bar

@@ -15,8 +15,8 @@ use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
 use super::demand::Demand;
+use super::options::FarmOptions;
 use super::order::{self, Rule};
-use super::settings::Wishes;
 
 /// Ahead of a node's need there is no use in more: a run's end would only wait for them.
 const MOST: f64 = 1e6;
@@ -46,7 +46,7 @@ pub(crate) struct Asker {
 }
 
 /// The places of each node, in the platform's order; 0 where no task would ever come.
-pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand) -> Vec<u64> {
+pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand) -> Vec<u64> {
     let mut places = vec![0u64; platform.nodes.len()];
     let mut line: Vec<Asker> = Vec::new();
     let by_key = order::rule(wishes.order) == Rule::Fixed;
@@ -79,7 +79,7 @@ pub(crate) fn places(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, dema
 }
 
 /// Tasks of the whole run that a child's subtree uses; infinite where their number is not known.
-pub(crate) fn part(tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, child: u32) -> f64 {
+pub(crate) fn part(tree: &Tree, wishes: &FarmOptions<'_>, demand: &Demand, child: u32) -> f64 {
     let total = demand.uses[tree.root as usize];
     wishes.tasks.map_or(f64::INFINITY, |tasks| tasks as f64 * demand.uses[child as usize] / total)
 }

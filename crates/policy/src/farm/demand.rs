@@ -7,8 +7,8 @@
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
+use super::options::FarmOptions;
 use super::order;
-use super::settings::{Wishes, candidate};
 
 /// What each node can use, in the platform's order.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(crate) struct Part {
 }
 
 impl Demand {
-    pub fn of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>) -> Self {
+    pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Self {
         let count = platform.nodes.len();
         let (size, work) = (wishes.task.size_mb, wishes.task.work);
         let mut demand = Self {
@@ -64,7 +64,7 @@ impl Demand {
             if node == tree.root {
                 continue;
             }
-            let candidate = candidate(platform, tree, wishes, node);
+            let candidate = wishes.candidate(platform, tree, node);
             if let Some(planned) = wishes.planned_tasks_per_s {
                 demand.uses[n] = demand.uses[n].min(planned[n]);
             }
@@ -77,7 +77,7 @@ impl Demand {
     }
 
     /// MB/s at which each child of a node is sent to where several are at once: see [`paces`].
-    pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, node: u32) -> Vec<f64> {
+    pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, node: u32) -> Vec<f64> {
         let size = wishes.task.size_mb;
         let part = |&c: &u32| {
             let c = c as usize;

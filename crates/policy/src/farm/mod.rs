@@ -18,6 +18,7 @@
 //! | [`giving_up`] | when is a task, or a run, not tried again? |
 //! | [`gathering`] | how long are children waited for before time 0? |
 //! | [`supplying`] | how far ahead does the root take tasks? |
+//! | `options`, `mean_task` | how is the farm to be run, and with what tasks? |
 //! | `settings` | what does a node know of itself and its children? |
 //! | [`estimate`] | what does it find out while it runs? |
 
@@ -29,8 +30,10 @@ mod event;
 pub mod gathering;
 pub mod giving_up;
 mod ledger;
+mod mean_task;
 mod multi;
 mod node;
+mod options;
 pub mod order;
 mod queue;
 mod settings;
@@ -40,5 +43,7 @@ mod waiting;
 
 pub use event::{Child, Command, Event, TaskId};
 pub use ledger::Ledger;
+pub use mean_task::MeanTask;
 pub use node::Node;
-pub use settings::{ChildSettings, Mean, Settings, Wishes, planned_of_a_guest};
+pub use options::FarmOptions;
+pub use settings::{ChildSettings, Settings, planned_of_a_guest};

@@ -7,10 +7,8 @@
 //!
 //! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
 
-use super::event::{Child, Command};
-use super::node::Node;
-use super::order::Rule;
-use super::waiting::Transfer;
+use super::event::{Child, Command, TaskId};
+use super::waiting::{ChildState, Transfer};
 use crate::heap::{First, Heap, Last};
 
 /// Shares of the send limit below this part of it are none: sums of shares are rounded.
@@ -36,93 +34,67 @@ impl MultiPort {
     fn is_free(&self) -> bool {
         self.room == f64::INFINITY || self.room > NOTHING * self.send_limit
     }
-}
 
-impl Node {
     /// A send is over, or was stopped: its share is free.
-    pub(crate) fn free_share(&mut self, child: Child) {
-        self.multi.running.remove(child);
-        let state = &mut self.children[child as usize];
-        self.multi.room += std::mem::take(&mut state.share);
-    }
-
-    /// A send is over.
-    pub(crate) fn end_multi(&mut self, child: Child) {
-        self.free_share(child);
-        self.multi.paused.remove(child);
-        self.children[child as usize].transfer = Transfer::None;
-        self.waiting.wait_again(&self.children, child);
+    pub fn end(&mut self, children: &mut [ChildState], child: Child) {
+        let state = &mut children[child as usize];
+        self.running.remove(child);
+        self.paused.remove(child);
+        self.room += std::mem::take(&mut state.share);
+        state.transfer = Transfer::None;
     }
 
     /// A send has stopped at the end of a chunk.
-    pub(crate) fn pause(&mut self, child: Child) {
-        let state = &mut self.children[child as usize];
+    pub fn pause(&mut self, children: &mut [ChildState], child: Child) {
+        let state = &mut children[child as usize];
         if state.transfer == Transfer::Holding {
             state.transfer = Transfer::Paused;
-            self.multi.paused.put(state.rank, child);
+            self.paused.put(state.rank, child);
         }
     }
 
-    /// Gives out the send limit.
-    pub(crate) fn serve_multi(&mut self, commands: &mut Vec<Command>) {
-        if self.waiting.rule == Rule::Arrival {
-            while !self.ready.is_empty()
-                && let Some((key, child)) = self.waiting.first(&self.children)
-            {
-                self.begin_multi(key, child, f64::INFINITY, commands);
-            }
-            return;
-        }
-        self.raise_last(commands);
-        loop {
-            let fresh = if self.ready.is_empty() { None } else { self.waiting.first(&self.children) };
-            let (candidate, is_paused) = match (self.multi.paused.first(), fresh) {
-                (Some(paused), Some(fresh)) if fresh < paused => (fresh, false),
-                (Some(paused), _) => (paused, true),
-                (None, Some(fresh)) => (fresh, false),
-                (None, None) => return,
-            };
-            let share = self.make_room(candidate, commands);
-            if share <= 0.0 {
-                return;
-            }
-            let (key, child) = candidate;
-            if is_paused {
-                self.resume(child, share, commands);
-            } else {
-                self.begin_multi(key, child, share, commands);
-            }
+    /// The more preferred of those held and of the one that waits, with its key, and whether it was held.
+    pub fn first(&mut self, fresh: Option<(f64, Child)>) -> Option<((f64, Child), bool)> {
+        match (self.paused.first(), fresh) {
+            (Some(paused), Some(fresh)) if fresh < paused => Some((fresh, false)),
+            (Some(paused), _) => Some((paused, true)),
+            (None, fresh) => fresh.map(|fresh| (fresh, false)),
         }
     }
 
     /// The child that was slowed gets what is free.
-    fn raise_last(&mut self, commands: &mut Vec<Command>) {
-        if !self.multi.is_free() {
+    pub fn raise_last(&mut self, children: &mut [ChildState], commands: &mut Vec<Command>) {
+        if !self.is_free() {
             return;
         }
-        let Some((_, last)) = self.multi.running.first() else { return };
-        let state = &mut self.children[last as usize];
-        let more = (state.pace - state.share).min(self.multi.room);
+        let Some((_, last)) = self.running.first() else { return };
+        let state = &mut children[last as usize];
+        let more = (state.pace - state.share).min(self.room);
         if more > NOTHING * state.pace {
             state.share += more;
-            self.multi.room -= more;
+            self.room -= more;
             commands.push(Command::Limit { child: last, limit_mb_per_s: limit(state.share, state.receive_limit) });
         }
     }
 
     /// A share for a candidate: what is free, then what less preferred children have.
-    fn make_room(&mut self, candidate: (f64, Child), commands: &mut Vec<Command>) -> f64 {
-        let wanted = self.children[candidate.1 as usize].pace;
+    pub fn make_room(
+        &mut self,
+        children: &mut [ChildState],
+        candidate: (f64, Child),
+        commands: &mut Vec<Command>,
+    ) -> f64 {
+        let wanted = children[candidate.1 as usize].pace;
         let mut share = 0.0;
-        if self.multi.is_free() {
-            share = wanted.min(self.multi.room);
-            self.multi.room -= share;
+        if self.is_free() {
+            share = wanted.min(self.room);
+            self.room -= share;
         }
         while wanted - share > NOTHING * wanted {
-            let Some(last) = self.multi.running.first().filter(|&last| last > candidate) else { break };
-            let state = &mut self.children[last.1 as usize];
+            let Some(last) = self.running.first().filter(|&last| last > candidate) else { break };
+            let state = &mut children[last.1 as usize];
             let missing = wanted - share;
-            if state.share - missing > NOTHING * self.multi.send_limit {
+            if state.share - missing > NOTHING * self.send_limit {
                 state.share -= missing;
                 share = wanted;
                 let limit_mb_per_s = limit(state.share, state.receive_limit);
@@ -130,33 +102,38 @@ impl Node {
             } else {
                 share += std::mem::take(&mut state.share);
                 state.transfer = Transfer::Holding;
-                self.multi.running.remove(last.1);
+                self.running.remove(last.1);
                 commands.push(Command::Hold { child: last.1 });
             }
         }
         share
     }
 
-    fn begin_multi(&mut self, key: f64, child: Child, share: f64, commands: &mut Vec<Command>) {
-        let Some(task) = self.ready.pop() else { return };
-        self.waiting.take_out(&mut self.children, child);
-        self.lend(task, child);
-        self.sending += 1;
-        let state = &mut self.children[child as usize];
+    /// A task begins to leave for a child with that key; an infinite share is none of the send limit.
+    pub fn begin(
+        &mut self,
+        children: &mut [ChildState],
+        (key, child): (f64, Child),
+        task: TaskId,
+        share: f64,
+        commands: &mut Vec<Command>,
+    ) {
+        let state = &mut children[child as usize];
         (state.task, state.rank, state.transfer) = (task, key, Transfer::Running);
         let limit_mb_per_s = limit(share, state.receive_limit);
         if share.is_finite() {
             state.share = share;
-            self.multi.running.put(key, child);
+            self.running.put(key, child);
         }
         commands.push(Command::Send { child, task, limit_mb_per_s });
     }
 
-    fn resume(&mut self, child: Child, share: f64, commands: &mut Vec<Command>) {
-        self.multi.paused.remove(child);
-        let state = &mut self.children[child as usize];
+    /// A send that was held goes on.
+    pub fn resume(&mut self, children: &mut [ChildState], child: Child, share: f64, commands: &mut Vec<Command>) {
+        self.paused.remove(child);
+        let state = &mut children[child as usize];
         (state.share, state.transfer) = (share, Transfer::Running);
-        self.multi.running.put(state.rank, child);
+        self.running.put(state.rank, child);
         commands.push(Command::Send { child, task: state.task, limit_mb_per_s: limit(share, state.receive_limit) });
     }
 }

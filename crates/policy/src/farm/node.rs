@@ -6,6 +6,7 @@ use super::ending::Ending;
 use super::event::{Child, Command, Event, TaskId};
 use super::ledger::Ledger;
 use super::multi::MultiPort;
+use super::order::Rule;
 use super::queue::Queue;
 use super::settings::{ChildSettings, Settings};
 use super::single::SinglePort;
@@ -20,10 +21,10 @@ use super::waiting::{ChildState, Transfer, Waiting};
 ///
 /// # Examples
 /// ```
-/// use crosswind_policy::farm::{ChildSettings, Command, Event, Mean, Node, Settings, Wishes};
+/// use crosswind_policy::farm::{ChildSettings, Command, Event, FarmOptions, MeanTask, Node, Settings};
 /// use crosswind_schema::experiment::Policy;
 ///
-/// let wishes = Wishes::of(&Policy::default(), Mean { size_mb: 2.0, work: 5.0 });
+/// let wishes = FarmOptions::of(&Policy::default(), MeanTask { size_mb: 2.0, work: 5.0 });
 /// let mut root = Node::new(Settings::of_a_lone_node(true, &wishes));
 /// let mut commands = Vec::new();
 /// root.handle(Event::Given { first: 0, tasks: 3 }, &mut commands);
@@ -51,13 +52,13 @@ pub struct Node {
     /// Tasks asked for and not yet here.
     asked: u64,
     /// Sends begun and not over.
-    pub(crate) sending: u64,
+    sending: u64,
     computing: Option<TaskId>,
-    pub(crate) single: SinglePort,
-    pub(crate) ready: Queue,
-    pub(crate) waiting: Waiting,
-    pub(crate) children: Vec<ChildState>,
-    pub(crate) multi: MultiPort,
+    single: SinglePort,
+    ready: Queue,
+    waiting: Waiting,
+    children: Vec<ChildState>,
+    multi: MultiPort,
     ledger: Option<Box<Ledger>>,
     ending: Ending,
 }
@@ -120,7 +121,7 @@ impl Node {
             Event::Computed { task } => self.computed(task, commands),
             Event::Held { child } => {
                 if self.knows(child) {
-                    self.pause(child);
+                    self.multi.pause(&mut self.children, child);
                 }
             }
             Event::Returned { child, task } => self.returned(child, task, commands),
@@ -201,6 +202,62 @@ impl Node {
         self.ask(commands);
     }
 
+    /// Begins the next send of a port with one at a time.
+    #[inline]
+    fn serve_single(&mut self, commands: &mut Vec<Command>) {
+        if !self.single.is_free() || self.ready.is_empty() {
+            return;
+        }
+        let Some((_, child)) = self.next_child() else { return };
+        self.waiting.take(&mut self.children, child);
+        self.foretell(child, commands);
+        let Some(task) = self.ready.pop() else { return };
+        self.lend(task, child);
+        self.single.begin(child, task);
+        self.sending += 1;
+        commands.push(Command::Send { child, task, limit_mb_per_s: None });
+    }
+
+    /// Gives out the send limit of a port with several sends at once.
+    fn serve_multi(&mut self, commands: &mut Vec<Command>) {
+        if self.waiting.rule == Rule::Arrival {
+            while !self.ready.is_empty()
+                && let Some(first) = self.waiting.first(&self.children)
+            {
+                self.begin_multi(first, f64::INFINITY, commands);
+            }
+            return;
+        }
+        self.multi.raise_last(&mut self.children, commands);
+        loop {
+            let fresh = if self.ready.is_empty() { None } else { self.waiting.first(&self.children) };
+            let Some((first, is_paused)) = self.multi.first(fresh) else { return };
+            let share = self.multi.make_room(&mut self.children, first, commands);
+            if share <= 0.0 {
+                return;
+            }
+            if is_paused {
+                self.multi.resume(&mut self.children, first.1, share, commands);
+            } else {
+                self.begin_multi(first, share, commands);
+            }
+        }
+    }
+
+    fn begin_multi(&mut self, first: (f64, Child), share: f64, commands: &mut Vec<Command>) {
+        let Some(task) = self.ready.pop() else { return };
+        self.waiting.take_out(&mut self.children, first.1);
+        self.lend(task, first.1);
+        self.sending += 1;
+        self.multi.begin(&mut self.children, first, task, share, commands);
+    }
+
+    /// A send is over, and the child waits again if it asked for more.
+    fn end_multi(&mut self, child: Child) {
+        self.multi.end(&mut self.children, child);
+        self.waiting.wait_again(&self.children, child);
+    }
+
     /// Whether the own processor would be done with a task by the time that all could be.
     #[inline]
     fn is_own_in_time(&self) -> bool {
@@ -210,7 +267,7 @@ impl Node {
 
     /// The child that asked and is served next.
     #[inline]
-    pub(crate) fn next_child(&mut self) -> Option<(f64, Child)> {
+    fn next_child(&mut self) -> Option<(f64, Child)> {
         let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
         let within_s = self.ending.horizon_s(left, self.computing.is_some());
         let in_time = self.waiting.first_done(&self.children, within_s);
@@ -232,7 +289,7 @@ impl Node {
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
     #[inline]
-    pub(crate) fn foretell(&mut self, child: Child, commands: &mut Vec<Command>) {
+    fn foretell(&mut self, child: Child, commands: &mut Vec<Command>) {
         if let Some(left) = self.ending.left(self.ready.len()) {
             let tasks = self.ending.share(left - 1, &self.children[child as usize]).saturating_add(1);
             commands.push(Command::Foretell { child, tasks });
@@ -367,7 +424,7 @@ impl Node {
     }
 
     #[inline]
-    pub(crate) fn lend(&mut self, task: TaskId, child: Child) {
+    fn lend(&mut self, task: TaskId, child: Child) {
         self.ending.lent(&mut self.children[child as usize]);
         if let Some(ledger) = &mut self.ledger {
             ledger.lend(task, child);

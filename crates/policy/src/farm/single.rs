@@ -1,7 +1,6 @@
 //! One send at a time, which nothing interrupts.
 
-use super::event::{Child, Command, TaskId};
-use super::node::Node;
+use super::event::{Child, TaskId};
 
 /// What the port is busy with.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,23 +35,5 @@ impl SinglePort {
     /// The task that was on its way to a child that left.
     pub fn abandon(&mut self, child: Child) -> Option<TaskId> {
         self.busy.take_if(|&mut (to, _)| to == child).map(|(_, task)| task)
-    }
-}
-
-impl Node {
-    /// Begins the next send.
-    #[inline]
-    pub(crate) fn serve_single(&mut self, commands: &mut Vec<Command>) {
-        if !self.single.is_free() || self.ready.is_empty() {
-            return;
-        }
-        let Some((_, child)) = self.next_child() else { return };
-        self.waiting.take(&mut self.children, child);
-        self.foretell(child, commands);
-        let Some(task) = self.ready.pop() else { return };
-        self.lend(task, child);
-        self.single.begin(child, task);
-        self.sending += 1;
-        commands.push(Command::Send { child, task, limit_mb_per_s: None });
     }
 }

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // each test uses its part
 
 use crosswind_model::{Task, plan};
-use crosswind_policy::farm::{Mean, Wishes};
+use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{Order, Policy};
@@ -70,9 +70,9 @@ pub fn adapting(order: Order, ports: Ports) -> Way {
     Way { adapt: true, ..way(order, ports, None) }
 }
 
-pub fn mean(tasks: &Tasks) -> Mean {
+pub fn mean(tasks: &Tasks) -> MeanTask {
     let count = tasks.count as f64;
-    Mean { size_mb: tasks.total_mb() / count, work: tasks.total_work() / count }
+    MeanTask { size_mb: tasks.total_mb() / count, work: tasks.total_work() / count }
 }
 
 pub fn run(platform: &Platform, tasks: &Tasks, way: Way) -> Outcome {
@@ -83,7 +83,7 @@ pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f6
     let task = mean(tasks);
     let policy =
         Policy { order: way.order, ports: way.ports, buffer_tasks: way.buffer, adapt: way.adapt, ..Policy::default() };
-    let wishes = Wishes::of(&policy, task);
+    let wishes = FarmOptions::of(&policy, task);
     let rates: Vec<f64> = match way.order {
         Order::Planned => {
             let task = Task::new(task.size_mb, task.work).unwrap();

@@ -9,8 +9,10 @@ use crosswind_schema::{Platform, Tree};
 use super::super::buffer::{self, Asker};
 use super::super::demand::{self, Demand, Part};
 use super::super::event::Child;
+use super::super::mean_task::MeanTask;
+use super::super::options::FarmOptions;
 use super::super::order::{self, Candidate, Rule};
-use super::super::settings::{ChildSettings, Mean, Wishes};
+use super::super::settings::ChildSettings;
 use super::compute::{Compute, Traffic};
 use super::flow::Flow;
 use super::rate::{Estimate, Rate};
@@ -140,14 +142,14 @@ struct Begun {
 /// # Examples
 /// A root that sends one task of 2 MB after another to its only child, over a link of which the file says 10 MB/s:
 /// ```
-/// use crosswind_policy::farm::{Mean, Wishes, estimate::{Estimator, Revision}};
+/// use crosswind_policy::farm::{FarmOptions, MeanTask, estimate::{Estimator, Revision}};
 /// use crosswind_schema::{Platform, experiment::Policy};
 ///
 /// let text = "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 0\n\
 ///     [[node]]\nname = \"leaf\"\nparent = \"root\"\ncompute_per_s = 50\nreceive_limit_mb_per_s = 10\n";
 /// let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
 /// let policy = Policy { adapt: true, ..Policy::default() };
-/// let wishes = Wishes::of(&policy, Mean { size_mb: 2.0, work: 5.0 });
+/// let wishes = FarmOptions::of(&policy, MeanTask { size_mb: 2.0, work: 5.0 });
 /// let tree = platform.tree().expect("a tree");
 /// let mut root = Estimator::of(&platform, &tree, &wishes).swap_remove(0);
 /// let mut revisions = Vec::new();
@@ -166,7 +168,7 @@ pub struct Estimator {
     root: bool,
     order: Order,
     ports: Ports,
-    task: Mean,
+    task: MeanTask,
     send_limit_mb_per_s: f64,
     chooses_places: bool,
     compute: Compute,
@@ -187,13 +189,20 @@ impl Estimator {
     /// Of every node of a platform, in the platform's order, before anything was seen. Children are numbered as in
     /// `tree.children`.
     #[must_use]
-    pub fn of(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>) -> Vec<Self> {
+    pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
         let demand = Demand::of(platform, tree, wishes);
         let places = buffer::places(platform, tree, wishes, &demand);
         (0..platform.nodes.len() as u32).map(|n| Self::of_node(platform, tree, wishes, &demand, &places, n)).collect()
     }
 
-    fn of_node(platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, demand: &Demand, places: &[u64], n: u32) -> Self {
+    fn of_node(
+        platform: &Platform,
+        tree: &Tree,
+        wishes: &FarmOptions<'_>,
+        demand: &Demand,
+        places: &[u64],
+        n: u32,
+    ) -> Self {
         let node = &platform.nodes[n as usize];
         let receives = node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get);
         let compute = Compute::known(node.compute_per_s.get(), node.ir_receive_s_per_mb.get(), receives);
@@ -225,7 +234,7 @@ impl Estimator {
     fn link(
         &mut self,
         platform: &Platform,
-        wishes: &Wishes<'_>,
+        wishes: &FarmOptions<'_>,
         demand: &Demand,
         tree: &Tree,
         places: &[u64],
@@ -258,7 +267,7 @@ impl Estimator {
     }
 
     /// A child joined, as the platform says it is: it gets the next number.
-    pub fn joined(&mut self, platform: &Platform, tree: &Tree, wishes: &Wishes<'_>, child: u32) {
+    pub fn joined(&mut self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, child: u32) {
         let demand = Demand::of(platform, tree, wishes);
         let places = buffer::places(platform, tree, wishes, &demand);
         self.link(platform, wishes, &demand, tree, &places, child);
@@ -410,7 +419,7 @@ impl Estimator {
         if !self.adapts {
             return;
         }
-        let Mean { size_mb, work } = self.task;
+        let MeanTask { size_mb, work } = self.task;
         let mut below = 0.0;
         let mut parts = Vec::with_capacity(self.links.len());
         let mut askers = Vec::with_capacity(self.links.len());
@@ -487,7 +496,7 @@ impl Estimator {
 }
 
 /// What a parent knows of a child's subtree from the file.
-fn subtree(platform: &Platform, wishes: &Wishes<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
+fn subtree(platform: &Platform, wishes: &FarmOptions<'_>, demand: &Demand, tree: &Tree, n: u32) -> Subtree {
     let node = &platform.nodes[n as usize];
     let compute_per_s = node.compute_per_s.get();
     let own = compute_per_s / wishes.task.work;

@@ -3,7 +3,7 @@
 //! Requests queue up, so there is no key to compute: see `Waiting`. With several ports all children that asked are served
 //! immediately, and the links decide how much each gets.
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// All children are equal.
 #[must_use]

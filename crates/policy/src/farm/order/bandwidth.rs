@@ -1,6 +1,6 @@
 //! `bandwidth`: highest receive limit first (BWC of the paper).
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// See the module's head.
 #[must_use]

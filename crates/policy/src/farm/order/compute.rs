@@ -1,6 +1,6 @@
 //! `compute`: highest compute rate first (CompRate of the paper).
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// See the module's head.
 #[must_use]

@@ -6,7 +6,7 @@
 
 use crosswind_schema::plan::Ports;
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// See the module's head.
 #[must_use]

@@ -1,6 +1,6 @@
 //! `interference-rate`: lowest `ir_send` first, whatever the ports: what the paper's experiments used (E0-10).
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// See the module's head.
 #[must_use]

@@ -4,7 +4,7 @@
 //! first is served (stride scheduling), so numbers of tasks follow the rates to within one task, whatever their sizes. A child
 //! that has not asked is passed over and catches up later. A child without a rate is never served.
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// Seconds between the child's tasks in the plan.
 #[must_use]

@@ -1,6 +1,6 @@
 //! `root-only`: no child is served; the root computes everything.
 
-use super::Candidate;
+use super::candidate::Candidate;
 
 /// See the module's head.
 #[must_use]
