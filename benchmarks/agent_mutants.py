@@ -15,12 +15,6 @@ MUTANTS = [
         "if tasks != 1 { self.later(latency, Event::Asked { child, tasks }, None, now_ns); }",
     ),
     (
-        "0.1.0: a late message of a child that left and joined again is believed",
-        AGENT + "hearing.rs",
-        'if !state.had(task) {\n                    return Err("it sent a result',
-        'if state.name.is_empty() {\n                    return Err("it sent a result',
-    ),
-    (
         "0.1.0: a fast child that joins is asked for nothing",
         AGENT + "hearing.rs",
         "self.tell(Event::Asked { child, tasks }, now_ns);",
@@ -61,12 +55,6 @@ MUTANTS = [
         AGENT + "hearing.rs",
         "if now_ns.saturating_sub(self.pulse.parent_heard_ns) > silence {",
         "if silence == 0 {",
-    ),
-    (
-        "drained child is not told to finish",
-        AGENT + "children.rs",
-        "draining.told = true;\n                self.say(Peer::Child(child), Frame::Finish);",
-        "draining.told = true;",
     ),
     ("task that ends its agents is tried for ever", POLICY + "giving_up.rs", "lost >= MOST_LOST", "lost > 1_000_000"),
     ("task over its time is tried for ever", POLICY + "giving_up.rs", "tries > retries", "tries > retries + 1_000_000"),

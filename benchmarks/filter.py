@@ -92,7 +92,7 @@ class Between:
 
     def __init__(self, stack: ExitStack, target: int) -> None:
         crosswind = [sys.executable, "-m", "crosswind.cli", "filter", "--frame-bytes", str(FRAME_BYTES)]
-        _, lines = self._start(stack, [*crosswind, "--listen", "127.0.0.1:0"], "knock at")
+        _, lines = self._start(stack, [*crosswind, "--listen", "127.0.0.1:0"], "connect to")
         peer = lines[-1].split()[-1]
         forward = f"0=127.0.0.1:{target}"
         _, lines = self._start(stack, [*crosswind, "--peer", peer, "--parallel", forward], "peers are there")

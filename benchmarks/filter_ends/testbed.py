@@ -59,7 +59,7 @@ def _times(testbed: Testbed, token: Path, policy: str, sizes: dict[str, int], co
             port, target, node, message_class = PORTS[name]
             address = testbed.addresses[node]
             testbed.start(node, [sys.executable, str(ENDS), "sink", "127.0.0.1", str(target), str(size)], until=b"\n")
-            testbed.start(node, [*crosswind, "--listen", f"{address}:7200"], until=b"knock at")
+            testbed.start(node, [*crosswind, "--listen", f"{address}:7200"], until=b"connect to")
             peers[name] = f"{address}:7200"
             words += ["--peer", peers[name], f"--{message_class}", f"{port}=127.0.0.1:{target}@{peers[name]}"]
         rate = ["--rate", str(RATE_MB_PER_S), "--policy", policy]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
     from crosswind.disturbance import Disturbance
-    from crosswind.doctor import examine
+    from crosswind.doctor import doctor
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
     from crosswind.inject import Injected, inject
@@ -77,7 +77,7 @@ __all__ = [
     "__version__",
     "blame",
     "build_tree",
-    "examine",
+    "doctor",
     "fit",
     "inject",
     "map",
@@ -99,7 +99,7 @@ _HOMES = {
     "blame": ["blame"],
     "blame.result": ["Blame"],
     "disturbance": ["Disturbance"],
-    "doctor": ["examine"],
+    "doctor": ["doctor"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
     "inject": ["Injected", "inject"],

@@ -8,7 +8,7 @@ import threading
 import pytest
 import speaking
 
-from crosswind import examine
+from crosswind import doctor
 from crosswind.errors import MeasurementError
 from crosswind.serve import greet
 
@@ -21,7 +21,7 @@ def by_code(findings):
 
 def test_a_peer_that_serves_is_greeted_by_name_and_keeps_serving(peer):
     for _ in range(2):
-        found = by_code(examine(peer.address, seconds=0.0))
+        found = by_code(doctor(peer.address, seconds=0.0))
         assert found["peer-handshake"].level == "ok"
         assert socket.gethostname() in found["peer-handshake"].message
     assert greet(peer.address)["loopback"] is True
@@ -43,7 +43,7 @@ def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
         thread = threading.Thread(target=answer, args=(server,))
         thread.start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        found = by_code(examine(address, seconds=0.0))
+        found = by_code(doctor(address, seconds=0.0))
         server.shutdown(socket.SHUT_RDWR)
         thread.join()
     assert found["peer"].level == "ok", "it accepts connections"

@@ -75,7 +75,7 @@ def test_a_stalled_child_is_given_up_and_comes_back_when_it_wakes():
     assert "agent-lost" in codes(summary)
 
 
-def test_a_cut_connection_costs_no_task_and_the_child_knocks_again():
+def test_a_cut_connection_costs_no_task_and_the_child_dials_again():
     with farm_of(tree("r", "a<r", "b<r")) as farm:
         hand_over(farm)
         first = take(farm, 10)

@@ -83,7 +83,7 @@ def ask(port, what=b"hello"):
 @pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM])
 def test_filters_started_by_hand_forward_and_count_until_they_are_ended(echo_port, asked):
     with Process("--listen", "127.0.0.1:0", "--json") as there:
-        address = there.says("knock at").split()[-1]
+        address = there.says("connect to").split()[-1]
         forwards = ["--parallel", f"0=127.0.0.1:{echo_port}", "--local", f"0=127.0.0.1:{echo_port}"]
         with Process("--peer", address, *forwards, "--json") as here:
             ports = [int(here.says(f"{name}: ").split()[1].rpartition(":")[2]) for name in ("parallel", "local")]
@@ -262,7 +262,7 @@ def test_on_the_testbed_exported_settings_are_taken_and_marks_arrive(hosts, tmp_
     token.chmod(0o600)
     filters = [*COMMAND, "--token-file", str(token)]
     there = hosts.addresses["b"]
-    hosts.start("b", [*filters, "--listen", f"{there}:7200"], until=b"knock at")
+    hosts.start("b", [*filters, "--listen", f"{there}:7200"], until=b"connect to")
     words = ["--export", "tc", "--dev", "lo", "--rate", "1.5", "--check", "--peer", f"{there}:7200", "--json"]
     done = subprocess.run([*hosts.on("a"), *filters, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

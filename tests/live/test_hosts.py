@@ -102,7 +102,7 @@ def test_a_host_that_is_asked_to_end_hands_its_tasks_back_and_the_others_go_on(n
 
 def test_a_host_that_waits_for_its_parent_ends_when_it_is_asked_to(files):
     process = serving(files, "a")
-    assert "children knock at" in process.stderr.readline()
+    assert "children connect to" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 0, said

@@ -147,7 +147,7 @@ def test_a_peer_that_leaves_is_named_and_the_burners_end():
     assert children() == before
 
 
-def knock(peer, spec):
+def handshake(peer, spec):
     """Ask a peer for a ping without a token; return its reply, or b"" when it hung up."""
     connection = socket.create_connection(peer.place, timeout=20)
     with socket.create_connection(peer.place, timeout=20) as control:
@@ -173,7 +173,7 @@ SPEC = {"messages": 1, "message_bytes": 10, "wait": "poll", "spin_ns": 0, "burn"
     ],
 )
 def test_a_caller_that_asks_for_too_much_is_refused_with_the_range_and_others_go_on(peer, spec):
-    connection, reply = knock(peer, spec)
+    connection, reply = handshake(peer, spec)
     with connection:
         assert json.loads(reply)["type"] == "refused"
         assert b"must be" in reply
@@ -182,22 +182,22 @@ def test_a_caller_that_asks_for_too_much_is_refused_with_the_range_and_others_go
 
 @pytest.mark.parametrize("spec", [b"{", b'{"messages": 1}', b"\xff" * 100, SPEC | {"shell": "rm"}])
 def test_a_caller_that_talks_nonsense_is_dropped_and_others_go_on(peer, spec):
-    connection, reply = knock(peer, spec)
+    connection, reply = handshake(peer, spec)
     with connection:
         assert reply == b""
     run(pinger(peer.address))
 
 
 def test_a_caller_that_leaves_within_a_message_frees_the_peer(peer):
-    connection, reply = knock(peer, SPEC | {"burn": {"iterations": 10**12, "nice": 19}})
+    connection, reply = handshake(peer, SPEC | {"burn": {"iterations": 10**12, "nice": 19}})
     assert json.loads(reply) == {"type": "done"}
-    refused, why = knock(peer, SPEC)
+    refused, why = handshake(peer, SPEC)
     with refused:
         assert json.loads(why)["why"] == "it answers another ping at the moment"
     with connection:
         connection.sendall(b"\0" + b"12345")
     while True:  # until the peer has noticed
-        again, reply = knock(peer, SPEC)
+        again, reply = handshake(peer, SPEC)
         with again:
             if json.loads(reply)["type"] == "done":
                 break

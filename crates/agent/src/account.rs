@@ -1,6 +1,6 @@
 //! What an agent tells of itself: totals, rows, the log for a replay, what happened; at the root, what all told.
 
-use crate::record::{Activity, Happening, Log, Row, Totals};
+use crate::record::{Activity, AgentEvent, Log, Row, Totals};
 
 /// A piece of an agent's report.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Account {
     pub totals: Totals,
     pub rows: Vec<Row>,
     pub log: Option<Log>,
-    pub happened: Vec<Happening>,
+    pub happened: Vec<AgentEvent>,
     /// At the root.
     pub pieces: Vec<Piece>,
 }

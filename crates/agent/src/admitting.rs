@@ -5,7 +5,7 @@ use crosswind_schema::Node;
 use crate::action::{Action, TaskBytes};
 use crate::agent::Agent;
 use crate::phases::Phase;
-use crate::record::Happening;
+use crate::record::AgentEvent;
 use crate::settings::{Admission, GUESTS, RunSettings};
 
 /// Agents that the platform does not know, and that may join one node.
@@ -97,7 +97,7 @@ impl<P: TaskBytes> Agent<P> {
         }
         let (root_ns, message) = (self.clock.root_ns(now_ns), format!("{name} joined the run"));
         let (code, node, number) = ("agent-joined".into(), Some(name), Some(number));
-        self.account.happened.push(Happening { root_ns, code, node, number, tasks: None, message });
+        self.account.happened.push(AgentEvent { root_ns, code, node, number, tasks: None, message });
         Ok(child)
     }
 

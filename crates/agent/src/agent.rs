@@ -21,7 +21,7 @@ use crate::frame::Frame;
 use crate::hearing::Pulse;
 use crate::late::Late;
 use crate::phases::Course;
-use crate::record::{Activity, NOBODY};
+use crate::record::{Activity, NO_NODE};
 use crate::settings::{RunSettings, Work};
 use crate::stock::{Finished, Stock};
 
@@ -100,7 +100,7 @@ impl<P: TaskBytes> Agent<P> {
         } else {
             Processor::Real { may_end: !matches!(run.work, Work::Noop) }
         };
-        let (number, parent) = numbers.unwrap_or((place, NOBODY));
+        let (number, parent) = numbers.unwrap_or((place, NO_NODE));
         let wanted = if numbers.is_none() { run.wanted_by(&children)? } else { 0 };
         Ok(Self {
             name: name.into(),
@@ -275,7 +275,7 @@ impl<P: TaskBytes> Agent<P> {
     fn obey(&mut self, command: Command, at_ns: u64) {
         match command {
             Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
-            Command::Foretell { child, tasks } => self.say(Peer::Child(child), Frame::ToCome { tasks }),
+            Command::HintRemaining { child, tasks } => self.say(Peer::Child(child), Frame::RemainingHint { tasks }),
             Command::Hold { child } => {
                 if self.children.get(child as usize).is_some_and(|child| child.sending.is_some()) {
                     self.act(Action::Hold { child, at_ns });
@@ -374,7 +374,7 @@ impl<P: TaskBytes> Agent<P> {
         }
         if self.run.trace {
             let work = self.stock.work(task);
-            self.account.row(Activity::Compute, (self.number, NOBODY), task, (began_ns, ended_ns), (0, work));
+            self.account.row(Activity::Compute, (self.number, NO_NODE), task, (began_ns, ended_ns), (0, work));
         }
         self.stock.finish(Finished { task, node: self.number, ok, payload: output });
         self.events.push_back((Event::Computed { task }, ended_ns));

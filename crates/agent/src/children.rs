@@ -9,7 +9,7 @@ use crate::action::{Action, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
 use crate::allowance::Allowance;
 use crate::frame::Frame;
-use crate::record::Happening;
+use crate::record::AgentEvent;
 use crate::settings::{RunSettings, Work};
 
 /// A child, by its number in the policy. One that left keeps its number; if it comes again, it gets another.
@@ -146,14 +146,14 @@ impl<P: TaskBytes> Agent<P> {
     pub(crate) fn happen_to(&mut self, name: String, code: &str, tasks: u64, message: String, now_ns: u64) {
         let root_ns = self.clock.root_ns(now_ns);
         let (code, node) = (code.into(), Some(name));
-        self.account.happened.push(Happening { root_ns, code, node, number: None, tasks: Some(tasks), message });
+        self.account.happened.push(AgentEvent { root_ns, code, node, number: None, tasks: Some(tasks), message });
     }
 
     /// Notes something that happened here.
     pub fn happen(&mut self, code: &str, tasks: Option<u64>, message: String) {
         let node = Some(self.name.clone());
         let root_ns = self.clock.root_ns(self.now_ns);
-        self.account.happened.push(Happening { root_ns, code: code.into(), node, number: None, tasks, message });
+        self.account.happened.push(AgentEvent { root_ns, code: code.into(), node, number: None, tasks, message });
     }
 
     /// A child is to leave, when nothing of this node is out under it any more.

@@ -3,13 +3,13 @@
 
 use crosswind_policy::farm::Event;
 use crosswind_policy::farm::estimate::{Estimator, Revision, observing};
-use crosswind_schema::run::SeenNode;
+use crosswind_schema::run::ObservedNode;
 use crosswind_schema::units::Quantity;
 
 use crate::action::{Peer, TaskBytes};
 use crate::agent::Agent;
 use crate::frame::Frame;
-use crate::record::SeenLink;
+use crate::record::ObservedLink;
 use crate::settings::Work;
 
 impl<P: TaskBytes> Agent<P> {
@@ -58,23 +58,23 @@ impl<P: TaskBytes> Agent<P> {
         let own = self.own();
         let (compute, ir) = (own.compute_per_s.get(), own.ir_receive_s_per_mb.get());
         let seen = self.estimator.seen();
-        self.account.totals.seen = SeenNode {
+        self.account.totals.seen = ObservedNode {
             compute_per_s: seen.compute_per_s.beside(Some(compute)),
             ir_receive_s_per_mb: seen.ir_receive_s_per_mb.and_then(|seen| seen.beside(Some(ir))),
-            ..SeenNode::default()
+            ..ObservedNode::default()
         };
         let links = self.children.iter().zip(&seen.children).filter_map(|(slot, seen)| {
             let place = self.run.place(&slot.name)?;
             let node = &self.run.platform.nodes[place as usize];
             let ir = node.ir_send_s_per_mb.get();
-            let seen = SeenNode {
+            let seen = ObservedNode {
                 receive_limit_mb_per_s: seen
                     .receive_limit_mb_per_s
                     .beside(node.receive_limit_mb_per_s.map(Quantity::get)),
                 ir_send_s_per_mb: seen.ir_send_s_per_mb.and_then(|seen| seen.beside(Some(ir))),
-                ..SeenNode::default()
+                ..ObservedNode::default()
             };
-            Some(SeenLink { number: slot.number, seen })
+            Some(ObservedLink { number: slot.number, seen })
         });
         self.account.totals.links = links.collect();
     }

@@ -126,7 +126,7 @@ pub enum Frame {
         tasks: u64,
     },
     /// Parent to child: so many tasks are still to come to you, about.
-    ToCome {
+    RemainingHint {
         /// How many.
         tasks: u64,
     },
@@ -328,7 +328,7 @@ impl Reader<'_> {
             PACE => Frame::Pace { rate: self.amount()? },
             SENDING => Frame::Sending { rate: self.amount()? },
             PLACES => Frame::Places { tasks: self.u64()? },
-            TO_COME => Frame::ToCome { tasks: self.u64()? },
+            TO_COME => Frame::RemainingHint { tasks: self.u64()? },
             OVER_TIME => Frame::OverTime { task: self.u64()?, tried: self.u32()? },
             SUBTREE => Frame::Subtree(Subtree {
                 compute_per_s: self.amount()?,
@@ -430,7 +430,7 @@ impl Frame {
             }
             Self::Reported => out.push(REPORTED),
             Self::Places { tasks } => long(out, PLACES, *tasks),
-            Self::ToCome { tasks } => long(out, TO_COME, *tasks),
+            Self::RemainingHint { tasks } => long(out, TO_COME, *tasks),
             Self::Subtree(Subtree { compute_per_s, uses_tasks_per_s, empties_tasks_per_s, longest_send_s }) => {
                 long(out, SUBTREE, compute_per_s.to_bits());
                 for amount in [uses_tasks_per_s, empties_tasks_per_s, longest_send_s] {

@@ -7,7 +7,7 @@ use crate::action::{Action, End, Heard, Peer, TaskBytes};
 use crate::agent::{Agent, Processor};
 use crate::frame::Frame;
 use crate::phases::{AGENT_FAILED, Phase};
-use crate::record::Happening;
+use crate::record::AgentEvent;
 use crate::stock::Finished;
 
 /// Pings in a row with which a child learns its parent's clock.
@@ -120,7 +120,7 @@ impl<P: TaskBytes> Agent<P> {
                 if !state.allowance.tells(event.len()) {
                     return Err("it told too many events");
                 }
-                match serde_json::from_str::<Happening>(&event) {
+                match serde_json::from_str::<AgentEvent>(&event) {
                     Ok(event) => {
                         state.failed |= event.code == AGENT_FAILED && event.node.as_ref() == Some(&state.name);
                         self.account.happened.push(event);
@@ -219,8 +219,8 @@ impl<P: TaskBytes> Agent<P> {
             Heard::Said(Frame::Places { tasks }) => {
                 self.later(self.own_latency_ns, Event::Places { tasks }, None, now_ns);
             }
-            Heard::Said(Frame::ToCome { tasks }) => {
-                self.later(self.own_latency_ns, Event::ToCome { tasks }, None, now_ns);
+            Heard::Said(Frame::RemainingHint { tasks }) => {
+                self.later(self.own_latency_ns, Event::RemainingHint { tasks }, None, now_ns);
             }
             Heard::Said(_) | Heard::Result { .. } => self.end(End::ParentLost("it said what no parent says".into())),
         }

@@ -7,7 +7,7 @@ use crate::account::Piece;
 use crate::action::{Action, End, Peer, TaskBytes};
 use crate::agent::Agent;
 use crate::frame::Frame;
-use crate::record::{Happening, LOG, ROWS, TOTALS};
+use crate::record::{AgentEvent, LOG, ROWS, TOTALS};
 
 /// Bytes of a report in one frame.
 const PIECE: usize = 1 << 20;
@@ -136,12 +136,12 @@ impl<P: TaskBytes> Agent<P> {
 
     /// What has happened here, and at the root everywhere.
     #[must_use]
-    pub fn happened(&self) -> &[Happening] {
+    pub fn happened(&self) -> &[AgentEvent] {
         &self.account.happened
     }
 
     /// At the root, at the end: what happened, and what all told of themselves.
-    pub fn take_account(&mut self) -> (Vec<Happening>, Vec<Piece>) {
+    pub fn take_account(&mut self) -> (Vec<AgentEvent>, Vec<Piece>) {
         (std::mem::take(&mut self.account.happened), std::mem::take(&mut self.account.pieces))
     }
 
@@ -182,7 +182,7 @@ impl<P: TaskBytes> Agent<P> {
         self.course.opening = true;
         if self.root {
             if let Some(tasks) = self.run.tasks {
-                self.tell(Event::ToCome { tasks }, now_ns);
+                self.tell(Event::RemainingHint { tasks }, now_ns);
             }
         } else {
             self.open(now_ns);
@@ -232,7 +232,7 @@ impl<P: TaskBytes> Agent<P> {
     pub fn end_of_tasks(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
         self.course.supply_over = true;
-        self.tell(Event::ToCome { tasks: 0 }, now_ns);
+        self.tell(Event::RemainingHint { tasks: 0 }, now_ns);
     }
 
     /// At the root: whether all tasks are done; or, after a while without anything that computes, that they will not be.

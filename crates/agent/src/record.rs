@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crosswind_policy::farm::{ChildSettings, Command, Event};
-use crosswind_schema::run::SeenNode;
+use crosswind_schema::run::ObservedNode;
 use serde::{Deserialize, Serialize};
 
 /// Part of a report: totals, as JSON.
@@ -14,7 +14,7 @@ pub const ROWS: u8 = 1;
 pub const LOG: u8 = 2;
 
 /// The child of a row that has none.
-pub const NOBODY: u32 = u32::MAX;
+pub const NO_NODE: u32 = u32::MAX;
 
 /// What an activity is; the words are those of `crosswind_schema::trace::Activity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,25 +108,25 @@ pub struct Totals {
     /// Attempts beyond the first.
     pub tried_again: u64,
     /// What was seen of its processor.
-    pub seen: SeenNode,
+    pub seen: ObservedNode,
     /// What was seen of its children's links.
-    pub links: Vec<SeenLink>,
+    pub links: Vec<ObservedLink>,
 }
 
 /// What was seen of a child's link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SeenLink {
+pub struct ObservedLink {
     /// Number of the child.
     pub number: u32,
     /// Rate and interference of sending.
-    pub seen: SeenNode,
+    pub seen: ObservedNode,
 }
 
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Happening {
+pub struct AgentEvent {
     /// The root's clock, ns.
     pub root_ns: u64,
     /// Stable word for scripts.
@@ -198,7 +198,7 @@ pub fn event_words(event: &Event) -> String {
         Event::Returned { child, task } => format!("returned {child} {task}"),
         Event::Known { child, settings } => format!("known {child} {}", settings_words(settings)),
         Event::Places { tasks } => format!("places {tasks}"),
-        Event::ToCome { tasks } => format!("to-come {tasks}"),
+        Event::RemainingHint { tasks } => format!("to-come {tasks}"),
         Event::Joined { child } => format!("joined {}", settings_words(child)),
         Event::Left { child } => format!("left {child}"),
         Event::Draining { child } => format!("draining {child}"),
@@ -214,7 +214,7 @@ pub fn command_words(command: &Command) -> String {
         Command::Send { child, task, limit_mb_per_s } => {
             format!("send {child} {task} {}", limit_words(*limit_mb_per_s))
         }
-        Command::Foretell { child, tasks } => format!("foretell {child} {tasks}"),
+        Command::HintRemaining { child, tasks } => format!("hint_remaining {child} {tasks}"),
         Command::Hold { child } => format!("hold {child}"),
         Command::Limit { child, limit_mb_per_s } => format!("limit {child} {}", limit_words(*limit_mb_per_s)),
         Command::Compute { task } => format!("compute {task}"),
@@ -245,7 +245,7 @@ pub fn event_of(words: &str) -> Option<Event> {
         "drain" => Event::Drain,
         "known" => Event::Known { child: number()? as u32, settings: settings_of(&mut words)? },
         "places" => Event::Places { tasks: number()? },
-        "to-come" => Event::ToCome { tasks: number()? },
+        "to-come" => Event::RemainingHint { tasks: number()? },
         "joined" => Event::Joined { child: settings_of(&mut words)? },
         _ => return None,
     };
@@ -303,7 +303,7 @@ mod tests {
                 },
             },
             Event::Places { tasks: 12 },
-            Event::ToCome { tasks: 7 },
+            Event::RemainingHint { tasks: 7 },
         ] {
             assert_eq!(event_of(&event_words(&event)), Some(event));
         }

@@ -1,11 +1,11 @@
 //! Activities of a run, simulated or live, as columns of bytes in native order: what a trace file is made of.
 
-use crosswind_agent::record::{NOBODY, Row};
+use crosswind_agent::record::{NO_NODE, Row};
 use crosswind_agent::settings::GUESTS;
 use crosswind_live::farm::root::RunSummary;
 use crosswind_sim::Trace;
 
-/// Names and bytes: `kind` (1 byte), `node`, `child` (u32; [`NOBODY`]: none), `task` (u64), `start_s`, `end_s`, `mb`, `work`
+/// Names and bytes: `kind` (1 byte), `node`, `child` (u32; [`NO_NODE`]: none), `task` (u64), `start_s`, `end_s`, `mb`, `work`
 /// (f64).
 pub type Columns = [(&'static str, Vec<u8>); 8];
 
@@ -20,7 +20,7 @@ pub fn of_trace(trace: &Trace) -> Columns {
     [
         ("kind", trace.kind.iter().map(|kind| *kind as u8).collect()),
         ("node", bytes(trace.node.iter(), |node| node.to_ne_bytes())),
-        ("child", bytes(trace.child.iter(), |child| child.unwrap_or(NOBODY).to_ne_bytes())),
+        ("child", bytes(trace.child.iter(), |child| child.unwrap_or(NO_NODE).to_ne_bytes())),
         ("task", bytes(trace.task.iter(), |task| task.to_ne_bytes())),
         ("start_s", amounts(&trace.start_s)),
         ("end_s", amounts(&trace.end_s)),
@@ -32,7 +32,7 @@ pub fn of_trace(trace: &Trace) -> Columns {
 /// Of a live run; activities of nodes that the platform does not know are left out.
 #[must_use]
 pub fn of_run(summary: &RunSummary) -> Columns {
-    let known = |number: u32| number < GUESTS || number == NOBODY;
+    let known = |number: u32| number < GUESTS || number == NO_NODE;
     let rows: Vec<&Row> = summary.rows.iter().filter(|row| known(row.node) && known(row.child)).collect();
     let amounts = |of: &dyn Fn(&Row) -> f64| bytes(rows.iter(), |row| of(row).to_ne_bytes());
     [

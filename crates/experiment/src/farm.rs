@@ -4,10 +4,10 @@ use crosswind_model::{Task, plan};
 use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
 use crosswind_schema::plan::Method;
-use crosswind_schema::run::{Run, RunEvent, RunNode, SeenNode};
+use crosswind_schema::run::{ObservedNode, Run, RunEvent, RunNode};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform, Warning};
-use crosswind_sim::{Farm, Happened, NodeSeen, Options, Outcome, Trace, simulate};
+use crosswind_sim::{Farm, Happened, NodeObserved, Options, Outcome, Trace, simulate};
 
 use crate::ExperimentError;
 
@@ -201,8 +201,8 @@ impl<'a> FarmPoint<'a> {
 }
 
 /// What was seen of a node beside what the platform says.
-fn beside(node: &Node, seen: &NodeSeen) -> SeenNode {
-    SeenNode {
+fn beside(node: &Node, seen: &NodeObserved) -> ObservedNode {
+    ObservedNode {
         compute_per_s: seen.compute_per_s.beside(Some(node.compute_per_s.get())),
         receive_limit_mb_per_s: seen
             .receive_limit_mb_per_s

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use crosswind_access::Access;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
 use crosswind_live::farm::agent::{Workshop, maker};
-use crosswind_live::farm::desk::{Counter, desk};
 use crosswind_live::farm::executor::Maker;
 use crosswind_live::farm::journal::Journal;
 use crosswind_live::farm::keeper::Keeping;
 use crosswind_live::farm::root::{Root, RootConfig};
+use crosswind_live::farm::task_source::{Counter, task_source};
+use crosswind_live::log::Log;
 use crosswind_schema::Experiment;
 use crosswind_schema::experiment::Tasks;
 use crosswind_schema::units::Quantity as _;
@@ -90,17 +90,18 @@ impl RootAsked {
             access: access.clone(),
             code,
             spool_directory: self.spool_directory,
-            diary: Diary::at("root", self.log.as_ref())?,
+            log: Log::at("root", self.log.as_ref())?,
         })?;
         let address = root.address()?;
         let count = tasks.as_ref().map(|tasks| tasks.count);
-        let (counter, mut desk) = desk(root.bell(), keeping, self.discard, tasks.map(|tasks| (tasks, blank)))?;
+        let (counter, mut task_source) =
+            task_source(root.bell(), keeping, self.discard, tasks.map(|tasks| (tasks, blank)))?;
         let own_counter = counter.clone();
         let begin = Box::new(move || {
             // Whatever happens to this thread, the threads that wait for results are told.
             let ended = catch_unwind(AssertUnwindSafe(|| {
-                let ended = root.run(&mut desk, own);
-                desk.close(ended)
+                let ended = root.run(&mut task_source, own);
+                task_source.close(ended)
             }));
             own_counter.end(ended.unwrap_or_else(|_| Err(LiveError::Lost("the root's thread failed".into()))));
         });

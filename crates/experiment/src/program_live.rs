@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 
 use crosswind_access::Access;
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
+use crosswind_live::log::Log;
 use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings, Stop};
 use crosswind_program::{Program, ProgramVisitor, with_program};
 use crosswind_schema::experiment::ProgramExperiment;
@@ -209,8 +209,8 @@ impl ConductorAsked {
         let program = LiveProgram::new(self.about, self.disturbance.as_deref())?;
         let run = program.settings(&self.limits)?;
         let ranks = run.ranks;
-        let diary = Diary::at("conductor", self.log.as_ref())?;
-        let conductor = Conductor::open(ConductorConfig { run, listen: LOOPBACK.into(), access, diary })?;
+        let log = Log::at("conductor", self.log.as_ref())?;
+        let conductor = Conductor::open(ConductorConfig { run, listen: LOOPBACK.into(), access, log })?;
         let (stop, address) = (conductor.stop(), conductor.address()?);
         let (tell, ended) = channel();
         let (about, start_file) = (program.about.clone(), self.start_file);
@@ -261,7 +261,7 @@ impl RankAsked {
             access,
             patience_s: self.patience_s,
             watch_input: true,
-            diary: Diary::at(&format!("rank {}", self.rank), self.log.as_ref())?,
+            log: Log::at(&format!("rank {}", self.rank), self.log.as_ref())?,
         })?;
         About::of(&joined.settings().about)?.with(AsRank(joined))?
     }

@@ -18,7 +18,7 @@ use crate::protocol::PROTOCOL;
 
 /// Between two attempts to reach a parent that is not there yet.
 const AGAIN: Duration = Duration::from_millis(100);
-/// A parent that says nothing for so long while it lets us in, or the way to it, may be gone: its door gives us no longer.
+/// A parent that says nothing for so long while it lets us in, or the way to it, may be gone: its listener gives us no longer.
 const SILENCE: Duration = PATIENCE;
 /// Most code that is taken, bytes.
 const LARGEST_CODE: usize = 1 << 30;
@@ -43,18 +43,18 @@ pub(crate) struct Entered {
 
 /// What must be listening at an address.
 #[derive(Clone, Copy)]
-pub(crate) enum Whom {
+pub(crate) enum PeerRole {
     /// A parent, which may have us run code; which one, the platform says that it sends.
     Parent,
     /// The host that the address belongs to.
     Host,
 }
 
-/// How one knocks.
-pub(crate) struct Knock<'a> {
+/// What this end sends to be let in.
+pub(crate) struct Handshake<'a> {
     /// HOST:PORT.
     pub address: &'a str,
-    pub whom: Whom,
+    pub role: PeerRole,
     /// Name of this end, and what it tells of itself.
     pub name: &'a str,
     pub about: &'a str,
@@ -65,7 +65,7 @@ pub(crate) struct Knock<'a> {
     pub still: &'a dyn Fn() -> bool,
 }
 
-impl Knock<'_> {
+impl Handshake<'_> {
     /// Connects to the parent of a farm and is accepted; retries until the timeout where no listener is there yet.
     pub fn dial(&self) -> Result<Welcome, LiveError> {
         self.again(&farm)
@@ -92,7 +92,7 @@ impl Knock<'_> {
             }
             match connect(self.address, until) {
                 Ok(stream) => match self.prove(stream, until).and_then(|(talk, said)| then(talk, said)) {
-                    // A parent that ends, or is cut off, while we stand at its door may be one that comes back.
+                    // A parent that ends, or is cut off, while we stand at its listener may be one that comes back.
                     Err(LiveError::Unreachable { .. }) if Instant::now() + AGAIN < until => {}
                     result => return result,
                 },
@@ -110,13 +110,13 @@ impl Knock<'_> {
         let (address, name, access) = (self.address, self.name, self.access);
         let unreachable = |source| LiveError::Unreachable { peer: address.into(), source };
         let stream = Transport::dialled(stream, access.tls()).map_err(unreachable)?;
-        let silence = if matches!(self.whom, Whom::Parent) { SILENCE } else { self.patience };
+        let silence = if matches!(self.role, PeerRole::Parent) { SILENCE } else { self.patience };
         let mut talk = Conversation { stream, address, name, bytes: Vec::new(), until, silence };
         talk.be_patient()?;
         talk.stream.shake_hands().map_err(|error| talk.failed(error))?;
-        let expected = match self.whom {
-            Whom::Parent => talk.stream.may_send_code(),
-            Whom::Host => talk.stream.names(host(address)),
+        let expected = match self.role {
+            PeerRole::Parent => talk.stream.may_send_code(),
+            PeerRole::Host => talk.stream.names(host(address)),
         };
         expected.map_err(|why| talk.refused(why))?;
         let caller = token::random().map_err(LiveError::system("drawing a nonce"))?;

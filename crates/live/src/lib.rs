@@ -5,7 +5,7 @@
 //! |---|---|
 //! | how does a farm of agents run? | [`farm`] |
 //! | with what does every connection begin? | [`protocol`] |
-//! | how are connections authenticated? | `door`, `dial`, with what `crosswind-access` asks for |
+//! | how are connections authenticated? | `listener`, `dial`, with what `crosswind-access` asks for |
 //! | how do the ranks of a parallel program run? | [`ranks`] |
 //! | which of two classes' messages leaves a host next? | [`filter`] |
 //! | how long do streams of messages take through it? | [`streams`] |
@@ -13,11 +13,11 @@
 //! It decides nothing: the order of service is the policy's (`crosswind-policy`). It knows no Python.
 
 mod dial;
-pub mod diary;
-mod door;
 pub mod error;
 pub mod farm;
 pub mod filter;
+mod listener;
+pub mod log;
 pub mod protocol;
 pub mod ranks;
 pub mod streams;

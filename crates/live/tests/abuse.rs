@@ -17,7 +17,7 @@ use crosswind_live::farm::root::Delivery;
 use crosswind_live::protocol::PROTOCOL;
 use tree::{List, access, agent, platform, root, settings};
 
-/// Knocks as a child that knows the token; what it was sent beyond the welcome is left unread.
+/// Connects as a child that knows the token; what it was sent beyond the welcome is left unread.
 fn enter(address: &str, name: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     let caller = [7; 32];
@@ -87,9 +87,9 @@ fn a_handshake_that_was_heard_is_refused_a_second_time() {
         let answers = [vec![greeting.clone(), proof.clone()], vec![greeting, [proof.clone(), proof].concat()]];
         answers.map(|heard| replayed(&address, &heard))
     });
-    let mut desk = List { tasks: Vec::new().into_iter(), next: 0, results: Vec::new() };
+    let mut task_source = List { tasks: Vec::new().into_iter(), next: 0, results: Vec::new() };
     let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
-    let ended = farm.run(&mut desk, own);
+    let ended = farm.run(&mut task_source, own);
     for answer in replaying.join().unwrap() {
         // Refused, or hung up on before that could be read.
         assert!(matches!(&answer, None | Some(Frame::Refused { .. })), "{answer:?}");
@@ -142,7 +142,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
         let address = farm.address().unwrap();
         let (honest, _) = agent(&address, "a", access());
         let (said, done) = mpsc::channel();
-        let knock = std::thread::spawn(move || {
+        let handshake = std::thread::spawn(move || {
             let mut stream = enter(&address, "b");
             // Ready, as if it were honest: so it breaks the protocol in the middle of the run.
             stream.write_all(&wire(&[(Frame::Ready { agents: 1, tasks: 2 }, 0)])).unwrap();
@@ -154,17 +154,17 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
             said.send(()).unwrap();
         });
         let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
-        let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
+        let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
         let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
-        let summary = farm.run(&mut desk, own).unwrap();
-        let mut tasks: Vec<u64> = desk.results.iter().map(|result| result.task).collect();
+        let summary = farm.run(&mut task_source, own).unwrap();
+        let mut tasks: Vec<u64> = task_source.results.iter().map(|result| result.task).collect();
         tasks.sort_unstable();
         assert_eq!(tasks, (0..200).collect::<Vec<u64>>(), "{what}");
         let why = summary.events.iter().find(|(_, event)| event.node.as_deref() == Some("b"));
         let why = &why.unwrap_or_else(|| panic!("{what}: nothing was told")).1.message;
         assert!(!why.contains("silent"), "{what}: {why}");
         done.recv().unwrap();
-        knock.join().unwrap();
+        handshake.join().unwrap();
         honest.join().unwrap().unwrap();
     }
 }
@@ -176,18 +176,18 @@ fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<
     let farm = root(&run, Vec::new());
     let address = farm.address().unwrap();
     let (honest, _) = agent(&address, "a", access());
-    let knock = std::thread::spawn(move || evil(enter(&address, "b")));
+    let handshake = std::thread::spawn(move || evil(enter(&address, "b")));
     let tasks: Vec<(Payload, f64)> = (0..200).map(|_| (Payload::bytes(vec![1; 2000]), 1.0)).collect();
-    let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
+    let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
     let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
-    let summary = farm.run(&mut desk, own).unwrap();
-    knock.join().unwrap();
+    let summary = farm.run(&mut task_source, own).unwrap();
+    handshake.join().unwrap();
     honest.join().unwrap().unwrap();
     let told = summary.events.into_iter().filter(|(_, event)| event.node.as_deref() == Some("b"));
-    let mut tasks: Vec<u64> = desk.results.iter().map(|result| result.task).collect();
+    let mut tasks: Vec<u64> = task_source.results.iter().map(|result| result.task).collect();
     tasks.sort_unstable();
     assert_eq!(tasks, (0..200).collect::<Vec<u64>>());
-    (desk.results, told.map(|(_, event)| event.message).collect())
+    (task_source.results, told.map(|(_, event)| event.message).collect())
 }
 
 /// The numbers of the first tasks that come.

@@ -196,7 +196,7 @@ fn a_peer_that_comes_back_is_dialled_again() {
     let again = FilterSettings { listen, ..settings(Discipline::Drr) };
     let mut far = None;
     until("the port is free again", || {
-        far = crosswind_live::filter::Filter::open(again.clone(), &between::access(), between::Log::default().diary())
+        far = crosswind_live::filter::Filter::open(again.clone(), &between::access(), between::Lines::default().log())
             .ok();
         far.is_some()
     });
@@ -207,7 +207,7 @@ fn a_peer_that_comes_back_is_dialled_again() {
 fn settings_out_of_range_are_named() {
     let open = |settings: FilterSettings| {
         let opened =
-            crosswind_live::filter::Filter::open(settings, &between::access(), between::Log::default().diary());
+            crosswind_live::filter::Filter::open(settings, &between::access(), between::Lines::default().log());
         opened.err().map(|error| error.to_string()).unwrap_or_default()
     };
     let good = settings(Discipline::Drr);

@@ -16,11 +16,11 @@ use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
 use crosswind_agent::settings::{Admission, RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
 use crosswind_live::farm::agent::{AgentConfig, Bare, Workshop, maker, run_agent};
 use crosswind_live::farm::executor::Maker;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::{Root, RootConfig};
+use crosswind_live::log::Log;
 use crosswind_live::protocol::PROTOCOL;
 use tree::{List, agent, platform, settings};
 
@@ -59,11 +59,11 @@ fn child(parent: &str, name: &str, access: Access) -> AgentConfig {
         watch_input: false,
         leave: None,
         mark: None,
-        diary: Diary::on_stderr(name),
+        log: Log::on_stderr(name),
     }
 }
 
-fn desk(payloads: Vec<Payload>) -> List {
+fn task_source(payloads: Vec<Payload>) -> List {
     let tasks = payloads.into_iter().map(|payload| (payload, 1.0)).collect::<Vec<_>>();
     List { tasks: tasks.into_iter(), next: 0, results: Vec::new() }
 }
@@ -85,7 +85,7 @@ fn root(run: &RunSettings, access: Access) -> Root {
         access,
         code: vec![7; 3_000_000],
         spool_directory: std::env::temp_dir(),
-        diary: Diary::on_stderr("root"),
+        log: Log::on_stderr("root"),
     })
     .unwrap()
 }
@@ -106,14 +106,14 @@ fn a_tree_with_certificates_computes_what_it_is_given_in_memory_and_in_files() {
     payloads.push(Payload::file(Path::new(&file)).unwrap());
     let (inner, below) = agent(&address, "a", set.of("a"));
     let (leaf, _) = agent(&below, "b", set.of("b"));
-    let mut desk = desk(payloads);
+    let mut task_source = task_source(payloads);
     let own = maker(&run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
-    farm.run(&mut desk, own).unwrap();
+    farm.run(&mut task_source, own).unwrap();
     inner.join().unwrap().unwrap();
     leaf.join().unwrap().unwrap();
     let expected = sizes.iter().copied().chain([5_000_000]);
     for (task, size) in expected.enumerate() {
-        let result = desk.results.iter().find(|result| result.task == task as u64).unwrap();
+        let result = task_source.results.iter().find(|result| result.task == task as u64).unwrap();
         let told = String::from_utf8(result.payload.read().unwrap().to_vec()).unwrap();
         assert_eq!(told.trim(), size.to_string(), "task {task}");
     }
@@ -127,13 +127,13 @@ fn a_child_without_its_own_certificate_is_not_let_in() {
     let farm = root(&run, set.of("r"));
     let address = farm.address().unwrap();
     let refused: Vec<String> = std::thread::scope(|scope| {
-        let knocks = [set.of("b"), other.of("a"), Access::of(Some("a token of some length"), None).unwrap()];
-        let knocks = knocks.map(|access| {
+        let joining = [set.of("b"), other.of("a"), Access::of(Some("a token of some length"), None).unwrap()];
+        let joining = joining.map(|access| {
             let address = address.clone();
             scope.spawn(move || run_agent(child(&address, "a", access), &mut Bare, &mut |_| ()))
         });
-        farm.run(&mut desk(vec![Payload::bytes(vec![1])]), None).unwrap();
-        knocks.map(|knock| knock.join().unwrap().expect_err("not let in").to_string()).to_vec()
+        farm.run(&mut task_source(vec![Payload::bytes(vec![1])]), None).unwrap();
+        joining.map(|handshake| handshake.join().unwrap().expect_err("not let in").to_string()).to_vec()
     });
     assert!(refused[0].contains("does not name \"a\""), "{refused:?}");
     assert!(refused[1].contains("certificate"), "{refused:?}");

@@ -60,7 +60,7 @@ struct Claim {
 
 /// What all connections of a server share.
 #[derive(Default)]
-struct Desk {
+struct TaskSource {
     access: Access,
     /// Connections that have proved nothing yet.
     strangers: AtomicUsize,
@@ -94,23 +94,23 @@ pub fn serve(
     access: &Access,
     mut should_stop: impl FnMut() -> bool,
 ) -> Result<(), MeasureError> {
-    let desk = Arc::new(Desk { access: access.clone(), ..Desk::default() });
+    let task_source = Arc::new(TaskSource { access: access.clone(), ..TaskSource::default() });
     while !should_stop() {
-        if desk.strangers.load(Ordering::Relaxed) >= STRANGERS {
+        if task_source.strangers.load(Ordering::Relaxed) >= STRANGERS {
             std::thread::sleep(MAKING_ROOM); // new connections wait in the kernel's backlog
             continue;
         }
         match listener.accept() {
-            Ok((stream, _)) => admit(stream, &desk),
+            Ok((stream, _)) => admit(stream, &task_source),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => wait_for_caller(listener),
             // A caller that went away before it was let in, or no descriptors left for the moment.
             Err(_) => std::thread::sleep(LOOK),
         }
     }
-    for (_, session) in locked(&desk.sessions).drain() {
+    for (_, session) in locked(&task_source.sessions).drain() {
         session.end();
     }
-    if let Some(stream) = locked(&desk.pinged).as_ref() {
+    if let Some(stream) = locked(&task_source.pinged).as_ref() {
         let _ = stream.shutdown(Shutdown::Both); // gone already is as good
     }
     Ok(())
@@ -123,29 +123,29 @@ fn wait_for_caller(listener: &TcpListener) {
     unsafe { libc::poll(&raw mut watched, 1, LOOK.as_millis() as i32) };
 }
 
-fn admit(stream: TcpStream, desk: &Arc<Desk>) {
-    if desk.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
-        desk.connections.fetch_sub(1, Ordering::Relaxed);
+fn admit(stream: TcpStream, task_source: &Arc<TaskSource>) {
+    if task_source.connections.fetch_add(1, Ordering::Relaxed) >= CONNECTIONS {
+        task_source.connections.fetch_sub(1, Ordering::Relaxed);
         return; // dropped: the caller sees the connection end
     }
-    let own = Arc::clone(desk);
-    let stranger = Stranger::new(desk);
+    let own = Arc::clone(task_source);
+    let stranger = Stranger::new(task_source);
     let run = move || {
         let _ = own.receive_caller(stream, stranger); // whatever a caller did wrong concerns that caller only
         own.connections.fetch_sub(1, Ordering::Relaxed);
     };
     if std::thread::Builder::new().name("cw-peer".into()).spawn(run).is_err() {
-        desk.connections.fetch_sub(1, Ordering::Relaxed);
+        task_source.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 /// Counts as an unauthenticated connection until it is dropped.
-struct Stranger(Arc<Desk>);
+struct Stranger(Arc<TaskSource>);
 
 impl Stranger {
-    fn new(desk: &Arc<Desk>) -> Self {
-        desk.strangers.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(desk))
+    fn new(task_source: &Arc<TaskSource>) -> Self {
+        task_source.strangers.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(task_source))
     }
 }
 
@@ -155,7 +155,7 @@ impl Drop for Stranger {
     }
 }
 
-impl Desk {
+impl TaskSource {
     fn receive_caller(&self, stream: TcpStream, stranger: Stranger) -> io::Result<()> {
         stream.set_nonblocking(false)?;
         let stream = socket::prepare(stream)?;

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-use crosswind_policy::farm::Command::{Ask, Compute, Foretell, HandBack, Hold, Limit, Return, Send};
+use crosswind_policy::farm::Command::{Ask, Compute, HandBack, HintRemaining, Hold, Limit, Return, Send};
 use crosswind_policy::farm::Event::{
-    Arrived, Asked, Computed, Drain, Draining, Given, HandedBack, Held, Joined, Left, Returned, Sent, Started, ToCome,
+    Arrived, Asked, Computed, Drain, Draining, Given, HandedBack, Held, Joined, Left, RemainingHint, Returned, Sent,
+    Started,
 };
 use crosswind_policy::farm::{ChildSettings, Command, Event, FarmOptions, MeanTask, Node, Settings};
 use crosswind_schema::Platform;
@@ -340,31 +341,31 @@ fn near_the_end(level_end: bool) -> Told {
 fn one_of_the_last_tasks_goes_to_a_node_that_is_done_with_it_as_early_as_the_others() {
     // The slow leaf is preferred: its link is faster, and its interference lower.
     let mut root = near_the_end(true);
-    root.tell(ToCome { tasks: 0 });
+    root.tell(RemainingHint { tasks: 0 });
     // 4 of 4 are left: the end is far.
     assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, .. }]));
     let mut root = near_the_end(true);
-    root.tell(ToCome { tasks: 100 });
+    root.tell(RemainingHint { tasks: 100 });
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
     (0..90).for_each(|task| drop(root.tell(Computed { task })));
-    root.tell(ToCome { tasks: 0 });
+    root.tell(RemainingHint { tasks: 0 });
     // Nine wait and one is computed: all could be done in (9 + 1) / 16 s, and the slow leaf needs 1 s for one.
     assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let commands = root.tell(Asked { child: 1, tasks: 1 });
     // Of the eight others it can expect its part: 8 * 5 / 16.
-    let expected = [Foretell { child: 1, tasks: 4 }, Send { child: 1, task: 91, limit_mb_per_s: None }];
+    let expected = [HintRemaining { child: 1, tasks: 4 }, Send { child: 1, task: 91, limit_mb_per_s: None }];
     assert_eq!(commands, expected);
     let mut root = near_the_end(false);
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
     (0..90).for_each(|task| drop(root.tell(Computed { task })));
-    root.tell(ToCome { tasks: 0 });
+    root.tell(RemainingHint { tasks: 0 });
     assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, task: 91, .. }]));
 }
 
 #[test]
 fn when_nothing_is_left_all_children_are_told_so_once() {
     let mut root = near_the_end(true);
-    root.tell(ToCome { tasks: 0 });
+    root.tell(RemainingHint { tasks: 0 });
     for child in 0..2 {
         root.tell(Asked { child, tasks: 2 });
     }
@@ -375,11 +376,12 @@ fn when_nothing_is_left_all_children_are_told_so_once() {
         }
     }
     commands.extend(root.tell(Computed { task: 0 }));
-    let of =
-        |child: u32| commands.iter().rev().find(|c| matches!(c, Foretell { child: c, .. } if *c == child)).copied();
+    let of = |child: u32| {
+        commands.iter().rev().find(|c| matches!(c, HintRemaining { child: c, .. } if *c == child)).copied()
+    };
     assert!(of(0).is_some() && of(1).is_some(), "{commands:?}");
     let told = commands.len();
-    assert!(!root.tell(Asked { child: 0, tasks: 1 }).iter().any(|c| matches!(c, Foretell { .. })), "{told}");
+    assert!(!root.tell(Asked { child: 0, tasks: 1 }).iter().any(|c| matches!(c, HintRemaining { .. })), "{told}");
 }
 
 #[test]
@@ -391,7 +393,7 @@ fn the_last_tasks_wait_for_no_node_that_takes_none() {
     let platform = Platform::from_toml(text.as_bytes(), "star").unwrap();
     let wishes = FarmOptions::of(&policy(Order::Interference, Ports::Single), TASK).with_recovery();
     let mut root = Told::root(&platform, &wishes);
-    root.tell(ToCome { tasks: 100 });
+    root.tell(RemainingHint { tasks: 100 });
     root.tell(Given { first: 0, tasks: 100 });
     root.tell(Asked { child: 1, tasks: 2 });
     for task in 0..100 {
@@ -410,8 +412,8 @@ fn a_parent_may_say_that_any_number_is_to_come() {
     for task in 0..4 {
         node.tell(Arrived { task });
     }
-    node.tell(ToCome { tasks: u64::MAX });
+    node.tell(RemainingHint { tasks: u64::MAX });
     let commands = node.tell(Asked { child: 0, tasks: 1 });
-    assert!(matches!(commands[0], Foretell { child: 0, tasks } if tasks > u64::MAX / 4), "{commands:?}");
+    assert!(matches!(commands[0], HintRemaining { child: 0, tasks } if tasks > u64::MAX / 4), "{commands:?}");
     assert!(matches!(commands[1], Send { child: 0, task: 1, .. }), "{commands:?}");
 }

@@ -13,12 +13,12 @@ use crosswind_experiment::farm_root::{Opened, RootAsked};
 use crosswind_experiment::work::kernel_maker;
 use crosswind_live::LiveError;
 use crosswind_live::farm::agent::{AgentAsked, Workshop, run_agent as run};
-use crosswind_live::farm::desk::{Counter, Label};
 use crosswind_live::farm::executor::{Answer, Executor, Job, Maker};
 use crosswind_live::farm::journal::Identity;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
 use crosswind_live::farm::root::{NewTask, RunSummary};
+use crosswind_live::farm::task_source::{Counter, Label};
 use crosswind_live::protocol::PROTOCOL;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -151,7 +151,7 @@ impl PyFarmRoot {
         })
     }
 
-    /// HOST:PORT at which children knock.
+    /// HOST:PORT at which children connect.
     #[getter]
     fn address(&self) -> &str {
         &self.address

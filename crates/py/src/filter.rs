@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use crosswind_access::Access;
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
 use crosswind_live::filter::asked::FilterAsked;
 use crosswind_live::filter::{Filter, mark};
+use crosswind_live::log::Log;
 use crosswind_live::streams::run_streams as run;
 use crosswind_schema::StreamsExperiment;
 use pyo3::prelude::*;
@@ -16,13 +16,13 @@ use pyo3::prelude::*;
 use crate::errors;
 use crate::farm::exception;
 use crate::schema::json;
-use crate::watched::locked;
+use crate::watched::{locked, watched};
 
 fn open(config: &str, token: Option<&str>, tls: Option<&Path>) -> Result<Filter, LiveError> {
     let asked: FilterAsked =
         serde_json::from_str(config).map_err(|error| LiveError::Setup(format!("the filter: {error}")))?;
-    let diary = Diary::at("filter", asked.log.as_ref())?;
-    Filter::open(asked.settings(), &Access::of(token, tls)?, diary)
+    let log = Log::at("filter", asked.log.as_ref())?;
+    Filter::open(asked.settings(), &Access::of(token, tls)?, log)
 }
 
 /// A filter at work on threads of its own.
@@ -107,23 +107,10 @@ fn arriving_mark(
 fn run_streams(py: Python<'_>, point: &str) -> PyResult<String> {
     let point = StreamsExperiment::from_json(point.as_bytes(), "experiment");
     let point = point.map_err(|error| errors::description(py, &error))?;
-    let mut signal = None;
-    let result = py.detach(|| {
-        let told = Mutex::new(&mut signal);
-        let wanted = || {
-            let raised = Python::attach(|py| py.check_signals()).err();
-            let wanted = raised.is_none();
-            if !wanted {
-                **locked(&told) = raised;
-            }
-            wanted
-        };
-        run(&point, &wanted)
-    });
-    // What the signal's handler raised says more than that there was one.
-    if let Some(signal) = signal {
-        return Err(signal);
-    }
+    let result = watched(py, None, |watch| {
+        let watch = Mutex::new(watch);
+        run(&point, &|| (*locked(&watch))(0))
+    })?;
     json(&result.map_err(|error| exception(py, &error))?)
 }
 

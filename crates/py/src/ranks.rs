@@ -46,7 +46,7 @@ impl PyConductor {
         self.ranks
     }
 
-    /// HOST:PORT at which ranks knock.
+    /// HOST:PORT at which ranks connect.
     #[getter]
     fn address(&self) -> &str {
         &self.address

@@ -29,7 +29,7 @@ pub struct Host {
     /// Name of the node that sends it tasks; absent at the root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// HOST:PORT where its children knock, as they see it, with a port of 1 to 65535. Required where it has children.
+    /// HOST:PORT where its children connect, as they see it, with a port of 1 to 65535. Required where it has children.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listen: Option<String>,
 }

@@ -109,31 +109,31 @@ pub struct RunNode {
     pub received_mb: f64,
     /// What was seen of it beside what the platform says; absent where nothing was estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seen: Option<SeenNode>,
+    pub seen: Option<ObservedNode>,
 }
 
 /// What was seen of a node and its link, each beside what the platform says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SeenNode {
+pub struct ObservedNode {
     /// Work units/s while it neither sends nor receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compute_per_s: Option<SeenRate>,
+    pub compute_per_s: Option<ObservedRate>,
     /// MB/s from the parent; seen by the parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub receive_limit_mb_per_s: Option<SeenRate>,
+    pub receive_limit_mb_per_s: Option<ObservedRate>,
     /// Part of its compute rate lost per MB/s received, s/MB; absent where its traffic did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ir_receive_s_per_mb: Option<SeenRate>,
+    pub ir_receive_s_per_mb: Option<ObservedRate>,
     /// Part of the parent's compute rate lost per MB/s sent here, s/MB; absent where the parent's traffic did not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ir_send_s_per_mb: Option<SeenRate>,
+    pub ir_send_s_per_mb: Option<ObservedRate>,
 }
 
 /// A rate as it is planned with, and as it was seen at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct SeenRate {
+pub struct ObservedRate {
     /// As the platform says; null where it does not.
     pub planned: Option<f64>,
     /// As it was seen.

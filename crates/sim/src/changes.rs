@@ -8,7 +8,7 @@ use crosswind_schema::experiment::ChangeKind;
 
 use crate::farm::Run;
 use crate::outcome::Happened;
-use crate::port::NOBODY;
+use crate::port::NO_NODE;
 use crate::time::{nanos, seconds};
 
 impl Run<'_> {
@@ -71,7 +71,7 @@ impl Run<'_> {
         let links = &self.links;
         self.agenda.lose(|n| links[n as usize].gone);
         let p = self.links[parent as usize].port;
-        self.ports[p as usize].children[child as usize] = NOBODY;
+        self.ports[p as usize].children[child as usize] = NO_NODE;
         let recalled = self.nodes[parent as usize].ledger().map_or(0, |ledger| ledger.lent_to(child));
         self.tell(parent, Event::Left { child });
         self.estimates_leave(node, parent, child);
@@ -86,7 +86,7 @@ impl Run<'_> {
             self.links[n as usize].gone = false;
             self.nodes[n as usize] = Node::new(settings[n as usize].clone());
             let p = self.links[n as usize].port;
-            if p != NOBODY {
+            if p != NO_NODE {
                 // A node that joined alone before gets its first number again; no other node gets one.
                 let children: Vec<u32> = self.tree.children(n).to_vec();
                 for (number, &child) in children.iter().enumerate() {
@@ -127,7 +127,7 @@ impl Run<'_> {
         let from_gone = match &event {
             Event::Asked { child, .. } | Event::Returned { child, .. } | Event::HandedBack { child, .. } => {
                 let p = self.links[node as usize].port;
-                self.ports[p as usize].children[*child as usize] == NOBODY
+                self.ports[p as usize].children[*child as usize] == NO_NODE
             }
             _ => false,
         };

@@ -3,11 +3,11 @@
 //! What a child says of its subtree is known to the parent at once, whatever the latency; other buffers are told like
 //! everything else.
 
-use crosswind_policy::farm::estimate::{Estimator, Revision, Seen};
+use crosswind_policy::farm::estimate::{Estimator, Observed, Revision};
 use crosswind_policy::farm::{Child, Event};
 
 use crate::farm::Run;
-use crate::outcome::NodeSeen;
+use crate::outcome::NodeObserved;
 use crate::time::seconds;
 
 impl Run<'_> {
@@ -71,12 +71,12 @@ impl Run<'_> {
     }
 
     /// What was seen of each node, by itself and by its parent.
-    pub fn seen(&self) -> Vec<NodeSeen> {
-        let seen: Vec<Seen> = self.estimators.iter().map(Estimator::seen).collect();
-        let of_node = |(n, own): (usize, &Seen)| {
+    pub fn seen(&self) -> Vec<NodeObserved> {
+        let seen: Vec<Observed> = self.estimators.iter().map(Estimator::seen).collect();
+        let of_node = |(n, own): (usize, &Observed)| {
             let link = &self.links[n];
             let above = (link.parent as usize != n).then(|| &seen[link.parent as usize].children[link.child as usize]);
-            NodeSeen {
+            NodeObserved {
                 compute_per_s: own.compute_per_s,
                 ir_receive_s_per_mb: own.ir_receive_s_per_mb,
                 receive_limit_mb_per_s: above.map(|link| link.receive_limit_mb_per_s),

@@ -15,7 +15,7 @@ use crosswind_schema::{Platform, Tree};
 use crate::agenda::{Agenda, Next};
 use crate::error::SimError;
 use crate::outcome::{Happened, NodeOutcome, Outcome};
-use crate::port::{NOBODY, Port, SingleSend};
+use crate::port::{NO_NODE, Port, SingleSend};
 use crate::processor::{Processor, Refreshed};
 use crate::results::Uplink;
 use crate::shared::Shared;
@@ -95,7 +95,7 @@ pub(crate) struct Link {
     pub ir_send: f64,
     pub latency: Nanos,
     pub received_mb: f64,
-    /// The node's own port; [`NOBODY`] at a leaf.
+    /// The node's own port; [`NO_NODE`] at a leaf.
     pub port: u32,
     /// It has left, and not joined again.
     pub gone: bool,
@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
         let mut ports = Vec::new();
         let mut links: Vec<Link> = Vec::with_capacity(count);
         for (n, node) in platform.nodes.iter().enumerate() {
-            let mut port = NOBODY;
+            let mut port = NO_NODE;
             let children = tree.children(n as u32);
             if !children.is_empty() {
                 port = ports.len() as u32;
@@ -225,7 +225,7 @@ impl<'a> Run<'a> {
         }
         self.empty_inbox();
         self.inbox.push_back((self.tree.root, Event::Given { first: 0, tasks }));
-        self.inbox.push_back((self.tree.root, Event::ToCome { tasks: 0 }));
+        self.inbox.push_back((self.tree.root, Event::RemainingHint { tasks: 0 }));
         self.empty_inbox();
         self.schedule_change(0);
         let mut steps = 0;
@@ -281,10 +281,10 @@ impl<'a> Run<'a> {
                     let link = &self.links[node as usize];
                     self.message(link.latency, link.parent, Event::Asked { child: link.child, tasks });
                 }
-                Command::Foretell { child, tasks } => {
+                Command::HintRemaining { child, tasks } => {
                     let port = &self.ports[self.links[node as usize].port as usize];
                     let to = port.children[child as usize];
-                    self.message(self.links[to as usize].latency, to, Event::ToCome { tasks });
+                    self.message(self.links[to as usize].latency, to, Event::RemainingHint { tasks });
                 }
                 Command::Hold { child } => self.hold(node, child),
                 Command::Limit { child, limit_mb_per_s } => self.limit(node, child, limit_mb_per_s),

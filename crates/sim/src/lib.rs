@@ -38,5 +38,5 @@ mod transfers;
 
 pub use error::SimError;
 pub use farm::{Farm, Options, simulate};
-pub use outcome::{Happened, NodeOutcome, NodeSeen, Outcome};
+pub use outcome::{Happened, NodeObserved, NodeOutcome, Outcome};
 pub use trace::{Activity, Trace};

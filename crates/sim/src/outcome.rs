@@ -19,7 +19,7 @@ pub struct Outcome {
     /// One per node, in the platform's order.
     pub nodes: Vec<NodeOutcome>,
     /// What was observed of each node and its link; empty without adaptation.
-    pub seen: Vec<NodeSeen>,
+    pub seen: Vec<NodeObserved>,
     /// Changes, and what they led to.
     pub events: Vec<Happened>,
     /// Events that were simulated.
@@ -41,7 +41,7 @@ pub struct NodeOutcome {
 
 /// What was seen of a node and its link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NodeSeen {
+pub struct NodeObserved {
     /// Work units/s without traffic.
     pub compute_per_s: Estimate,
     /// s/MB; none where its traffic does not tell.

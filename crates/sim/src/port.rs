@@ -4,13 +4,13 @@ use crate::shared::Shared;
 use crate::time::{Nanos, after};
 
 /// No child, no port.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NO_NODE: u32 = u32::MAX;
 
 /// A node's sends, and its children by the policy's numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub node: u32,
-    /// Node of each child; [`NOBODY`] once it left.
+    /// Node of each child; [`NO_NODE`] once it left.
     pub children: Vec<u32>,
     pub single: SingleSend,
     pub shared: Option<Box<Shared>>,
@@ -33,7 +33,7 @@ pub(crate) struct SingleSend {
 
 impl Default for SingleSend {
     fn default() -> Self {
-        Self { child: NOBODY, task: 0, began: 0, remaining: 0.0, rate: 0.0, last: 0, freed: (Nanos::MAX, 0.0) }
+        Self { child: NO_NODE, task: 0, began: 0, remaining: 0.0, rate: 0.0, last: 0, freed: (Nanos::MAX, 0.0) }
     }
 }
 
@@ -52,7 +52,7 @@ impl SingleSend {
     pub fn end(&mut self, now: Nanos) -> u32 {
         let late = (now - self.last) as f64 - self.remaining / self.rate;
         self.freed = (now, late.max(0.0));
-        std::mem::replace(&mut self.child, NOBODY)
+        std::mem::replace(&mut self.child, NO_NODE)
     }
 
     /// Goes on at another rate; when it ends.

@@ -3,7 +3,7 @@
 use crosswind_policy::farm::{Child, Event, TaskId};
 
 use crate::farm::Run;
-use crate::port::NOBODY;
+use crate::port::NO_NODE;
 use crate::shared::Kind;
 use crate::time::after;
 use crate::trace::Activity;
@@ -16,13 +16,13 @@ impl Run<'_> {
     /// What a node may receive while it sends what it sends now, MB/ns.
     fn receive_limit(&self, node: u32) -> f64 {
         let link = &self.links[node as usize];
-        if link.drop == 0.0 || link.port == NOBODY {
+        if link.drop == 0.0 || link.port == NO_NODE {
             return link.receive_limit;
         }
         let port = &self.ports[link.port as usize];
         let sends = match &port.shared {
             Some(shared) => shared.rate(),
-            None if port.single.child == NOBODY => 0.0,
+            None if port.single.child == NO_NODE => 0.0,
             None => port.single.rate,
         };
         (link.receive_limit - link.drop * sends).max(0.0)
@@ -218,7 +218,7 @@ impl Run<'_> {
     /// Takes up the rate at which a child receives.
     fn told(&mut self, p: u32, child: Child) {
         let to = self.ports[p as usize].children[child as usize];
-        if to == NOBODY {
+        if to == NO_NODE {
             return;
         }
         self.touch(to);
@@ -252,7 +252,7 @@ impl Run<'_> {
         } else if port.single.child == to {
             let single = port.single;
             port.single.change(now, single.rate);
-            port.single.child = NOBODY;
+            port.single.child = NO_NODE;
             if let Some(trace) = &mut self.trace {
                 let mb = single.rate * (now - single.began) as f64;
                 trace.transfer(Activity::Send, node, to, single.task, (single.began, now), mb);

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crosswind_schema::Class::{self, Local, Parallel};
 use crosswind_sim::SimError;
-use crosswind_sim::interface::{Job, MeasuredStream, Present, Seen, measure, simulate_streams};
-use interfaces::{Diary, FRAME_S, LATENCY_S, experiment, stream, together, within};
+use crosswind_sim::interface::{Job, MeasuredStream, Observed, Present, measure, simulate_streams};
+use interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -66,12 +66,12 @@ fn described() -> impl Strategy<Value = Described> {
 /// Messages between two hosts of one class, in the order in which they were made: number, bytes that have not come.
 type Lanes = BTreeMap<(u32, u32, usize), VecDeque<(u32, u32)>>;
 
-fn lane(of: Seen) -> (u32, u32, usize) {
+fn lane(of: Observed) -> (u32, u32, usize) {
     (of.from, of.to, of.class as usize)
 }
 
 /// Made, then frames: every frame belongs to the oldest message of its lane that is not yet whole.
-fn assert_in_order(made: &[(u64, Seen)], frames: &[(u64, Seen)]) {
+fn assert_in_order(made: &[(u64, Observed)], frames: &[(u64, Observed)]) {
     let mut lanes = Lanes::new();
     for &(_, message) in made {
         lanes.entry(lane(message)).or_default().push_back((message.message, message.bytes));
@@ -87,7 +87,7 @@ fn assert_in_order(made: &[(u64, Seen)], frames: &[(u64, Seen)]) {
     }
 }
 
-fn bytes(of: &[(u64, Seen)], class: Class) -> u64 {
+fn bytes(of: &[(u64, Observed)], class: Class) -> u64 {
     of.iter().filter(|(_, seen)| seen.class == class).map(|(_, seen)| u64::from(seen.bytes)).sum()
 }
 
@@ -98,32 +98,32 @@ proptest! {
     #[test]
     fn nothing_starves_no_byte_is_lost_or_made_and_frames_stay_in_order(described in described(), queued in any::<bool>()) {
         let experiment = experiment(&described.text);
-        let mut diary = Diary::default();
-        let measured = measure(&experiment, &[], Present::All, queued, Some(60_000_000_000), &mut diary, &mut |_| true).unwrap();
+        let mut log = Log::default();
+        let measured = measure(&experiment, &[], Present::All, queued, Some(60_000_000_000), &mut log, &mut |_| true).unwrap();
         let starves = |stream: &MeasuredStream| stream.ended.is_none();
         prop_assert_eq!(measured.is_complete, !measured.streams.iter().any(starves));
         prop_assert!(measured.is_complete || !described.is_reliable, "given up after {} ns", measured.ended);
         prop_assert!(!measured.streams.iter().all(starves), "all streams starve");
         for class in Class::BOTH {
             let (made, left, arrived, lost) =
-                (bytes(&diary.made, class), bytes(&diary.left, class), bytes(&diary.arrived, class), bytes(&diary.lost, class));
+                (bytes(&log.made, class), bytes(&log.left, class), bytes(&log.arrived, class), bytes(&log.lost, class));
             prop_assert!(arrived <= made && arrived + lost <= left + lost);
             // What is still under way is at most what a message may be long, for each that has not arrived.
             prop_assert!(arrived <= left);
         }
-        prop_assert_eq!(measured.frames, diary.arrived.len() as u64);
-        prop_assert_eq!(measured.dropped, diary.lost.len() as u64);
+        prop_assert_eq!(measured.frames, log.arrived.len() as u64);
+        prop_assert_eq!(measured.dropped, log.lost.len() as u64);
         // What is timed has arrived whole.
         let timed: u64 = measured.streams.iter().map(|stream| stream.bytes).sum();
-        let arrived = bytes(&diary.arrived, Parallel) + bytes(&diary.arrived, Local);
+        let arrived = bytes(&log.arrived, Parallel) + bytes(&log.arrived, Local);
         prop_assert!(arrived >= timed || !measured.is_complete, "{arrived} bytes arrived, {timed} were timed");
         for stream in &measured.streams {
             prop_assert!(stream.latencies.len() == 15 || starves(stream));
         }
         if described.is_reliable {
             prop_assert_eq!(measured.dropped, 0);
-            assert_in_order(&diary.made, &diary.left);
-            assert_in_order(&diary.made, &diary.arrived);
+            assert_in_order(&log.made, &log.left);
+            assert_in_order(&log.made, &log.arrived);
         }
     }
 
@@ -157,11 +157,11 @@ fn every_byte_of_every_message_arrives_once_when_all_streams_stop() {
         stream("p", Parallel, 0, 2, "message_bytes = 30000\nmessages = 50\n"),
         stream("l", Local, 1, 2, "message_bytes = 50000\nmessages = 50\n")
     );
-    let mut diary = Diary::default();
-    let measured = together(&experiment(&text), &[], false, &mut diary);
+    let mut log = Log::default();
+    let measured = together(&experiment(&text), &[], false, &mut log);
     assert!(measured.dropped > 0, "buffers of 3 frames overflow");
     for (class, length) in [(Parallel, 30_000), (Local, 50_000)] {
-        let (made, arrived) = (bytes(&diary.made, class), bytes(&diary.arrived, class));
+        let (made, arrived) = (bytes(&log.made, class), bytes(&log.arrived, class));
         assert!(made - arrived <= length, "{class:?}: {made} bytes made, {arrived} arrived");
         assert_eq!(made % length, 0);
     }

@@ -5,8 +5,8 @@ mod interfaces;
 
 use crosswind_model::contention::queues::{Cycle, merged_slowdown};
 use crosswind_schema::Class::{Local, Parallel};
-use crosswind_sim::interface::{Observer, Seen, simulate_streams};
-use interfaces::{Diary, FRAME_S, LATENCY_S, experiment, stream, together, within};
+use crosswind_sim::interface::{Observed, Observer, simulate_streams};
+use interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 
 /// The sending side of the paper: a test stream and a backlogged local one from one host to two.
 fn sending_side(test_bytes: u32, local_bytes: u32, rest: &str) -> String {
@@ -81,14 +81,13 @@ fn two_backlogged_classes_share_the_link_by_the_weight() {
         );
         let experiment = experiment(&text);
         let mut sent = [0u64; 2];
-        let mut diary = Diary::default();
+        let mut log = Log::default();
         let patience = Some(10_000_000_000);
         let present = crosswind_sim::interface::Present::All;
-        crosswind_sim::interface::measure(&experiment, &[], present, true, patience, &mut diary, &mut |_| true)
-            .unwrap();
+        crosswind_sim::interface::measure(&experiment, &[], present, true, patience, &mut log, &mut |_| true).unwrap();
         // While both wait: from the first frames until the first stream has its messages.
-        let until = diary.arrived[diary.arrived.len() / 4].0;
-        for (_, frame) in diary.left.iter().take_while(|(at, _)| *at < until) {
+        let until = log.arrived[log.arrived.len() / 4].0;
+        for (_, frame) in log.left.iter().take_while(|(at, _)| *at < until) {
             sent[frame.class as usize] += u64::from(frame.bytes);
         }
         let found = sent[0] as f64 / (sent[0] + sent[1]) as f64;
@@ -117,20 +116,20 @@ impl Waiting {
 }
 
 impl Observer for Waiting {
-    fn made(&mut self, at: u64, message: Seen) {
+    fn made(&mut self, at: u64, message: Observed) {
         self.at(at);
         self.present += 1;
         self.made.insert(message.message, at);
     }
-    fn leaves(&mut self, at: u64, frame: Seen) {
+    fn leaves(&mut self, at: u64, frame: Observed) {
         self.at(at);
         self.waited[frame.class as usize] += (at - self.made[&frame.message]) as f64;
         self.gone[frame.class as usize] += 1.0;
         self.present -= 1;
         self.stayed += (at - self.made[&frame.message]) as f64;
     }
-    fn arrives(&mut self, _: u64, _: Seen) {}
-    fn lost(&mut self, _: u64, _: Seen) {}
+    fn arrives(&mut self, _: u64, _: Observed) {}
+    fn lost(&mut self, _: u64, _: Observed) {}
 }
 
 /// Poisson arrivals, exponential lengths, one frame each: parallel 30 % of the link, local 40 %.

@@ -45,7 +45,7 @@ fn a_get_takes_a_round_trip_and_the_handlers_time() {
     let run = program.dedicated();
     assert_eq!(run.makespan_ns, O + L + (O + 1_000) + O + L + O);
     assert_eq!(run.totals.messages, 2);
-    assert_eq!(run.ranks[0].diary.len(), 1);
+    assert_eq!(run.ranks[0].log.len(), 1);
 }
 
 #[test]
@@ -145,5 +145,5 @@ fn messages_to_oneself_cost_their_handler() {
     program.handler_ns = 300;
     let run = program.dedicated();
     assert_eq!(run.makespan_ns, 600);
-    assert_eq!(run.ranks[0].diary.len(), 3);
+    assert_eq!(run.ranks[0].log.len(), 3);
 }

@@ -89,7 +89,7 @@ fn expected(program: &Scripts) -> Vec<BTreeMap<Event, u32>> {
 
 fn counted(rank: &Script) -> BTreeMap<Event, u32> {
     let mut events = BTreeMap::new();
-    for event in &rank.diary {
+    for event in &rank.log {
         *events.entry(event.clone()).or_default() += 1;
     }
     events
@@ -116,11 +116,11 @@ proptest! {
             prop_assert_eq!(&counted(rank), wanted);
             // Numbers of one source only grow: also answers come in the order of asking.
             for source in 0..5u32 {
-                let handled: Vec<u64> = rank.diary.iter().filter_map(|event| match event {
+                let handled: Vec<u64> = rank.log.iter().filter_map(|event| match event {
                     Event::Handled { from, word, .. } if *from == source => Some(*word),
                     _ => None,
                 }).collect();
-                let answered: Vec<u64> = rank.diary.iter().filter_map(|event| match event {
+                let answered: Vec<u64> = rank.log.iter().filter_map(|event| match event {
                     Event::Answered { from, word } if *from == source => Some(*word),
                     _ => None,
                 }).collect();

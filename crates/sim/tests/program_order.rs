@@ -9,12 +9,12 @@ use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
 use programs::{Event, Scripts, cm5, compute, message};
 
-fn handled(diary: &[Event]) -> Vec<(u32, u64)> {
+fn handled(log: &[Event]) -> Vec<(u32, u64)> {
     let of = |event: &Event| match *event {
         Event::Handled { from, word, .. } => Some((from, word)),
         Event::Answered { .. } => None,
     };
-    diary.iter().filter_map(of).collect()
+    log.iter().filter_map(of).collect()
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn the_first_to_arrive_is_handled_first_whatever_its_number() {
         let network = Network { gap_ns: 0, ..cm5() };
         assert!(late < network.latency_ns, "both come within one look at the inbox");
         let run = Scripts::new(ops).run(&network, WindowSettings::default(), &Timelines::undisturbed(3));
-        assert_eq!(handled(&run.ranks[0].diary), [(first as u32, 1), (second as u32, 2)]);
+        assert_eq!(handled(&run.ranks[0].log), [(first as u32, 1), (second as u32, 2)]);
     }
 }
 
@@ -41,6 +41,6 @@ fn what_is_sent_at_the_same_time_is_handled_by_sender_and_in_the_order_of_sendin
         let program = Scripts::new(vec![all, sends(), sends(), sends()]);
         let run = program.run(&network, WindowSettings::default(), &Timelines::undisturbed(4));
         let wanted: Vec<(u32, u64)> = (1..4).flat_map(|from| (0..count).map(move |word| (from, word))).collect();
-        assert_eq!(handled(&run.ranks[0].diary), wanted);
+        assert_eq!(handled(&run.ranks[0].log), wanted);
     }
 }

@@ -110,8 +110,8 @@ impl Slow<'_> {
                     let n = find(&self.sends[node], self.children[node][child as usize]).unwrap();
                     self.sends[node][n].limit = limit_mb_per_s.unwrap_or(f64::INFINITY);
                 }
-                Command::Foretell { child, tasks } => {
-                    self.inbox.push_back((self.children[node][child as usize], Event::ToCome { tasks }));
+                Command::HintRemaining { child, tasks } => {
+                    self.inbox.push_back((self.children[node][child as usize], Event::RemainingHint { tasks }));
                 }
                 Command::Return { task } => {
                     if let Some(parent) = self.spots[node].parent {
@@ -138,7 +138,7 @@ impl Slow<'_> {
         }
         self.empty_inbox();
         self.tell(0, Event::Given { first: 0, tasks: self.tasks.count });
-        self.tell(0, Event::ToCome { tasks: 0 });
+        self.tell(0, Event::RemainingHint { tasks: 0 });
         self.empty_inbox();
         let mut time = 0.0;
         while done.iter().sum::<u64>() < self.tasks.count {

@@ -32,9 +32,9 @@ def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Look at what this host lacks or what will disturb a measurement."""
-    from crosswind.doctor import examine
+    from crosswind.doctor import doctor
 
-    findings = examine(peer=peer, seconds=seconds, token=token_in(token_file, allow_loose_token), tls=tls)
+    findings = doctor(peer=peer, seconds=seconds, token=token_in(token_file, allow_loose_token), tls=tls)
     disturbed = any(f.level in ("warning", "problem") for f in findings)
     if json:
         print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})

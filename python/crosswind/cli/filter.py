@@ -47,7 +47,7 @@ Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
 
 def filter_(
     listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Where other filters knock; port 0 takes a free one.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Where other filters connect; port 0 takes a free one.")
     ] = None,
     peer: Annotated[
         list[str] | None, typer.Option(metavar="HOST:PORT", help="A filter to dial; again for more.")
@@ -187,7 +187,7 @@ def _serve(
         filter_here = Filter(forwards, peers, listen, Queues(**queues), **options)
         with filter_here:
             if filter_here.address:
-                tell(f"filters knock at {filter_here.address}")
+                tell(f"filters connect to {filter_here.address}")
             for forward, port in zip(forwards, filter_here.ports, strict=True):
                 tell(f"{forward.message_class}: {port} -> {forward.target} through {peers[forward.peer]}")
             _watch(filter_here, asked, for_s)

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, tell
-from crosswind.run.seen import seen_rates
+from crosswind.run.observed import observed_rates
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -165,7 +165,7 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     print_table(columns, cells)
     if len(one.nodes) > most:
         print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
-    stale = [rate for rate in seen_rates(one.nodes) if rate.stale]
+    stale = [rate for rate in observed_rates(one.nodes) if rate.stale]
     if stale:
         columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]
         columns += [("± sd", "right"), ("off", "right"), ("observations", "right")]

@@ -112,7 +112,7 @@ def _be_agent(
             listen=listen,
             about=_text(about, "--about") if about is not None else "",
             leave=leave,
-            on_listening=lambda address: tell(f"children knock at {address}"),
+            on_listening=lambda address: tell(f"children connect to {address}"),
             on_restart=lambda why: tell(f"{why}; starting it again"),
         )
 

@@ -22,10 +22,10 @@ from crosswind.host.network import offloads as offload_states
 from crosswind.host.tree import ROOT, UNKNOWN
 from crosswind.serve import greet as greet_peer
 
-__all__ = ["Finding", "Level", "examine"]
+__all__ = ["Finding", "Level", "doctor"]
 
 
-def examine(
+def doctor(
     peer: str | None = None,
     seconds: float = 1.0,
     *,
@@ -56,7 +56,7 @@ def examine(
 
     Examples
     --------
-    >>> findings = examine(seconds=0.1)
+    >>> findings = doctor(seconds=0.1)
     >>> {"cpus", "cpu-quota", "steal", "foreign-load"} <= {finding.code for finding in findings}
     True
     """

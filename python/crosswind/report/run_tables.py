@@ -8,8 +8,8 @@ from typing import Any
 from crosswind.report.compared import Group, Pair
 from crosswind.report.tables import MOST_NODES, Column, Table
 from crosswind.report.words import number, percent, plain
+from crosswind.run.observed import RATES, observed_rates
 from crosswind.run.results import Run
-from crosswind.run.seen import RATES, seen_rates
 
 MOST_APPLICATIONS = 60
 MOST_EVENTS = 60
@@ -84,7 +84,7 @@ def node_table(nodes: Sequence[Mapping[str, Any]], makespan_s: float, most: int 
 
 def seen_table(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) -> Table | None:
     """Return what was seen of nodes and links beside what was planned, furthest off first; None where nothing was."""
-    rates = sorted(seen_rates(nodes), key=lambda rate: (not rate.stale, -abs(rate.off or 0.0)))
+    rates = sorted(observed_rates(nodes), key=lambda rate: (not rate.stale, -abs(rate.off or 0.0)))
     if not rates:
         return None
     columns = [

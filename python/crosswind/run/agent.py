@@ -80,7 +80,7 @@ def be_agent(
         This node's directory of certificates (`crosswind cert`). Then only a parent whose certificate says so may have
         it run code.
     listen : str, optional
-        HOST:PORT where its own children knock; port 0 takes a free one.
+        HOST:PORT where its own children connect; port 0 takes a free one.
     about : str
         A node that the platform does not know gives its rates here, as a node of a platform in JSON, and joins.
     spool, log : str, optional
@@ -179,7 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def tell_address(address: str) -> None:
-    """Print where children knock; what tasks print later goes to stderr: nothing reads the standard output any more."""
+    """Print where children connect; what tasks print later goes to stderr: nothing reads standard output any more."""
     print(address, flush=True)
     os.dup2(2, 1)
 

@@ -19,8 +19,8 @@ from crosswind.run.here import point_of
 from crosswind.run.kept import Before, Identity, digest_of, digest_of_file
 from crosswind.run.local import Launch, Limits, Result, Task, Work, run_farm
 from crosswind.run.lock import LOCK
+from crosswind.run.observed import stale_warnings
 from crosswind.run.results import Run, Runs
-from crosswind.run.seen import stale_warnings
 from crosswind.terminal.progress import Advance
 
 FAILED = "task-failed"

@@ -73,7 +73,7 @@ class Carried:
             self.process.stdin.flush()
 
     def address(self) -> str | None:
-        """Return where its children knock, once it listens; None where it has none, or has ended."""
+        """Return where its children connect, once it listens; None where it has none, or has ended."""
         return first_line_of(self.process.stdout, LISTEN_PATIENCE_S) or None if self.process.stdout else None
 
     def said(self) -> str:

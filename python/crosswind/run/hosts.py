@@ -49,7 +49,7 @@ class Hosts(Description[_core.Hosts]):
         return found
 
     def listens(self, name: str) -> str | None:
-        """Return HOST:PORT where the children of a host knock; None where it has none."""
+        """Return HOST:PORT where the children of a host connect; None where it has none."""
         listen: str | None = self._row(name).get("listen")
         return listen
 

@@ -165,7 +165,7 @@ class LiveFarm:
 
     @property
     def address(self) -> str:
-        """HOST:PORT at which the root's children knock."""
+        """HOST:PORT at which the root's children connect."""
         return str(self._root.address)
 
     @property

@@ -42,7 +42,7 @@ class RankProcesses:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, ranks: int, conductor: str) -> None:
-        """Start so many ranks; they knock at the conductor's address."""
+        """Start so many ranks; they connect to the conductor's address."""
         for rank in range(ranks):
             command = [sys.executable, "-m", "crosswind.run.rank", "--conductor", conductor, "--rank", str(rank)]
             with self.log_of(rank).open("ab") as log:

@@ -6,7 +6,7 @@ import threading
 import pytest
 from trees import ONE_GROUP_V2, plant, process, stat
 
-from crosswind.doctor import disturbances, examine, network, peer, processor, surroundings
+from crosswind.doctor import disturbances, doctor, network, peer, processor, surroundings
 from crosswind.errors import MeasurementError
 from crosswind.host import Snapshot, interface_to, is_same_machine
 
@@ -226,7 +226,7 @@ def test_how_long_real_time_threads_may_run_is_told(tmp_path, runtime, level):
 
 
 def test_this_machine_can_be_examined_and_the_worst_stands_first():
-    found = examine(seconds=0.05)
+    found = doctor(seconds=0.05)
     order = ["problem", "warning", "note", "ok"]
     ranks = [order.index(f.level) for f in found]
     assert ranks == sorted(ranks)
@@ -236,7 +236,7 @@ def test_this_machine_can_be_examined_and_the_worst_stands_first():
 
 
 def test_an_empty_machine_can_be_examined(tmp_path):
-    assert all(f.message for f in examine(seconds=0.0, root=tmp_path))
+    assert all(f.message for f in doctor(seconds=0.0, root=tmp_path))
 
 
 @pytest.fixture
@@ -280,7 +280,7 @@ def test_a_peer_that_does_not_listen_is_a_problem_with_the_command_that_starts_i
 
 @pytest.mark.parametrize("address", ["no-such-host.invalid:7117", "node:port"])
 def test_an_address_that_is_none_is_a_finding_not_an_error(address):
-    findings = examine(address, seconds=0.0)
+    findings = doctor(address, seconds=0.0)
     assert by_code(findings)["peer"].level == "problem"
     assert findings[0].code == "peer"
 
@@ -296,7 +296,7 @@ def test_a_peer_that_speaks_another_language_is_a_problem(listener):
 
 
 def test_a_peer_that_hangs_up_is_a_problem(listener):
-    findings = examine(listener, seconds=0.0, greet=lambda address: (_ for _ in ()).throw(ConnectionResetError()))
+    findings = doctor(listener, seconds=0.0, greet=lambda address: (_ for _ in ()).throw(ConnectionResetError()))
     assert by_code(findings)["peer-handshake"].level == "problem"
 
 
@@ -312,4 +312,4 @@ def test_a_peer_on_the_same_kernel_behind_another_address_is_found_out():
 def test_the_peers_own_interface_is_the_one_that_is_looked_at(listener):
     assert is_same_machine(listener)
     assert interface_to(listener) == "lo"
-    assert "lo is a loopback" in by_code(examine(listener, seconds=0.0))["softirq-placement"].message
+    assert "lo is a loopback" in by_code(doctor(listener, seconds=0.0))["softirq-placement"].message

@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::events::{LOOP, OURSELVES, Turn, UNKNOWN, Who};
+use super::events::{CauseId, LOOP, OWN, Turn, UNKNOWN};
 use super::gaps::Gap;
 
 /// The kernel writes whole microseconds and rounds down.
@@ -20,14 +20,14 @@ pub struct Piece {
     /// End.
     pub end_ns: u64,
     /// What had the CPU.
-    pub who: Who,
+    pub cause: CauseId,
 }
 
 /// Turns of one CPU, the earliest first, and what had it before them.
 #[derive(Debug)]
 pub struct Turns {
     waiting: VecDeque<Turn>,
-    before: Who,
+    before: CauseId,
 }
 
 impl Default for Turns {
@@ -46,7 +46,7 @@ impl Turns {
 
     fn drop_before(&mut self, time_ns: u64) {
         while self.waiting.front().is_some_and(|turn| turn.from_ns < time_ns) {
-            self.before = self.waiting.pop_front().map_or(self.before, |turn| turn.who);
+            self.before = self.waiting.pop_front().map_or(self.before, |turn| turn.cause);
         }
     }
 
@@ -55,18 +55,18 @@ impl Turns {
         self.drop_before(gap.start_ns.saturating_sub(BLUR_NS));
         let first = pieces.len();
         let turns = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns);
-        let (mut who, mut from) = (self.before, gap.start_ns);
+        let (mut cause, mut from) = (self.before, gap.start_ns);
         for turn in turns {
             let at = turn.from_ns.clamp(from, gap.end_ns);
-            add(pieces, first, Piece { start_ns: from, end_ns: at, who });
-            (who, from) = (turn.who, at);
+            add(pieces, first, Piece { start_ns: from, end_ns: at, cause });
+            (cause, from) = (turn.cause, at);
         }
-        add(pieces, first, Piece { start_ns: from, end_ns: gap.end_ns, who });
+        add(pieces, first, Piece { start_ns: from, end_ns: gap.end_ns, cause });
         // What was only recorded within the tolerance had it as well.
         if pieces.len() == first {
-            let seen = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns).map(|turn| turn.who);
-            let who = seen.chain([self.before]).find(|who| *who != LOOP).unwrap_or(UNKNOWN);
-            pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, who });
+            let seen = self.waiting.iter().take_while(|turn| turn.from_ns <= gap.end_ns).map(|turn| turn.cause);
+            let cause = seen.chain([self.before]).find(|cause| *cause != LOOP).unwrap_or(UNKNOWN);
+            pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, cause });
         } else {
             pieces[first].start_ns = gap.start_ns;
             let last = pieces.len() - 1;
@@ -82,11 +82,11 @@ fn add(pieces: &mut Vec<Piece>, first: usize, piece: Piece) {
     }
     let known = pieces.len() > first;
     let start_ns = match pieces.last_mut().filter(|_| known) {
-        Some(last) if piece.who == LOOP || last.who == piece.who => {
+        Some(last) if piece.cause == LOOP || last.cause == piece.cause => {
             last.end_ns = piece.end_ns;
             return;
         }
-        None if piece.who == LOOP => return,
+        None if piece.cause == LOOP => return,
         Some(last) => last.end_ns,
         None => piece.start_ns,
     };
@@ -95,20 +95,20 @@ fn add(pieces: &mut Vec<Piece>, first: usize, piece: Piece) {
 
 /// Whether that is noise of our own making, which a recording leaves out.
 #[must_use]
-pub fn is_ours(who: Who) -> bool {
-    who == OURSELVES
+pub fn is_own(cause: CauseId) -> bool {
+    cause == OWN
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cut(gap: (u64, u64), turns: &[(u64, Who)]) -> Vec<(u64, u64, Who)> {
+    fn cut(gap: (u64, u64), turns: &[(u64, CauseId)]) -> Vec<(u64, u64, CauseId)> {
         let mut known = Turns::default();
-        turns.iter().for_each(|(from_ns, who)| known.push(Turn { from_ns: *from_ns, who: *who }));
+        turns.iter().for_each(|(from_ns, cause)| known.push(Turn { from_ns: *from_ns, cause: *cause }));
         let mut pieces = Vec::new();
         known.pieces(Gap { start_ns: gap.0, end_ns: gap.1, preempted: false }, &mut pieces);
-        pieces.iter().map(|piece| (piece.start_ns, piece.end_ns, piece.who)).collect()
+        pieces.iter().map(|piece| (piece.start_ns, piece.end_ns, piece.cause)).collect()
     }
 
     #[test]
@@ -135,8 +135,8 @@ mod tests {
 
     #[test]
     fn pieces_cover_their_gap_and_follow_one_another() {
-        let turns: Vec<(u64, Who)> =
-            (0..100).map(|at| (at * 700, if at % 3 == 0 { LOOP } else { (at % 5) as Who })).collect();
+        let turns: Vec<(u64, CauseId)> =
+            (0..100).map(|at| (at * 700, if at % 3 == 0 { LOOP } else { (at % 5) as CauseId })).collect();
         let pieces = cut((5_100, 33_333), &turns);
         assert_eq!((pieces[0].0, pieces[pieces.len() - 1].1), (5_100, 33_333));
         assert!(pieces.windows(2).all(|pair| pair[0].1 == pair[1].0 && pair[0].2 != pair[1].2));

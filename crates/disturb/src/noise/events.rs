@@ -6,13 +6,13 @@
 use std::collections::HashMap;
 
 /// A thread or interrupt that can have a CPU, as a place in a [`Names`]; or one of these three.
-pub type Who = u16;
+pub type CauseId = u16;
 /// The loop that looks for gaps, and nothing on top of it.
-pub const LOOP: Who = u16::MAX;
+pub const LOOP: CauseId = u16::MAX;
 /// The recorder's other threads: noise that the recorder makes itself.
-pub const OURSELVES: Who = u16::MAX - 1;
+pub const OWN: CauseId = u16::MAX - 1;
 /// Nothing that the kernel knows of.
-pub const UNKNOWN: Who = u16::MAX - 2;
+pub const UNKNOWN: CauseId = u16::MAX - 2;
 
 /// Most causes that are told apart; what comes after is "others".
 const MOST_CAUSES: usize = 500;
@@ -22,12 +22,12 @@ const OTHERS: &str = "others";
 #[derive(Debug, Default)]
 pub struct Names {
     names: Vec<String>,
-    places: HashMap<String, Who>,
+    places: HashMap<String, CauseId>,
 }
 
 impl Names {
     /// The place of a name.
-    pub fn place(&mut self, name: &str) -> Who {
+    pub fn place(&mut self, name: &str) -> CauseId {
         if let Some(place) = self.places.get(name) {
             return *place;
         }
@@ -35,7 +35,7 @@ impl Names {
         if let Some(place) = self.places.get(name) {
             return *place;
         }
-        let place = self.names.len() as Who;
+        let place = self.names.len() as CauseId;
         self.names.push(name.to_owned());
         self.places.insert(name.to_owned(), place);
         place
@@ -54,7 +54,7 @@ pub struct Turn {
     /// Monotonic clock, ns; the kernel writes microseconds.
     pub from_ns: u64,
     /// What has the CPU from then on.
-    pub who: Who,
+    pub cause: CauseId,
 }
 
 /// One event of one CPU.
@@ -103,9 +103,9 @@ fn kind_of(name: &str) -> &str {
 #[derive(Debug)]
 pub struct Follower {
     /// The thread that has the CPU when no interrupt has it.
-    thread: Who,
+    thread: CauseId,
     /// Interrupts, the innermost last.
-    nested: Vec<Who>,
+    nested: Vec<CauseId>,
 }
 
 impl Default for Follower {
@@ -117,7 +117,7 @@ impl Default for Follower {
 impl Follower {
     /// Parses a line; returns what has the CPU, and from when on. `of_thread` tells which threads are the loops and which are
     /// the recorder's.
-    pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<Who>) -> Option<Turn> {
+    pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<CauseId>) -> Option<Turn> {
         let (from_ns, event) = parsed(line)?;
         match event {
             Event::Switch { name, thread } => {
@@ -129,7 +129,7 @@ impl Follower {
                 self.nested.pop();
             }
         }
-        Some(Turn { from_ns, who: self.nested.last().copied().unwrap_or(self.thread) })
+        Some(Turn { from_ns, cause: self.nested.last().copied().unwrap_or(self.thread) })
     }
 }
 
@@ -148,8 +148,9 @@ mod tests {
             .iter()
             .filter_map(|line| follower.take(line, &mut names, |thread| (thread == 100).then_some(LOOP)))
             .collect();
-        let name = |who: Who| if who == LOOP { "loop".to_owned() } else { names.all()[usize::from(who)].clone() };
-        (turns.iter().map(|turn| (turn.from_ns / 1000 % 1_000_000, name(turn.who))).collect(), names)
+        let name =
+            |cause: CauseId| if cause == LOOP { "loop".to_owned() } else { names.all()[usize::from(cause)].clone() };
+        (turns.iter().map(|turn| (turn.from_ns / 1000 % 1_000_000, name(turn.cause))).collect(), names)
     }
 
     fn spoken(lines: &[&str]) -> Vec<(u64, String)> {

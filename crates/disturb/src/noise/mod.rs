@@ -26,8 +26,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use self::blame::{Piece, Turns, is_ours};
-use self::events::{LOOP, Names, OURSELVES, UNKNOWN, Who};
+use self::blame::{Piece, Turns, is_own};
+use self::events::{CauseId, LOOP, Names, OWN, UNKNOWN};
 use self::gaps::{Gap, Watch, watch_gaps};
 use self::outcome::{CpuNoise, Means, Recording};
 use self::trace::{Instance, Trace};
@@ -208,19 +208,19 @@ fn watch_all(
         .collect();
     drop((to, to_loops));
     let loops: HashSet<i32> = loops.iter().collect();
-    let mut desk = Desk::new(config, from_ns, loops, trace.is_none());
+    let mut task_source = TaskSource::new(config, from_ns, loops, trace.is_none());
     loop {
         let ended = threads.iter().all(JoinHandle::is_finished);
-        desk.take_gaps(&from);
+        task_source.take_gaps(&from);
         if let Some(trace) = trace.as_deref_mut() {
             let read_ns = now_ns();
-            desk.take_turns(trace)?;
-            desk.cut_before(if ended { u64::MAX } else { read_ns });
+            task_source.take_turns(trace)?;
+            task_source.cut_before(if ended { u64::MAX } else { read_ns });
         } else {
-            desk.cut_before(u64::MAX);
+            task_source.cut_before(u64::MAX);
         }
-        if desk.pieces() >= MOST_PIECES {
-            desk.full = true;
+        if task_source.pieces() >= MOST_PIECES {
+            task_source.full = true;
             over.store(true, Ordering::Relaxed);
         }
         if ended {
@@ -235,22 +235,22 @@ fn watch_all(
     }
     let lost_events = trace.as_ref().map_or(0, |trace| trace.lost());
     let means = if trace.is_some() { Means::Trace } else { Means::Loop };
-    Ok(desk.recording(end_ns, means, lost_events, end_ns < until_ns))
+    Ok(task_source.recording(end_ns, means, lost_events, end_ns < until_ns))
 }
 
 /// Where gaps and turns meet.
-struct Desk {
+struct TaskSource {
     from_ns: u64,
     names: Names,
     loops: HashSet<i32>,
     /// Of each CPU: gaps that are not cut yet, the kernel's turns, and what came of both.
     cpus: BTreeMap<usize, (VecDeque<Gap>, Turns, Vec<Piece>)>,
     /// Without a trace: whose a gap is when another thread had the CPU, and when none had.
-    asked: Option<(Who, Who)>,
+    asked: Option<(CauseId, CauseId)>,
     full: bool,
 }
 
-impl Desk {
+impl TaskSource {
     fn new(config: &RecordConfig, from_ns: u64, loops: HashSet<i32>, asks: bool) -> Self {
         let mut names = Names::default();
         let asked = asks.then(|| (names.place(PREEMPTED), names.place(INTERRUPTED)));
@@ -269,15 +269,15 @@ impl Desk {
     fn take_turns(&mut self, trace: &mut Trace) -> Result<(), DisturbError> {
         let ours: HashSet<i32> = threads_of_this_process();
         let (loops, cpus) = (&self.loops, &mut self.cpus);
-        let who = |thread: i32| {
-            if loops.contains(&thread) { Some(LOOP) } else { ours.contains(&thread).then_some(OURSELVES) }
+        let cause = |thread: i32| {
+            if loops.contains(&thread) { Some(LOOP) } else { ours.contains(&thread).then_some(OWN) }
         };
         let hand = |cpu: usize, turn| {
             if let Some((_, turns, _)) = cpus.get_mut(&cpu) {
                 turns.push(turn);
             }
         };
-        trace.drain(&mut self.names, who, hand).map_err(DisturbError::system("the kernel's trace"))
+        trace.drain(&mut self.names, cause, hand).map_err(DisturbError::system("the kernel's trace"))
     }
 
     /// Cuts the gaps that ended before that time: all turns up to then are known.
@@ -288,8 +288,8 @@ impl Desk {
                 match self.asked {
                     None => turns.pieces(gap, pieces),
                     Some((preempted, interrupted)) => {
-                        let who = if gap.preempted { preempted } else { interrupted };
-                        pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, who });
+                        let cause = if gap.preempted { preempted } else { interrupted };
+                        pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, cause });
                     }
                 }
             }
@@ -305,7 +305,7 @@ impl Desk {
         let within = |piece: &Piece| Piece {
             start_ns: piece.start_ns.saturating_sub(from_ns),
             end_ns: piece.end_ns.min(end_ns).saturating_sub(from_ns),
-            who: if piece.who == LOOP { UNKNOWN } else { piece.who },
+            cause: if piece.cause == LOOP { UNKNOWN } else { piece.cause },
         };
         let cpus = self.cpus.into_iter().map(|(cpu, (_, _, pieces))| CpuNoise {
             cpu,
@@ -333,5 +333,5 @@ fn threads_of_this_process() -> HashSet<i32> {
 #[must_use]
 pub fn own_ns(recording: &Recording) -> u64 {
     let pieces = recording.cpus.iter().flat_map(|cpu| &cpu.pieces);
-    pieces.filter(|piece| is_ours(piece.who)).map(|piece| piece.end_ns - piece.start_ns).sum()
+    pieces.filter(|piece| is_own(piece.cause)).map(|piece| piece.end_ns - piece.start_ns).sum()
 }

@@ -4,8 +4,8 @@ use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Source};
 use crosswind_schema::units::{PositiveSeconds, Seconds};
 
-use super::blame::{Piece, is_ours};
-use super::events::{UNKNOWN, Who};
+use super::blame::{Piece, is_own};
+use super::events::{CauseId, UNKNOWN};
 
 /// How causes became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,43 +58,47 @@ pub struct Recording {
 }
 
 /// Name in the file of gaps without a recorded cause.
-pub const NOBODY: &str = "unknown";
+pub const UNKNOWN_NAME: &str = "unknown";
 
 impl Recording {
     /// A cause's name.
     #[must_use]
-    pub fn name(&self, who: Who) -> &str {
-        self.names.get(usize::from(who)).map_or(NOBODY, String::as_str)
+    pub fn name(&self, cause: CauseId) -> &str {
+        self.names.get(usize::from(cause)).map_or(UNKNOWN_NAME, String::as_str)
     }
 
     /// As a disturbance. None where nothing was recorded, not even for a moment.
     #[must_use]
     pub fn disturbance(&self, name: &str) -> Option<Disturbance> {
         let length_s = seconds(self.length_ns);
-        let mut used: Vec<(Who, u64)> = Vec::new();
+        let mut used: Vec<(CauseId, u64)> = Vec::new();
         for piece in self.noise() {
-            let who = self.known(piece.who);
-            match used.iter_mut().find(|(other, _)| *other == who) {
+            let cause = self.known(piece.cause);
+            match used.iter_mut().find(|(other, _)| *other == cause) {
                 Some((_, sum)) => *sum += piece.end_ns - piece.start_ns,
-                None => used.push((who, piece.end_ns - piece.start_ns)),
+                None => used.push((cause, piece.end_ns - piece.start_ns)),
             }
         }
         used.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum)); // the worst first
-        let place = |who: Who| used.iter().position(|(other, _)| *other == self.known(who)).unwrap_or(0) as u16;
+        let place = |cause: CauseId| used.iter().position(|(other, _)| *other == self.known(cause)).unwrap_or(0) as u16;
         let cpu = self.cpus.iter().map(|cpu| RecordedCpu {
             cpu: cpu.cpu as u32,
             intervals: cpu
                 .pieces
                 .iter()
-                .filter(|piece| !is_ours(piece.who))
+                .filter(|piece| !is_own(piece.cause))
                 .map(|piece| {
-                    RecordedInterval(seconds(piece.start_ns), seconds(piece.end_ns - piece.start_ns), place(piece.who))
+                    RecordedInterval(
+                        seconds(piece.start_ns),
+                        seconds(piece.end_ns - piece.start_ns),
+                        place(piece.cause),
+                    )
                 })
                 .collect(),
         });
-        let mut causes: Vec<String> = used.iter().map(|(who, _)| self.name(*who).to_owned()).collect();
+        let mut causes: Vec<String> = used.iter().map(|(cause, _)| self.name(*cause).to_owned()).collect();
         if causes.is_empty() {
-            causes.push(NOBODY.to_owned());
+            causes.push(UNKNOWN_NAME.to_owned());
         }
         Some(Disturbance {
             schema_version: 1,
@@ -111,13 +115,13 @@ impl Recording {
     }
 
     /// All names beyond those that are known are one.
-    fn known(&self, who: Who) -> Who {
-        if usize::from(who) < self.names.len() { who } else { UNKNOWN }
+    fn known(&self, cause: CauseId) -> CauseId {
+        if usize::from(cause) < self.names.len() { cause } else { UNKNOWN }
     }
 
     /// Pieces on all CPUs but those of our own making.
     pub fn noise(&self) -> impl Iterator<Item = &Piece> {
-        self.cpus.iter().flat_map(|cpu| &cpu.pieces).filter(|piece| !is_ours(piece.who))
+        self.cpus.iter().flat_map(|cpu| &cpu.pieces).filter(|piece| !is_own(piece.cause))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::blame::{Piece, is_ours};
+use super::blame::{Piece, is_own};
 use super::outcome::{CpuNoise, Recording};
 use super::own_ns;
 
@@ -29,7 +29,7 @@ pub fn summary(recording: &Recording) -> Value {
 }
 
 fn of_cpu(recording: &Recording, cpu: &CpuNoise) -> Value {
-    let pieces: Vec<&Piece> = cpu.pieces.iter().filter(|piece| !is_ours(piece.who)).collect();
+    let pieces: Vec<&Piece> = cpu.pieces.iter().filter(|piece| !is_own(piece.cause)).collect();
     let mut found = of(recording, &pieces, recording.length_ns);
     found["cpu"] = json!(cpu.cpu);
     found
@@ -39,7 +39,7 @@ fn of_cpu(recording: &Recording, cpu: &CpuNoise) -> Value {
 fn of(recording: &Recording, pieces: &[&Piece], whole_ns: u64) -> Value {
     let mut causes: Vec<(&str, u64, u64, u64)> = Vec::new();
     for piece in pieces {
-        let name = recording.name(piece.who);
+        let name = recording.name(piece.cause);
         match causes.iter_mut().find(|(other, ..)| *other == name) {
             Some((_, count, sum, longest)) => {
                 (*count, *sum, *longest) = (*count + 1, *sum + length(piece), length(piece).max(*longest));
@@ -53,7 +53,7 @@ fn of(recording: &Recording, pieces: &[&Piece], whole_ns: u64) -> Value {
     json!({
         "share": share(pieces.iter().map(|piece| length(piece)).sum()), "intervals": pieces.len(),
         "longest_s": longest.map_or(0.0, |piece| s(length(piece))),
-        "longest_cause": longest.map(|piece| recording.name(piece.who)),
+        "longest_cause": longest.map(|piece| recording.name(piece.cause)),
         "causes": causes.iter().map(|(name, count, sum, longest)| json!({
             "cause": name, "share": share(*sum), "intervals": count, "longest_s": s(*longest),
         })).collect::<Vec<_>>(),

@@ -10,7 +10,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::events::{Follower, Names, Turn, Who};
+use super::events::{CauseId, Follower, Names, Turn};
 use crosswind_linux::watchdog::Undo;
 
 /// Where distributions mount it.
@@ -144,7 +144,7 @@ impl Trace {
     pub fn drain(
         &mut self,
         names: &mut Names,
-        of_thread: impl Fn(i32) -> Option<Who>,
+        of_thread: impl Fn(i32) -> Option<CauseId>,
         mut hand: impl FnMut(usize, Turn),
     ) -> io::Result<()> {
         let mut block = vec![0u8; 1 << 16];

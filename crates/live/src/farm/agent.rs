@@ -1,6 +1,6 @@
 //! An agent: one node of a farm as a process. It dials its parent, serves its own children, and ends with the run.
 //!
-//! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and knocks again.
+//! When its parent is lost it forgets what it had (the parent's ledger remembers), lets its children go, and dials again.
 
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -13,9 +13,7 @@ use crosswind_agent::action::End;
 use crosswind_agent::settings::{RunSettings, Work};
 use serde::Deserialize;
 
-use crate::dial::{Knock, Welcome, Whom};
-use crate::diary::Diary;
-use crate::door::Door;
+use crate::dial::{Handshake, PeerRole, Welcome};
 use crate::error::LiveError;
 use crate::farm::command::UsersCommand;
 use crate::farm::event_loop::EventLoop;
@@ -25,6 +23,8 @@ use crate::farm::payload::Spool;
 use crate::farm::runtime::{NodeRuntime, Processor};
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
+use crate::listener::Listener;
+use crate::log::Log;
 use crosswind_linux::watchdog::{Undo as _, Watchdog};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
@@ -40,7 +40,7 @@ pub struct AgentConfig {
     pub parent: String,
     /// Its name in the platform.
     pub name: String,
-    /// Where its own children knock: HOST:PORT; none: it has none.
+    /// Where its own children connect: HOST:PORT; none: it has none.
     pub listen: Option<String>,
     /// What its parent and its children must show, and are shown.
     pub access: Access,
@@ -59,7 +59,7 @@ pub struct AgentConfig {
     /// agent and nothing else: what tasks leave behind ends with it.
     pub mark: Option<String>,
     /// Log.
-    pub diary: Diary,
+    pub log: Log,
 }
 
 /// What an agent is asked for: the fields of [`AgentConfig`] that a text can hold.
@@ -85,7 +85,7 @@ impl AgentAsked {
     /// When its log cannot be written.
     pub fn config(self, access: Access) -> Result<AgentConfig, LiveError> {
         Ok(AgentConfig {
-            diary: Diary::at(&self.name, self.log.as_ref())?,
+            log: Log::at(&self.name, self.log.as_ref())?,
             parent: self.parent,
             name: self.name,
             listen: self.listen,
@@ -138,7 +138,7 @@ pub fn maker(
     }
 }
 
-/// Is an agent until the run ends. `listening` is told the address at which children knock.
+/// Is an agent until the run ends. `listening` is told the address at which children connect.
 ///
 /// # Errors
 /// When the parent can't be reached or refuses, or the work can't be done here.
@@ -147,11 +147,11 @@ pub fn run_agent(
     workshop: &mut dyn Workshop,
     listening: &mut dyn FnMut(&str),
 ) -> Result<(), LiveError> {
-    let mut door = match &config.listen {
+    let mut listener = match &config.listen {
         Some(address) => {
-            let door = Door::open(address, config.access.clone())?;
-            listening(&door.address().map_err(LiveError::system("listening"))?);
-            Some(door)
+            let listener = Listener::open(address, config.access.clone())?;
+            listening(&listener.address().map_err(LiveError::system("listening"))?);
+            Some(listener)
         }
         None => None,
     };
@@ -165,16 +165,16 @@ pub fn run_agent(
     let mut again = false;
     let mut ending = Ending::default();
     loop {
-        let knock = Knock {
+        let handshake = Handshake {
             address: &config.parent,
-            whom: Whom::Parent,
+            role: PeerRole::Parent,
             name: &config.name,
             about: &config.about,
             access: &config.access,
             patience,
             still: &still,
         };
-        let welcome = match knock.dial() {
+        let welcome = match handshake.dial() {
             Ok(welcome) => welcome,
             // A parent answers so that has not noticed yet that this agent, or the one before it, was lost.
             Err(LiveError::Refused { why, .. })
@@ -190,14 +190,14 @@ pub fn run_agent(
         if ending.watchdog.is_none() {
             ending.prepare(config.mark.as_deref(), &welcome.admission.run)?;
         }
-        let served = serve(&mut config, welcome, door.as_mut(), workshop);
+        let served = serve(&mut config, welcome, listener.as_mut(), workshop);
         match served.inspect_err(|error| ending.perform(error))? {
             End::Bye => {
                 ending.wait();
                 return Ok(());
             }
             End::ParentLost(why) | End::AllLost(why) => {
-                config.diary.note(&format!("the parent is lost: {why}; knocking again"))
+                config.log.note(&format!("the parent is lost: {why}; dialling again"))
             }
         }
         again = true;
@@ -242,7 +242,7 @@ impl Ending {
 fn serve(
     config: &mut AgentConfig,
     welcome: Welcome,
-    door: Option<&mut Door>,
+    listener: Option<&mut Listener>,
     workshop: &mut dyn Workshop,
 ) -> Result<End, LiveError> {
     let Welcome { stream, admission, code, rest } = welcome;
@@ -258,8 +258,8 @@ fn serve(
     let spool = Spool::below(&config.spool_directory, over).map_err(LiveError::system("making a spool"))?;
     let numbers = Some((admission.number, admission.parent));
     let agent = Agent::new(&config.name, numbers, run, admission.running, now_ns())?;
-    let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.diary);
-    let mut events = EventLoop::new(node, door, bell, Arc::new(code));
+    let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.log);
+    let mut events = EventLoop::new(node, listener, bell, Arc::new(code));
     (events.watch_input, events.leave) = (config.watch_input, config.leave);
     let result = events.run();
     // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.

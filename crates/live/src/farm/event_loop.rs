@@ -13,12 +13,12 @@ use crosswind_agent::frame::Frame;
 use crosswind_agent::phases::AGENT_FAILED;
 use crosswind_agent::stock::Finished;
 
-use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
 use crate::farm::link::{Broken, Heard, Link};
 use crate::farm::payload::no_space;
-use crate::farm::root::{Delivery, Desk, NewTask, Supply};
+use crate::farm::root::{Delivery, NewTask, Supply, TaskSource};
 use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
 /// The longest that the loop sleeps, ns.
@@ -32,7 +32,7 @@ const CODE_PIECE: usize = 1 << 20;
 /// The loop.
 pub(crate) struct EventLoop<'a> {
     pub node: NodeRuntime<'a>,
-    door: Option<&'a mut Door>,
+    listener: Option<&'a mut Listener>,
     bell: Arc<Bell>,
     code: Arc<Vec<u8>>,
     pub watch_input: bool,
@@ -45,7 +45,7 @@ pub(crate) struct EventLoop<'a> {
 
 /// The user's side of a root.
 pub(crate) struct User<'a> {
-    pub desk: &'a mut dyn Desk,
+    pub task_source: &'a mut dyn TaskSource,
     /// Tasks that each node computed and that were delivered.
     pub computed: HashMap<u32, u64>,
     /// What nodes are called.
@@ -54,8 +54,8 @@ pub(crate) struct User<'a> {
 }
 
 impl<'a> EventLoop<'a> {
-    pub fn new(node: NodeRuntime<'a>, door: Option<&'a mut Door>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
-        Self { node, door, bell, code, watch_input: false, leave: None, user: None, heard: Vec::new() }
+    pub fn new(node: NodeRuntime<'a>, listener: Option<&'a mut Listener>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
+        Self { node, listener, bell, code, watch_input: false, leave: None, user: None, heard: Vec::new() }
     }
 
     /// Runs until the end.
@@ -79,7 +79,7 @@ impl<'a> EventLoop<'a> {
         let mut due = self.node.agent.pass_time(now);
         self.node.collect_work()?;
         due = earliest(due, self.end_if_over_time(now)?);
-        if let Some(failure) = self.user.as_mut().and_then(|user| user.desk.failure()) {
+        if let Some(failure) = self.user.as_mut().and_then(|user| user.task_source.failure()) {
             return Err(failure);
         }
         self.supply();
@@ -149,11 +149,11 @@ impl<'a> EventLoop<'a> {
 
     /// Takes tasks from the user, as many as are needed soon.
     fn supply(&mut self) {
-        let Some(User { desk, .. }) = &mut self.user else { return };
+        let Some(User { task_source, .. }) = &mut self.user else { return };
         let agent = &mut self.node.agent;
         let now = now_ns();
-        while agent.wants_task() && desk.room() {
-            match desk.next() {
+        while agent.wants_task() && task_source.room() {
+            match task_source.next() {
                 Supply::Task(NewTask { task, payload, work }) => agent.submit(task, payload, work, now),
                 Supply::Later => break,
                 Supply::Over => agent.end_of_tasks(now),
@@ -180,7 +180,7 @@ impl<'a> EventLoop<'a> {
             let node = user.names.entry(node).or_insert_with(|| "an unknown node".into());
             deliveries.push(Delivery { task, node: Arc::clone(node), ok, payload });
         }
-        user.desk.deliver(&mut deliveries);
+        user.task_source.deliver(&mut deliveries);
     }
 
     /// Writes to all links, and again where that made the agent want more; when there will be more, if that depends on time.
@@ -250,9 +250,9 @@ impl<'a> EventLoop<'a> {
         if let Some(fd) = self.leave {
             watched.push(linux::watch(fd, true, false));
         }
-        let door = watched.len();
+        let listener = watched.len();
         let mut patience = None;
-        if let Some(open) = &self.door {
+        if let Some(open) = &self.listener {
             watched.extend(open.fds().map(|fd| linux::watch(fd, true, false)));
             patience = open.due();
         }
@@ -267,7 +267,7 @@ impl<'a> EventLoop<'a> {
             self.bell.silence();
         }
         if input.is_some_and(|at| linux::readable(&watched[at])) && linux::input_ended() {
-            self.node.diary.note("the process that started this one is gone");
+            self.node.log.note("the process that started this one is gone");
             self.node.agent.stop();
             return Ok(());
         }
@@ -290,7 +290,7 @@ impl<'a> EventLoop<'a> {
                 return Ok(());
             }
         }
-        if watched[door..].iter().any(linux::readable) || patience.is_some_and(|due| due <= now) {
+        if watched[listener..].iter().any(linux::readable) || patience.is_some_and(|due| due <= now) {
             self.attend(now);
         }
         self.node.agent.beat(now);
@@ -351,16 +351,16 @@ impl<'a> EventLoop<'a> {
 
     /// Accepts connections that know the token and have a place here.
     fn attend(&mut self, now: u64) {
-        let Some(door) = &mut self.door else { return };
+        let Some(listener) = &mut self.listener else { return };
         let mut complaints = Vec::new();
-        let callers = door.attend(now, &mut |line| complaints.push(line.to_owned()));
+        let callers = listener.attend(now, &mut |line| complaints.push(line.to_owned()));
         for line in complaints {
-            self.node.diary.note_once(&line);
+            self.node.log.note_once(&line);
         }
         for caller in callers {
             let (peer, name) = (caller.peer.clone(), caller.name.clone());
             if let Err((stream, why)) = self.admit(caller, now) {
-                self.node.diary.note_once(&format!("refused {name:?} from {peer}: {why}"));
+                self.node.log.note_once(&format!("refused {name:?} from {peer}: {why}"));
                 stream.into_iter().for_each(|stream| refuse(stream, &why));
             }
         }

@@ -100,7 +100,7 @@ pub(crate) fn work(executor: &mut dyn Executor, job: &Job, retries: u32, trying:
 }
 
 #[derive(Default)]
-struct Desk {
+struct TaskSource {
     jobs: VecDeque<Job>,
     worked: Vec<Worked<Payload>>,
     ended: bool,
@@ -111,14 +111,14 @@ struct Desk {
 }
 
 struct Shared {
-    desk: Mutex<Desk>,
+    task_source: Mutex<TaskSource>,
     given: Condvar,
     bell: Arc<Bell>,
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn task_source(&self) -> MutexGuard<'_, TaskSource> {
+        self.task_source.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,36 +127,36 @@ pub(crate) struct ComputeThread(Arc<Shared>);
 
 impl ComputeThread {
     pub fn start(maker: Maker, retries: u32, bell: Arc<Bell>) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared { desk: Mutex::default(), given: Condvar::new(), bell });
+        let shared = Arc::new(Shared { task_source: Mutex::default(), given: Condvar::new(), bell });
         let own = Arc::clone(&shared);
         std::thread::Builder::new().name("cw-compute".into()).spawn(move || run(maker, retries, &own))?;
         Ok(Self(shared))
     }
 
     pub fn give(&self, job: Job) {
-        self.0.desk().jobs.push_back(job);
+        self.0.task_source().jobs.push_back(job);
         self.0.given.notify_one();
     }
 
     /// What has been worked on since the last call.
     pub fn take(&self) -> Result<Vec<Worked<Payload>>, String> {
-        let mut desk = self.0.desk();
-        desk.failure.take().map_or_else(|| Ok(std::mem::take(&mut desk.worked)), Err)
+        let mut task_source = self.0.task_source();
+        task_source.failure.take().map_or_else(|| Ok(std::mem::take(&mut task_source.worked)), Err)
     }
 
     /// The try that is being made, where nothing but the end of this process ends it.
     pub fn trying(&self) -> Option<Trying> {
-        self.0.desk().trying
+        self.0.task_source().trying
     }
 }
 
 impl Drop for ComputeThread {
     // A command that still runs is ended. A user's function is left to itself: nothing but the end of the process ends it.
     fn drop(&mut self) {
-        let mut desk = self.0.desk();
-        desk.ended = true;
-        desk.jobs.clear();
-        if let Some(canceller) = desk.canceller.take() {
+        let mut task_source = self.0.task_source();
+        task_source.ended = true;
+        task_source.jobs.clear();
+        if let Some(canceller) = task_source.canceller.take() {
             canceller.cancel();
         }
         self.0.given.notify_one();
@@ -168,32 +168,33 @@ fn run(maker: Maker, retries: u32, shared: &Shared) {
     let mut executor = match made {
         Ok(executor) => executor,
         Err(why) => {
-            shared.desk().failure = Some(why);
+            shared.task_source().failure = Some(why);
             shared.bell.ring();
             return;
         }
     };
-    shared.desk().canceller = executor.canceller();
+    shared.task_source().canceller = executor.canceller();
     let note = !executor.ends_by_itself();
     let trying = |trying| {
         if note {
-            shared.desk().trying = Some(trying);
+            shared.task_source().trying = Some(trying);
         }
     };
     loop {
         let job = {
-            let idle = |desk: &mut Desk| desk.jobs.is_empty() && !desk.ended;
-            let mut desk = shared.given.wait_while(shared.desk(), idle).unwrap_or_else(PoisonError::into_inner);
-            match desk.jobs.pop_front() {
-                Some(job) if !desk.ended => job,
+            let idle = |task_source: &mut TaskSource| task_source.jobs.is_empty() && !task_source.ended;
+            let mut task_source =
+                shared.given.wait_while(shared.task_source(), idle).unwrap_or_else(PoisonError::into_inner);
+            match task_source.jobs.pop_front() {
+                Some(job) if !task_source.ended => job,
                 _ => return,
             }
         };
         let worked = work(executor.as_mut(), &job, retries, &trying);
-        let mut desk = shared.desk();
-        desk.trying = None;
-        desk.worked.push(worked);
-        drop(desk);
+        let mut task_source = shared.task_source();
+        task_source.trying = None;
+        task_source.worked.push(worked);
+        drop(task_source);
         shared.bell.ring();
     }
 }

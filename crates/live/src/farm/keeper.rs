@@ -12,10 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::error::LiveError;
-use crate::farm::desk::{Label, in_memory};
 use crate::farm::journal::{Delivered, Journal};
 use crate::farm::payload::Payload;
 use crate::farm::root::Delivery;
+use crate::farm::task_source::{Label, in_memory};
 
 /// Between two waits for the disk.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -8,14 +8,13 @@
 //! | what does what an agent decides? | `runtime` |
 //! | what waits for sockets, timers and the computing thread? | `event_loop` |
 //! | what computes? | [`executor`], [`command`] |
-//! | where do other threads hand tasks over? | [`desk`] |
+//! | where do other threads hand tasks over? | [`task_source`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
 //! | what ends with a task? | [`task_processes`] |
 //! | what is left of a run? | [`replay`] |
 
 pub mod agent;
 pub mod command;
-pub mod desk;
 mod event_loop;
 pub mod executor;
 pub mod journal;
@@ -26,4 +25,5 @@ pub mod replay;
 pub mod root;
 mod runtime;
 pub mod task_processes;
+pub mod task_source;
 mod transfer;

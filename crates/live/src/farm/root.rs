@@ -1,4 +1,4 @@
-//! The root of a live farm: tasks from a user's desk, results to it, and in the end a report of every node.
+//! The root of a live farm: tasks from a user's task_source, results to it, and in the end a report of every node.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 use crosswind_access::Access;
 use crosswind_agent::Agent;
 use crosswind_agent::account::Piece;
-use crosswind_agent::record::{Happening, LOG, ROWS, Row, SeenLink, TOTALS, Totals};
+use crosswind_agent::record::{AgentEvent, LOG, ObservedLink, ROWS, Row, TOTALS, Totals};
 use crosswind_agent::settings::{RunSettings, Work};
-use crosswind_schema::run::SeenNode;
+use crosswind_schema::run::ObservedNode;
 use serde_json::{Value, json};
 
-use crate::diary::Diary;
-use crate::door::Door;
 use crate::error::LiveError;
 use crate::farm::event_loop::{EventLoop, User};
 use crate::farm::executor::Maker;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::listener::Listener;
+use crate::log::Log;
 use crosswind_linux::{Bell, now_ns};
 
 /// A user's task.
@@ -57,7 +57,7 @@ pub struct Delivery {
 }
 
 /// Where tasks come from and results go to. Called by the root's loop; must not block.
-pub trait Desk {
+pub trait TaskSource {
     /// The next task.
     fn next(&mut self) -> Supply;
 
@@ -79,7 +79,7 @@ pub trait Desk {
 pub struct RootConfig {
     /// What the run is about.
     pub run: RunSettings,
-    /// HOST:PORT where children knock; port 0 takes a free one.
+    /// HOST:PORT where children connect; port 0 takes a free one.
     pub listen: String,
     /// What agents must show, and are shown.
     pub access: Access,
@@ -88,13 +88,13 @@ pub struct RootConfig {
     /// For large inputs and results.
     pub spool_directory: PathBuf,
     /// Log.
-    pub diary: Diary,
+    pub log: Log,
 }
 
-/// A root whose door is open.
+/// A root whose listener is open.
 pub struct Root {
     config: RootConfig,
-    door: Door,
+    listener: Listener,
     bell: Arc<Bell>,
 }
 
@@ -114,7 +114,7 @@ pub struct NodeSummary {
     /// Its log for a replay, where one was kept.
     pub log: String,
     /// What was seen of it and its link beside what the platform says.
-    pub seen: SeenNode,
+    pub seen: ObservedNode,
 }
 
 /// What a run came to.
@@ -127,7 +127,7 @@ pub struct RunSummary {
     /// The platform's nodes, then those that joined.
     pub nodes: Vec<NodeSummary>,
     /// What happened, in the order of time; times from time 0.
-    pub events: Vec<(f64, Happening)>,
+    pub events: Vec<(f64, AgentEvent)>,
     /// Activities, if recorded; times in ns from time 0.
     pub rows: Vec<Row>,
 }
@@ -147,15 +147,15 @@ impl RunSummary {
 }
 
 impl Root {
-    /// Opens the door.
+    /// Opens the listener.
     ///
     /// # Errors
     /// When the settings can't be, or the address is not one of this host.
     pub fn open(config: RootConfig) -> Result<Self, LiveError> {
         config.run.check()?;
-        let door = Door::open(&config.listen, config.access.clone())?;
+        let listener = Listener::open(&config.listen, config.access.clone())?;
         let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
-        Ok(Self { config, door, bell })
+        Ok(Self { config, listener, bell })
     }
 
     /// HOST:PORT in use.
@@ -163,10 +163,10 @@ impl Root {
     /// # Errors
     /// When the port has failed.
     pub fn address(&self) -> Result<String, LiveError> {
-        self.door.address().map_err(LiveError::system("listening"))
+        self.listener.address().map_err(LiveError::system("listening"))
     }
 
-    /// Ring it when the desk has something new.
+    /// Ring it when the task_source has something new.
     #[must_use]
     pub fn bell(&self) -> Arc<Bell> {
         Arc::clone(&self.bell)
@@ -175,8 +175,8 @@ impl Root {
     /// Runs until all results are delivered, on this thread.
     ///
     /// # Errors
-    /// When the desk says so, when no node is left that computes, or the system fails.
-    pub fn run(mut self, desk: &mut dyn Desk, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
+    /// When the task_source says so, when no node is left that computes, or the system fails.
+    pub fn run(mut self, task_source: &mut dyn TaskSource, maker: Option<Maker>) -> Result<RunSummary, LiveError> {
         let run = self.config.run.clone();
         let place = run.tree()?.root;
         let name = run.platform.nodes[place as usize].name.clone();
@@ -184,11 +184,11 @@ impl Root {
         let spool = Spool::below(&self.config.spool_directory, run.spool_over_bytes)
             .map_err(LiveError::system("making a spool"))?;
         let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
-        let user = User { desk, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };
+        let user = User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };
         let agent = Agent::new(&name, None, run, false, now_ns())?;
-        let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.diary);
+        let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.log);
         let code = Arc::new(std::mem::take(&mut self.config.code));
-        let mut events = EventLoop::new(node, Some(&mut self.door), self.bell, code);
+        let mut events = EventLoop::new(node, Some(&mut self.listener), self.bell, code);
         events.user = Some(user);
         let result = events.run();
         events.say_goodbye();
@@ -212,7 +212,7 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
     for (number, name) in known.filter(|(_, name)| !agent.is_guest(name)).chain(joined) {
         place.entry(number).or_insert_with(|| {
             let tasks = computed.get(&number).copied().unwrap_or(0);
-            let seen = SeenNode::default();
+            let seen = ObservedNode::default();
             nodes.push(NodeSummary { name, number, tasks, busy_s: 0.0, received_bytes: 0, log: String::new(), seen });
             nodes.len() - 1
         });
@@ -240,7 +240,7 @@ fn summary(events: EventLoop<'_>) -> RunSummary {
             _ => {}
         }
     }
-    for SeenLink { number, seen } in links {
+    for ObservedLink { number, seen } in links {
         if let Some(node) = place.get(&number).map(|&at| &mut nodes[at].seen) {
             node.receive_limit_mb_per_s = seen.receive_limit_mb_per_s.or(node.receive_limit_mb_per_s);
             node.ir_send_s_per_mb = seen.ir_send_s_per_mb.or(node.ir_send_s_per_mb);

@@ -7,13 +7,13 @@ use crosswind_agent::action::{Action, Peer, Rate, Worked};
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_schema::units::Quantity as _;
 
-use crate::diary::Diary;
 use crate::error::LiveError;
 use crate::farm::executor::{ComputeThread, Executor, Job, Maker, Noop, work};
 use crate::farm::link::Link;
 use crate::farm::payload::{Payload, Spool};
 use crate::farm::task_processes::memory::Groups;
 use crate::farm::transfer::Pace;
+use crate::log::Log;
 use crosswind_linux::{Bell, now_ns};
 
 /// What computes.
@@ -50,7 +50,7 @@ pub(crate) struct NodeRuntime<'a> {
     pub parent: Option<Box<Link>>,
     pub processor: Processor,
     pub spool: Spool,
-    pub diary: &'a mut Diary,
+    pub log: &'a mut Log,
     actions: Vec<Action<Payload>>,
 }
 
@@ -60,9 +60,9 @@ impl<'a> NodeRuntime<'a> {
         parent: Option<Box<Link>>,
         processor: Processor,
         spool: Spool,
-        diary: &'a mut Diary,
+        log: &'a mut Log,
     ) -> Self {
-        Self { agent, children: Vec::new(), parent, processor, spool, diary, actions: Vec::new() }
+        Self { agent, children: Vec::new(), parent, processor, spool, log, actions: Vec::new() }
     }
 
     /// A child's link, where there is one.
@@ -135,8 +135,8 @@ impl<'a> NodeRuntime<'a> {
                 self.compute(Job { task, work, input });
             }
             Action::Free(payload) => self.spool.recycle(payload),
-            Action::Note(line) => self.diary.note(&line),
-            Action::NoteOnce(line) => self.diary.note_once(&line),
+            Action::Note(line) => self.log.note(&line),
+            Action::NoteOnce(line) => self.log.note_once(&line),
             Action::Begun => self.tell_of_memory(),
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Carrier {
     pub socket: Transport,
     /// Its address without the port: what a log calls it.
     pub peer: String,
-    /// Its place among the peers that are dialled; none: it knocked.
+    /// Its place among the peers that are dialled; none: it dialled this one.
     pub dialled: Option<usize>,
     pub waiting: DoubleQueue<Ticket>,
     /// Credits from the peer; none: it does not limit us.

@@ -27,8 +27,8 @@ use super::settings::{About, FilterSettings, Forward};
 use super::slab::{Key, Slab};
 use super::sockets::{Epoll, Event, is_out_of_descriptors};
 use super::wire::{HEAD, Kind, LARGEST_TEXT};
-use crate::diary::Diary;
 use crate::error::LiveError;
+use crate::log::Log;
 use crosswind_linux::now_ns;
 
 const BELL: u64 = 0;
@@ -60,13 +60,13 @@ struct Arrived {
 }
 
 /// Why a peer is dropped: a word for the log, and what it did.
-type Offence = (&'static str, String);
+type Violation = (&'static str, String);
 
 pub(super) struct Exchange {
     pub settings: FilterSettings,
     pub access: Access,
     pub own: About,
-    pub diary: Diary,
+    pub log: Log,
     pub post: Post,
     pub news: Receiver<News>,
     pub shown: Arc<Mutex<Counters>>,
@@ -103,7 +103,7 @@ impl Exchange {
         settings: FilterSettings,
         access: Access,
         own: About,
-        diary: Diary,
+        log: Log,
         post: Post,
         news: Receiver<News>,
         shown: Arc<Mutex<Counters>>,
@@ -123,7 +123,7 @@ impl Exchange {
             settings,
             access,
             own,
-            diary,
+            log,
             post,
             news,
             shown,
@@ -228,7 +228,7 @@ impl Exchange {
     fn name(&mut self, peer: &str, word: &'static str, why: &str) {
         if self.named.len() < 10_000 && self.named.insert((peer.to_owned(), word)) {
             let whose = if peer.is_empty() { String::new() } else { format!("{peer}: ") };
-            self.diary.note(&format!("{whose}{why}"));
+            self.log.note(&format!("{whose}{why}"));
         }
     }
 
@@ -266,7 +266,7 @@ impl Exchange {
     }
 
     /// A peer is no more, or is not wanted any more; so are its connections.
-    fn drop_carrier(&mut self, key: Key, offence: Option<Offence>) {
+    fn drop_carrier(&mut self, key: Key, offence: Option<Violation>) {
         let Some(carrier) = self.carriers.remove(key) else { return };
         if let Some((word, why)) = offence {
             self.counters.peers_dropped += 1;

@@ -8,7 +8,7 @@ use crosswind_access::Access;
 use super::peers::NAME;
 use super::settings::About;
 use super::sockets::{arrived_mark, connect_marked};
-use crate::dial::{Knock, Whom};
+use crate::dial::{Handshake, PeerRole};
 use crate::error::LiveError;
 
 /// How long the other end may take.
@@ -30,8 +30,9 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, Liv
     let stream = marked(address, tos).map_err(|source| LiveError::Unreachable { peer: address.into(), source })?;
     let own = About { version: About::VERSION, window: 1, limits: None, tos: None };
     let about = serde_json::to_string(&own).unwrap_or_default();
-    let (whom, name, patience) = (Whom::Host, NAME, PATIENCE);
-    let entered = Knock { address, whom, name, about: &about, access, patience, still: &|| true }.enter_over(stream)?;
+    let (role, name, patience) = (PeerRole::Host, NAME, PATIENCE);
+    let entered =
+        Handshake { address, role, name, about: &about, access, patience, still: &|| true }.enter_over(stream)?;
     let refused = |why: String| LiveError::Refused { peer: address.into(), why };
     About::heard(&entered.settings).map(|about| about.tos).map_err(refused)
 }

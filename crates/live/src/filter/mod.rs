@@ -50,9 +50,9 @@ pub use pace::Rate;
 pub use peers::free_loopback;
 pub use settings::{CONNECTIONS, FilterSettings, Forward, PEERS, WINDOW};
 
-use crate::diary::Diary;
-use crate::door::Door;
 use crate::error::LiveError;
+use crate::listener::Listener;
+use crate::log::Log;
 use crosswind_linux::Bell;
 use exchange::Exchange;
 use peers::{News, Post, attend, dial};
@@ -71,8 +71,8 @@ pub struct Filter {
     work: Option<JoinHandle<Result<(), LiveError>>>,
 }
 
-/// Where peers knock, opened before the filter that is behind it: so filters can be told of each other.
-pub struct Entrance(Door);
+/// Where peers connect, opened before the filter that is behind it: so filters can be told of each other.
+pub struct Entrance(Listener);
 
 impl Entrance {
     /// Opens it at HOST:PORT.
@@ -80,7 +80,7 @@ impl Entrance {
     /// # Errors
     /// When the port can't be had.
     pub fn open(listen: &str, access: &Access) -> Result<Self, LiveError> {
-        Door::open(listen, access.clone()).map(Self)
+        Listener::open(listen, access.clone()).map(Self)
     }
 
     /// HOST:PORT in use.
@@ -97,9 +97,9 @@ impl Filter {
     ///
     /// # Errors
     /// When a setting is out of its range, or a port can't be had.
-    pub fn open(settings: FilterSettings, access: &Access, diary: Diary) -> Result<Self, LiveError> {
+    pub fn open(settings: FilterSettings, access: &Access, log: Log) -> Result<Self, LiveError> {
         let entrance = settings.listen.as_ref().map(|listen| Entrance::open(listen, access)).transpose()?;
-        Self::open_at(settings, entrance, access, diary)
+        Self::open_at(settings, entrance, access, log)
     }
 
     /// The same behind an entrance that is there already; what the settings say of one counts for nothing.
@@ -110,7 +110,7 @@ impl Filter {
         settings: FilterSettings,
         entrance: Option<Entrance>,
         access: &Access,
-        diary: Diary,
+        log: Log,
     ) -> Result<Self, LiveError> {
         settings.check(entrance.is_some())?;
         settings.peers.iter().try_for_each(|peer| access.permits(peer))?;
@@ -138,10 +138,10 @@ impl Filter {
         let shown = Arc::new(Mutex::new(Counters::default()));
         let peers = settings.peers.clone();
         let mut exchange =
-            Exchange::new(settings, access.clone(), own.clone(), diary, post.clone(), news, shown.clone(), listeners)?;
-        if let Some(Entrance(door)) = entrance {
+            Exchange::new(settings, access.clone(), own.clone(), log, post.clone(), news, shown.clone(), listeners)?;
+        if let Some(Entrance(listener)) = entrance {
             let (own, post) = (own.clone(), post.clone());
-            spawn("filter-door", move || attend(door, &own, &post))?;
+            spawn("filter-listener", move || attend(listener, &own, &post))?;
         }
         for (place, peer) in peers.iter().cloned().enumerate() {
             let (own, access, post) = (own.clone(), access.clone(), post.clone());
@@ -156,7 +156,7 @@ impl Filter {
         Ok(Self { post, shown, address, ports, peers: peers.len(), work: Some(work) })
     }
 
-    /// HOST:PORT where peers knock.
+    /// HOST:PORT where peers connect.
     #[must_use]
     pub fn address(&self) -> Option<&str> {
         self.address.as_deref()

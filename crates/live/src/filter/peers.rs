@@ -15,16 +15,16 @@ use crosswind_agent::frame::Frame;
 
 use super::settings::{About, PEERS};
 use super::sockets::arrived_mark;
-use crate::dial::{Entered, Knock, Whom};
-use crate::door::{Caller, Door, refuse};
+use crate::dial::{Entered, Handshake, PeerRole};
 use crate::error::LiveError;
+use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
 /// The name under which a filter shows the token.
 pub(super) const NAME: &str = "filter";
 /// How long a peer is dialled before the thread checks whether it is still wanted, s.
 const PATIENCE_S: f64 = 2.0;
-/// The door looks so often whether it is still wanted, ns.
+/// The listener looks so often whether it is still wanted, ns.
 const LOOK_NS: u64 = 200_000_000;
 /// Connecting to a target takes at most this.
 const REACH: Duration = Duration::from_secs(5);
@@ -34,7 +34,7 @@ pub(super) struct Met {
     pub socket: Transport,
     /// Its address without the port.
     pub peer: String,
-    /// Its place among those that are dialled; none: it knocked.
+    /// Its place among those that are dialled; none: it dialled this one.
     pub dialled: Option<usize>,
     pub about: About,
     /// What it sent beyond.
@@ -78,9 +78,9 @@ impl Post {
 }
 
 /// Accepts peers until stopped.
-pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
+pub(super) fn attend(mut listener: Listener, own: &About, post: &Post) {
     while post.is_wanted() {
-        let mut watched: Vec<_> = door.fds().map(|fd| watch(fd, true, false)).collect();
+        let mut watched: Vec<_> = listener.fds().map(|fd| watch(fd, true, false)).collect();
         if linux::wait(&mut watched, Some(LOOK_NS)).is_err() {
             return;
         }
@@ -88,9 +88,9 @@ pub(super) fn attend(mut door: Door, own: &About, post: &Post) {
             // Once for each address, whatever else it tries.
             let peer = line.strip_prefix("refused a connection from ").and_then(|rest| rest.split(": ").next());
             let peer = peer.unwrap_or_default().to_owned();
-            post.tell(News::Complaint { peer, word: "knocked", why: line.to_owned() });
+            post.tell(News::Complaint { peer, word: "connected", why: line.to_owned() });
         };
-        for caller in door.attend(now_ns(), &mut complain) {
+        for caller in listener.attend(now_ns(), &mut complain) {
             if let Err((peer, why)) = let_in(caller, own, post) {
                 post.tell(News::Complaint { peer, word: "met", why });
             }
@@ -136,8 +136,8 @@ pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, po
     while post.is_wanted() {
         let patience = Duration::from_secs_f64(PATIENCE_S);
         let still = || post.is_wanted();
-        let (whom, about) = (Whom::Host, about.as_str());
-        match (Knock { address, whom, name: NAME, about, access, patience, still: &still }).enter() {
+        let (role, about) = (PeerRole::Host, about.as_str());
+        match (Handshake { address, role, name: NAME, about, access, patience, still: &still }).enter() {
             Ok(Entered { stream, settings, rest }) => match About::heard(&settings) {
                 Ok(about) => {
                     let peer = address.to_owned();

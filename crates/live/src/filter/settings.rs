@@ -14,7 +14,7 @@ pub const WINDOW: u32 = 512 << 10;
 pub const CONNECTIONS: usize = 256;
 /// Most connections that a filter may be told to have at a time.
 pub(super) const MOST_CONNECTIONS: usize = 100_000;
-/// Most peers that may knock at one filter.
+/// Most peers that may connect to one filter.
 pub const PEERS: usize = 64;
 
 /// A port whose connections go to a target that a peer reaches.

@@ -15,9 +15,9 @@ use super::report::{Outcome, RankReport};
 use super::settings::{Admission, RanksSettings};
 use super::waves::{Answer, Verdict, Waves};
 use super::wire::Wire;
-use crate::diary::Diary;
-use crate::door::{Caller, Door, refuse};
 use crate::error::LiveError;
+use crate::listener::{Caller, Listener, refuse};
+use crate::log::Log;
 use crosswind_linux::{self as linux, Bell, now_ns, watch};
 
 /// Time 0 is so long after all were connected, ns: each rank hears of it before.
@@ -31,12 +31,12 @@ const MOST_HELD: usize = 1 << 30;
 pub struct ConductorConfig {
     /// What the run is about.
     pub run: RanksSettings,
-    /// HOST:PORT where ranks knock; port 0 takes a free one.
+    /// HOST:PORT where ranks connect; port 0 takes a free one.
     pub listen: String,
     /// What ranks must show, and are shown.
     pub access: Access,
     /// Log.
-    pub diary: Diary,
+    pub log: Log,
 }
 
 /// Ends a run from another thread.
@@ -84,10 +84,10 @@ struct Seat {
     report: Option<RankReport>,
 }
 
-/// A conductor whose door is open.
+/// A conductor whose listener is open.
 pub struct Conductor {
     config: ConductorConfig,
-    door: Door,
+    listener: Listener,
     stop: Stop,
     seats: Vec<Seat>,
     waves: Waves,
@@ -100,19 +100,19 @@ pub struct Conductor {
 }
 
 impl Conductor {
-    /// Opens the door.
+    /// Opens the listener.
     ///
     /// # Errors
     /// When the settings are invalid, or the address is not one of this host.
     pub fn open(config: ConductorConfig) -> Result<Self, LiveError> {
         config.run.check()?;
-        let door = Door::open(&config.listen, config.access.clone())?;
+        let listener = Listener::open(&config.listen, config.access.clone())?;
         let bell = Arc::new(Bell::new().map_err(LiveError::system("making a bell"))?);
         let stop = Stop { why: Arc::new(Mutex::new(None)), bell };
         let ranks = config.run.ranks as usize;
         let seats = (0..ranks).map(|_| Seat::default()).collect();
         Ok(Self {
-            door,
+            listener,
             stop,
             seats,
             waves: Waves::new(ranks),
@@ -129,7 +129,7 @@ impl Conductor {
     /// # Errors
     /// When the port has failed.
     pub fn address(&self) -> Result<String, LiveError> {
-        self.door.address().map_err(LiveError::system("listening"))
+        self.listener.address().map_err(LiveError::system("listening"))
     }
 
     /// Ends the run from another thread.
@@ -150,7 +150,7 @@ impl Conductor {
         let zero_ns = match self.conduct(started) {
             Ok(zero_ns) => zero_ns,
             Err(error) => {
-                self.config.diary.note(&format!("the run ends: {error}"));
+                self.config.log.note(&format!("the run ends: {error}"));
                 for channel in self.seats.iter_mut().filter_map(|seat| seat.channel.as_mut()) {
                     // If the rank is gone, the message is not needed.
                     let _ = channel.say(&Wire::Abort { why: error.to_string() }, 0);
@@ -179,7 +179,7 @@ impl Conductor {
         let admission = Admission { run: self.config.run.clone(), peers };
         let settings = serde_json::to_vec(&admission).map_err(|error| LiveError::Setup(error.to_string()))?;
         for rank in 0..self.seats.len() {
-            // The proof has waited in the seat since the rank knocked.
+            // The proof has waited in the seat since the rank connected.
             let proof = <[u8; 32]>::try_from(std::mem::take(&mut self.seats[rank].held)).unwrap_or_default();
             self.with(rank, |channel| welcome(proof, channel, settings.clone()))?;
         }
@@ -304,12 +304,12 @@ impl Conductor {
     /// Waits until something happens, or it is time, and deals with it.
     fn attend(&mut self, by_ns: u64) -> Result<(), LiveError> {
         let by_ns = self.hearsay.as_ref().map_or(by_ns, |(at, ..)| by_ns.min(at + HEARSAY_NS));
-        let by_ns = self.door.due().map_or(by_ns, |due| by_ns.min(due));
+        let by_ns = self.listener.due().map_or(by_ns, |due| by_ns.min(due));
         let mut watched = vec![watch(self.stop.bell.fd(), true, false)];
         watched.extend(self.seats.iter().map(|seat| {
             seat.channel.as_ref().map_or_else(|| watch(-1, false, false), |link| watch(link.fd(), true, link.is_full()))
         }));
-        watched.extend(self.door.fds().map(|fd| watch(fd, true, false)));
+        watched.extend(self.listener.fds().map(|fd| watch(fd, true, false)));
         linux::wait(&mut watched, Some(by_ns.saturating_sub(now_ns()))).map_err(LiveError::system("waiting"))?;
         self.stop.heard()?;
         self.let_in()?;
@@ -327,8 +327,8 @@ impl Conductor {
     }
 
     fn let_in(&mut self) -> Result<(), LiveError> {
-        let diary = &mut self.config.diary;
-        for caller in self.door.attend(now_ns(), &mut |line| diary.note_once(line)) {
+        let log = &mut self.config.log;
+        for caller in self.listener.attend(now_ns(), &mut |line| log.note_once(line)) {
             let Caller { stream, rest, proof, name, about, .. } = caller;
             let seat = number(&name, self.config.run.ranks).map(|rank| &mut self.seats[rank as usize]);
             let Some(seat) = seat.filter(|seat| seat.address.is_empty()) else {

@@ -10,10 +10,10 @@ use crosswind_agent::frame::Frame;
 
 use super::channel::Channel;
 use super::settings::{Admission, RanksSettings};
-use crate::dial::{Entered, Knock, Whom};
-use crate::diary::Diary;
-use crate::door::{Caller, Door};
+use crate::dial::{Entered, Handshake, PeerRole};
 use crate::error::LiveError;
+use crate::listener::{Caller, Listener};
+use crate::log::Log;
 use crosswind_linux::{self as linux, now_ns, watch};
 
 /// Between two looks whether all this is still wanted.
@@ -25,7 +25,7 @@ pub struct RankConfig {
     pub rank: u32,
     /// HOST:PORT of the conductor.
     pub conductor: String,
-    /// Where other ranks knock: HOST:PORT, port 0 for a free one.
+    /// Where other ranks connect: HOST:PORT, port 0 for a free one.
     pub listen: String,
     /// What others must show, and are shown.
     pub access: Access,
@@ -34,7 +34,7 @@ pub struct RankConfig {
     /// Whether the end of the standard input ends the rank.
     pub watch_input: bool,
     /// Log.
-    pub diary: Diary,
+    pub log: Log,
 }
 
 /// A rank that the conductor has accepted; it knows the run's settings, and is not connected to other ranks yet.
@@ -43,7 +43,7 @@ pub struct Joined {
     pub(super) settings: RanksSettings,
     pub(super) peers: Vec<String>,
     pub(super) conductor: Channel,
-    pub(super) door: Door,
+    pub(super) listener: Listener,
 }
 
 /// The name under which a rank shows the token.
@@ -56,7 +56,7 @@ pub(super) fn number(name: &str, ranks: u32) -> Option<u32> {
     name.strip_prefix("rank-")?.parse().ok().filter(|&number| number < ranks)
 }
 
-fn knock(
+fn handshake(
     address: &str,
     name: &str,
     about: &str,
@@ -64,7 +64,7 @@ fn knock(
     patience: Duration,
     still: &dyn Fn() -> bool,
 ) -> Result<Entered, LiveError> {
-    Knock { address, whom: Whom::Host, name, about, access, patience, still }.enter()
+    Handshake { address, role: PeerRole::Host, name, about, access, patience, still }.enter()
 }
 
 /// Lets a caller in that has shown the token.
@@ -75,18 +75,18 @@ pub(super) fn welcome(proof: [u8; 32], channel: &mut Channel, settings: Vec<u8>)
 }
 
 impl Joined {
-    /// Opens a door and is let in by the conductor, once all ranks have knocked there.
+    /// Opens a listener and is let in by the conductor, once all ranks have connected there.
     ///
     /// # Errors
     /// When the conductor can't be reached, refuses, or says what can't be.
     pub fn join(config: RankConfig) -> Result<Self, LiveError> {
-        let door = Door::open(&config.listen, config.access.clone())?;
-        let own = door.address().map_err(LiveError::system("listening"))?;
+        let listener = Listener::open(&config.listen, config.access.clone())?;
+        let own = listener.address().map_err(LiveError::system("listening"))?;
         let patience = Duration::from_secs_f64(config.patience_s.clamp(0.1, 1e6));
         let wanted = || !config.watch_input || !linux::input_has_ended();
         let name = name(config.rank);
         let Entered { stream, settings, rest } =
-            knock(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
+            handshake(&config.conductor, &name, &own, &config.access, patience, &wanted)?;
         let refused = |why: String| LiveError::Refused { peer: config.conductor.clone(), why };
         let admission: Admission = serde_json::from_slice(&settings).map_err(|error| refused(error.to_string()))?;
         admission.run.check()?;
@@ -94,7 +94,7 @@ impl Joined {
             return Err(refused(format!("{} addresses for {} ranks", admission.peers.len(), admission.run.ranks)));
         }
         let conductor = Channel::new(stream, &rest).map_err(LiveError::system("talking to the conductor"))?;
-        Ok(Self { settings: admission.run, peers: admission.peers, conductor, door, config })
+        Ok(Self { settings: admission.run, peers: admission.peers, conductor, listener, config })
     }
 
     /// What the run is about.
@@ -124,7 +124,8 @@ impl Joined {
         let mut links: Vec<Option<Channel>> = self.peers.iter().map(|_| None).collect();
         for below in 0..own {
             let address = &self.peers[below as usize];
-            let Entered { stream, rest, .. } = knock(address, &name(own), "", &self.config.access, patience, &wanted)?;
+            let Entered { stream, rest, .. } =
+                handshake(address, &name(own), "", &self.config.access, patience, &wanted)?;
             links[below as usize] = Some(Channel::new(stream, &rest).map_err(LiveError::system("talking to a rank"))?);
         }
         while let Some(missing) = (own + 1..self.settings.ranks).find(|&above| links[above as usize].is_none()) {
@@ -134,13 +135,13 @@ impl Joined {
             if Instant::now() > until {
                 return Err(LiveError::Lost(format!("rank {missing} did not connect with rank {own} in time")));
             }
-            let mut watched: Vec<_> = self.door.fds().map(|fd| watch(fd, true, false)).collect();
+            let mut watched: Vec<_> = self.listener.fds().map(|fd| watch(fd, true, false)).collect();
             linux::wait(&mut watched, Some(LOOK_NS)).map_err(LiveError::system("waiting"))?;
-            let diary = &mut self.config.diary;
-            for caller in self.door.attend(now_ns(), &mut |line| diary.note_once(line)) {
+            let log = &mut self.config.log;
+            for caller in self.listener.attend(now_ns(), &mut |line| log.note_once(line)) {
                 let above = number(&caller.name, self.settings.ranks).filter(|&above| above > own);
                 let Some(place) = above.map(|above| &mut links[above as usize]).filter(|place| place.is_none()) else {
-                    crate::door::refuse(caller.stream, &format!("{:?} is not waited for here", caller.name));
+                    crate::listener::refuse(caller.stream, &format!("{:?} is not waited for here", caller.name));
                     continue;
                 };
                 let Caller { stream, rest, proof, .. } = caller;

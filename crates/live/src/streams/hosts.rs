@@ -9,9 +9,9 @@ use crosswind_policy::queue::{CreditSettings, QueueSettings};
 use crosswind_schema::experiment::streams::{Links, Stream};
 use crosswind_schema::units::Quantity;
 
-use crate::diary::Diary;
 use crate::error::LiveError;
 use crate::filter::{Entrance, Filter, FilterSettings, Forward, Rate, WINDOW, free_loopback};
+use crate::log::Log;
 
 /// How long filters may take to meet.
 const MEETING: Duration = Duration::from_secs(20);
@@ -84,8 +84,8 @@ impl Hosts {
                 }
             }
             let entrance = entrances.get_mut(host).and_then(|(entrance, _)| entrance.take());
-            let diary = Diary::on_stderr(&format!("host {host}"));
-            let filter = Filter::open_at(settings, entrance, &access, diary)?;
+            let log = Log::on_stderr(&format!("host {host}"));
+            let filter = Filter::open_at(settings, entrance, &access, log)?;
             ports.extend(whose.into_iter().zip(filter.ports().iter().cloned()));
             filters.push(filter);
             debug_assert_eq!(filters.len(), place + 1);

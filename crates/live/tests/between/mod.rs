@@ -10,8 +10,8 @@ use crosswind_access::Access;
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::token::{End, Meeting};
 use crosswind_agent::frame::{Frame, LARGEST_FRAME, decode};
-use crosswind_live::diary::Diary;
 use crosswind_live::filter::{Filter, FilterSettings, Forward};
+use crosswind_live::log::Log;
 use crosswind_live::protocol::PROTOCOL;
 use crosswind_policy::queue::{CreditSettings, Discipline, QueueSettings};
 use crosswind_schema::Class;
@@ -20,9 +20,9 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A log that can be read.
 #[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Vec<u8>>>);
+pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
-impl Write for Log {
+impl Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap().extend(bytes);
         Ok(bytes.len())
@@ -33,9 +33,9 @@ impl Write for Log {
     }
 }
 
-impl Log {
-    pub fn diary(&self) -> Diary {
-        Diary::new("filter", Box::new(self.clone()))
+impl Lines {
+    pub fn log(&self) -> Log {
+        Log::new("filter", Box::new(self.clone()))
     }
 
     pub fn lines(&self) -> Vec<String> {
@@ -70,13 +70,13 @@ pub fn credits() -> CreditSettings {
 pub struct Between {
     pub near: Filter,
     pub far: Filter,
-    pub far_log: Log,
+    pub far_log: Lines,
     pub targets: [TcpListener; 2],
 }
 
 pub fn between(near: FilterSettings, far: FilterSettings) -> Between {
-    let far_log = Log::default();
-    let far = Filter::open(far, &access(), far_log.diary()).unwrap();
+    let far_log = Lines::default();
+    let far = Filter::open(far, &access(), far_log.log()).unwrap();
     let targets = Class::BOTH.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
     let forward = |class: Class| Forward {
         class,
@@ -86,7 +86,7 @@ pub fn between(near: FilterSettings, far: FilterSettings) -> Between {
     };
     let peers = vec![far.address().unwrap().to_owned()];
     let near = FilterSettings { listen: None, peers, forwards: Class::BOTH.map(forward).to_vec(), ..near };
-    let near = Filter::open(near, &access(), Log::default().diary()).unwrap();
+    let near = Filter::open(near, &access(), Lines::default().log()).unwrap();
     assert!(near.wait_for_peers(PATIENCE));
     Between { near, far, far_log, targets }
 }
@@ -125,7 +125,7 @@ pub fn bytes(count: usize, seed: u32) -> Vec<u8> {
     (0..count).map(|_| next()).collect()
 }
 
-/// Knocks as a filter that knows the token, and is let in.
+/// Connects as a filter that knows the token, and is let in.
 pub fn enter(address: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

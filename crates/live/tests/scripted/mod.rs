@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use crosswind_access::Access;
 use crosswind_access::token::Token;
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
+use crosswind_live::log::Log;
 use crosswind_live::ranks::{Conductor, ConductorConfig, Joined, Outcome, RankConfig, RanksSettings};
 use crosswind_program::{Body, Kind, Op, Program, Rank, Reply};
 
@@ -111,8 +111,8 @@ pub fn access() -> Access {
 }
 
 pub fn conductor(run: RanksSettings) -> Conductor {
-    let (listen, diary) = ("127.0.0.1:0".into(), Diary::on_stderr("conductor"));
-    Conductor::open(ConductorConfig { run, listen, access: access(), diary }).unwrap()
+    let (listen, log) = ("127.0.0.1:0".into(), Log::on_stderr("conductor"));
+    Conductor::open(ConductorConfig { run, listen, access: access(), log }).unwrap()
 }
 
 pub fn joining(conductor: &str, rank: u32) -> RankConfig {
@@ -123,7 +123,7 @@ pub fn joining(conductor: &str, rank: u32) -> RankConfig {
         access: access(),
         patience_s: 10.0,
         watch_input: false,
-        diary: Diary::on_stderr(&format!("rank {rank}")),
+        log: Log::on_stderr(&format!("rank {rank}")),
     }
 }
 

@@ -9,10 +9,10 @@ use crosswind_access::Access;
 use crosswind_access::token::Token;
 use crosswind_agent::settings::{RunSettings, Work};
 use crosswind_live::LiveError;
-use crosswind_live::diary::Diary;
 use crosswind_live::farm::agent::{AgentConfig, Bare, maker, run_agent};
 use crosswind_live::farm::payload::Payload;
-use crosswind_live::farm::root::{Delivery, Desk, NewTask, Root, RootConfig, RunSummary, Supply};
+use crosswind_live::farm::root::{Delivery, NewTask, Root, RootConfig, RunSummary, Supply, TaskSource};
+use crosswind_live::log::Log;
 use crosswind_schema::Platform;
 
 pub const TOKEN: &str = "a token for tests only";
@@ -62,7 +62,7 @@ pub struct List {
     pub results: Vec<Delivery>,
 }
 
-impl Desk for List {
+impl TaskSource for List {
     fn next(&mut self) -> Supply {
         let Some((payload, work)) = self.tasks.next() else { return Supply::Over };
         self.next += 1;
@@ -87,7 +87,7 @@ pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(),
         watch_input: false,
         leave: None,
         mark: None,
-        diary: Diary::on_stderr(name),
+        log: Log::on_stderr(name),
     };
     let run = move || run_agent(config, &mut Bare, &mut |address| told.send(address.to_owned()).unwrap());
     let thread = std::thread::spawn(run);
@@ -101,7 +101,7 @@ pub fn root(run: &RunSettings, code: Vec<u8>) -> Root {
         access: access(),
         code,
         spool_directory: std::env::temp_dir(),
-        diary: Diary::on_stderr("root"),
+        log: Log::on_stderr("root"),
     })
     .unwrap()
 }
@@ -125,12 +125,12 @@ impl Tree {
                 }
             }
         }
-        let mut desk = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
+        let mut task_source = List { tasks: tasks.into_iter(), next: 0, results: Vec::new() };
         let own = maker(&self.run, Vec::new(), std::env::temp_dir(), &mut Bare).unwrap();
-        let summary = root.run(&mut desk, own).unwrap();
+        let summary = root.run(&mut task_source, own).unwrap();
         for thread in threads {
             thread.join().unwrap().unwrap();
         }
-        Done { summary, results: desk.results }
+        Done { summary, results: task_source.results }
     }
 }

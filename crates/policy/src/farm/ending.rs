@@ -35,7 +35,7 @@ pub(crate) struct Ending {
     /// Served children.
     children: u64,
     /// Tasks still to come from above; none: unknown.
-    to_come: Option<u64>,
+    remaining: Option<u64>,
     /// Tasks that came.
     came: u64,
     /// Tasks/s of the own processor, and of it and all served children.
@@ -53,21 +53,21 @@ impl Ending {
     }
 
     pub fn expect(&mut self, tasks: u64) {
-        self.to_come = Some(tasks);
+        self.remaining = Some(tasks);
     }
 
     #[inline]
     pub fn came(&mut self, tasks: u64) {
         self.came += tasks;
-        self.to_come = self.to_come.map(|to_come| to_come.saturating_sub(tasks));
+        self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(tasks));
     }
 
     /// Tasks that no node has yet, once the end has begun.
     #[inline]
     pub fn left(&self, ready: u64) -> Option<u64> {
-        let to_come = self.to_come.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
-        let left = to_come.saturating_add(ready); // a parent may say anything
-        (!self.root || left <= self.came.saturating_add(to_come) / LAST).then_some(left)
+        let remaining = self.remaining.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
+        let left = remaining.saturating_add(ready); // a parent may say anything
+        (!self.root || left <= self.came.saturating_add(remaining) / LAST).then_some(left)
     }
 
     /// Lower bound of the time by which all tasks can be computed, s.

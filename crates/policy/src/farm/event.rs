@@ -70,7 +70,7 @@ pub enum Event {
         tasks: u64,
     },
     /// The parent, or the user at the root, says how many tasks are still to come here, about.
-    ToCome {
+    RemainingHint {
         /// How many.
         tasks: u64,
     },
@@ -104,9 +104,9 @@ pub enum Event {
 /// What a node says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
-    /// Tell a child how many tasks are still to come to it, about: [`Event::ToCome`]. Before the task that follows, which is
+    /// Tell a child how many tasks are still to come to it, about: [`Event::RemainingHint`]. Before the task that follows, which is
     /// counted.
-    Foretell {
+    HintRemaining {
         /// The child that is told.
         child: Child,
         /// How many.

@@ -133,7 +133,7 @@ impl Node {
                 self.ending.came(tasks);
                 self.ready.give(first, tasks);
             }
-            Event::ToCome { tasks } => self.ending.expect(tasks),
+            Event::RemainingHint { tasks } => self.ending.expect(tasks),
             Event::Joined { child } => {
                 let child = ChildState::new(child);
                 self.ending.count(&child, true);
@@ -197,7 +197,7 @@ impl Node {
                 Ports::Single => self.serve_single(commands),
                 Ports::Multi => self.serve_multi(commands),
             }
-            self.foretell_the_end(commands);
+            self.hint_the_end(commands);
         }
         self.ask(commands);
     }
@@ -210,7 +210,7 @@ impl Node {
         }
         let Some((_, child)) = self.next_child() else { return };
         self.waiting.take(&mut self.children, child);
-        self.foretell(child, commands);
+        self.hint_remaining(child, commands);
         let Some(task) = self.ready.pop() else { return };
         self.lend(task, child);
         self.single.begin(child, task);
@@ -289,16 +289,16 @@ impl Node {
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
     #[inline]
-    fn foretell(&mut self, child: Child, commands: &mut Vec<Command>) {
+    fn hint_remaining(&mut self, child: Child, commands: &mut Vec<Command>) {
         if let Some(left) = self.ending.left(self.ready.len()) {
             let tasks = self.ending.share(left - 1, &self.children[child as usize]).saturating_add(1);
-            commands.push(Command::Foretell { child, tasks });
+            commands.push(Command::HintRemaining { child, tasks });
         }
     }
 
     /// Tells all children that nothing is to come, but for what is on its way.
     #[inline]
-    fn foretell_the_end(&mut self, commands: &mut Vec<Command>) {
+    fn hint_the_end(&mut self, commands: &mut Vec<Command>) {
         if self.ending.told || self.ending.left(self.ready.len()) != Some(0) {
             return;
         }
@@ -306,7 +306,7 @@ impl Node {
         for (child, state) in (0..).zip(&self.children) {
             if state.is_counted() {
                 let on_its_way = self.single.is_sending_to(child);
-                commands.push(Command::Foretell { child, tasks: u64::from(on_its_way) });
+                commands.push(Command::HintRemaining { child, tasks: u64::from(on_its_way) });
             }
         }
     }

@@ -11,7 +11,7 @@ use super::credits::Credits;
 use super::flow::Flow;
 use super::input::Input;
 use super::job::{Job, Progress};
-use super::observer::{Observer, Seen};
+use super::observer::{Observed, Observer};
 use super::output::Output;
 use super::pace::Pace;
 use super::port::Port;
@@ -378,7 +378,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             (self.overrun, self.deadline) = (true, 0);
         }
         if O::LISTENS {
-            self.observer.made(self.now, Seen { message, class, from, to, bytes });
+            self.observer.made(self.now, Observed { message, class, from, to, bytes });
         }
         if let Some(credits) = &mut self.credits {
             credits.announce(class, to);
@@ -468,8 +468,8 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     /// A frame, for an observer.
-    pub fn seen(&self, message: u32, bytes: u32) -> Seen {
+    pub fn seen(&self, message: u32, bytes: u32) -> Observed {
         let Route { from, to, class, .. } = self.routes[self.messages[message].route as usize];
-        Seen { message, class, from, to, bytes }
+        Observed { message, class, from, to, bytes }
     }
 }

@@ -42,6 +42,6 @@ mod traffic;
 
 pub use engine::Present;
 pub use job::Job;
-pub use observer::{Observer, Seen};
+pub use observer::{Observed, Observer};
 pub use outcome::{measure, simulate_streams};
 pub use traffic::{Measured, MeasuredStream};

@@ -6,7 +6,7 @@ use crate::time::Nanos;
 
 /// A frame, or a message where it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct Observed {
     /// The message; numbers of messages that have arrived are used again.
     pub message: u32,
     /// Its class.
@@ -24,24 +24,24 @@ pub trait Observer {
     /// Whether events are observed.
     const LISTENS: bool = true;
     /// A message is given to its sender's interface, whole.
-    fn made(&mut self, at: Nanos, message: Seen);
+    fn made(&mut self, at: Nanos, message: Observed);
     /// A frame leaves the sender's queue; its time on the link begins.
-    fn leaves(&mut self, at: Nanos, frame: Seen);
+    fn leaves(&mut self, at: Nanos, frame: Observed);
     /// A frame is with the receiving program.
-    fn arrives(&mut self, at: Nanos, frame: Seen);
+    fn arrives(&mut self, at: Nanos, frame: Observed);
     /// A frame finds no room and is lost.
-    fn lost(&mut self, at: Nanos, frame: Seen);
+    fn lost(&mut self, at: Nanos, frame: Observed);
 }
 
 /// Observes nothing.
 impl Observer for () {
     const LISTENS: bool = false;
     #[inline]
-    fn made(&mut self, _: Nanos, _: Seen) {}
+    fn made(&mut self, _: Nanos, _: Observed) {}
     #[inline]
-    fn leaves(&mut self, _: Nanos, _: Seen) {}
+    fn leaves(&mut self, _: Nanos, _: Observed) {}
     #[inline]
-    fn arrives(&mut self, _: Nanos, _: Seen) {}
+    fn arrives(&mut self, _: Nanos, _: Observed) {}
     #[inline]
-    fn lost(&mut self, _: Nanos, _: Seen) {}
+    fn lost(&mut self, _: Nanos, _: Observed) {}
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code)] // not every test uses all of it
 
 use crosswind_schema::{Class, StreamsExperiment};
-use crosswind_sim::interface::{Job, Measured, Observer, Present, Seen, measure};
+use crosswind_sim::interface::{Job, Measured, Observed, Observer, Present, measure};
 
 /// Time of a frame of 1 KiB on a link of 155 Mb/s, and the latency, s.
 pub const FRAME_S: f64 = 1024.0 / 19.375e6;
@@ -27,24 +27,24 @@ pub fn together<O: Observer>(experiment: &StreamsExperiment, jobs: &[Job], queue
 
 /// What happened, in the order in which it was told.
 #[derive(Debug, Default)]
-pub struct Diary {
-    pub made: Vec<(u64, Seen)>,
-    pub left: Vec<(u64, Seen)>,
-    pub arrived: Vec<(u64, Seen)>,
-    pub lost: Vec<(u64, Seen)>,
+pub struct Log {
+    pub made: Vec<(u64, Observed)>,
+    pub left: Vec<(u64, Observed)>,
+    pub arrived: Vec<(u64, Observed)>,
+    pub lost: Vec<(u64, Observed)>,
 }
 
-impl Observer for Diary {
-    fn made(&mut self, at: u64, message: Seen) {
+impl Observer for Log {
+    fn made(&mut self, at: u64, message: Observed) {
         self.made.push((at, message));
     }
-    fn leaves(&mut self, at: u64, frame: Seen) {
+    fn leaves(&mut self, at: u64, frame: Observed) {
         self.left.push((at, frame));
     }
-    fn arrives(&mut self, at: u64, frame: Seen) {
+    fn arrives(&mut self, at: u64, frame: Observed) {
         self.arrived.push((at, frame));
     }
-    fn lost(&mut self, at: u64, frame: Seen) {
+    fn lost(&mut self, at: u64, frame: Observed) {
         self.lost.push((at, frame));
     }
 }

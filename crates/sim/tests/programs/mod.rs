@@ -16,12 +16,12 @@ pub enum Event {
     Answered { from: u32, word: u64 },
 }
 
-/// A rank that does what its list says, and keeps a diary.
+/// A rank that does what its list says, and keeps a log.
 #[derive(Clone, Debug)]
 pub struct Script {
     pub ops: Vec<Op>,
     pub next: usize,
-    pub diary: Vec<Event>,
+    pub log: Vec<Event>,
     pub reply: Reply,
 }
 
@@ -57,12 +57,12 @@ impl Rank for Script {
 
     fn handle(&mut self, from: u32, kind: Kind, body: Body) -> Reply {
         let word = word(&body);
-        self.diary.push(Event::Handled { from, kind: name(kind), word });
+        self.log.push(Event::Handled { from, kind: name(kind), word });
         Reply { body: Body::Pair([word, 0]), ..self.reply.clone() }
     }
 
     fn answered(&mut self, from: u32, body: Body) {
-        self.diary.push(Event::Answered { from, word: word(&body) });
+        self.log.push(Event::Answered { from, word: word(&body) });
     }
 }
 
@@ -75,7 +75,7 @@ impl Program for Scripts {
 
     fn rank(&self, rank: u32) -> Script {
         let reply = Reply { ns: self.handler_ns, bytes: self.reply_bytes, body: Body::Empty };
-        Script { ops: self.ops[rank as usize].clone(), next: 0, diary: Vec::new(), reply }
+        Script { ops: self.ops[rank as usize].clone(), next: 0, log: Vec::new(), reply }
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use crosswind_policy::queue::Grant;
 use crosswind_schema::Class;
 
-use super::{Arrived, Exchange, MOST_ON_LINK, Offence, TURN};
+use super::{Arrived, Exchange, MOST_ON_LINK, TURN, Violation};
 use crate::filter::connection::BEYOND_WINDOW;
 use crate::filter::settings::{MOST_CONNECTIONS, is_target};
 use crate::filter::slab::Key;
@@ -45,7 +45,7 @@ impl Exchange {
     }
 
     /// What a peer says.
-    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Offence> {
+    fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Violation> {
         let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
         let Head { kind, class, stream, bytes, .. } = head;
         let known = carrier.streams.get(&stream).copied();
@@ -115,7 +115,7 @@ impl Exchange {
         known: Option<Key>,
         place: std::ops::Range<usize>,
         now: u64,
-    ) -> Result<(), Offence> {
+    ) -> Result<(), Violation> {
         let (bytes, Head { class, last, .. }) = (place.len(), head);
         match known.and_then(|known| self.connections.get_mut(known)) {
             Some(connection) => connection.admit(class, bytes).map_err(|why| ("lied", why.to_owned()))?,
@@ -143,7 +143,7 @@ impl Exchange {
     }
 
     /// Whether a frame may come of a stream that is not open here: it was sent before the peer heard of the stream's end.
-    fn admit_late(&mut self, key: Key, stream: u32, bytes: usize) -> Result<(), Offence> {
+    fn admit_late(&mut self, key: Key, stream: u32, bytes: usize) -> Result<(), Violation> {
         let left = self.carriers.get_mut(key).and_then(|carrier| carrier.closing.get_mut(&stream));
         let Some(left) = left else { return Err(("lied", "sent data of a connection that is not open".into())) };
         *left = left.checked_sub(bytes).ok_or(("lied", BEYOND_WINDOW.to_owned()))?;

@@ -68,18 +68,18 @@ pub enum Revision {
 
 /// What was seen of a node's processor and its children's links.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct Observed {
     /// Work units/s without traffic.
     pub compute_per_s: Estimate,
     /// s/MB; none where the node's traffic does not tell it.
     pub ir_receive_s_per_mb: Option<Estimate>,
     /// The children, those that left too.
-    pub children: Vec<SeenChild>,
+    pub children: Vec<ObservedChild>,
 }
 
 /// What was seen of a child's link.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SeenChild {
+pub struct ObservedChild {
     /// MB/s that it receives.
     pub receive_limit_mb_per_s: Estimate,
     /// s/MB at the node that sends; none where its traffic does not tell it.
@@ -389,17 +389,17 @@ impl Estimator {
 
     /// What was seen so far.
     #[must_use]
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Observed {
         let interference = self.compute.interference();
         let of_child = |child: Child| {
             let at = self.compute.learnt.iter().position(|&learnt| learnt == child)?;
             interference[1 + at]
         };
-        let children = (0..).zip(&self.links).map(|(child, link)| SeenChild {
+        let children = (0..).zip(&self.links).map(|(child, link)| ObservedChild {
             receive_limit_mb_per_s: link.rate.estimate(),
             ir_send_s_per_mb: of_child(child),
         });
-        Seen {
+        Observed {
             compute_per_s: self.compute.estimate(),
             ir_receive_s_per_mb: interference[0],
             children: children.collect(),

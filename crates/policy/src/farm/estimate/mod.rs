@@ -20,5 +20,5 @@ mod flow;
 pub mod observing;
 mod rate;
 
-pub use estimator::{Estimator, Revision, Seen, SeenChild, Subtree};
+pub use estimator::{Estimator, Observed, ObservedChild, Revision, Subtree};
 pub use rate::Estimate;

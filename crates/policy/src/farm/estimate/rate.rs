@@ -1,6 +1,6 @@
 //! A rate by what was seen of it: a mean of logarithms that forgets exponentially, and forgets all when the rate changes.
 
-use crosswind_schema::run::SeenRate;
+use crosswind_schema::run::ObservedRate;
 
 use super::change::{Change, Verdict};
 
@@ -24,9 +24,9 @@ pub struct Estimate {
 impl Estimate {
     /// Beside what is planned with; none where nothing was observed.
     #[must_use]
-    pub fn beside(self, planned: Option<f64>) -> Option<SeenRate> {
+    pub fn beside(self, planned: Option<f64>) -> Option<ObservedRate> {
         let Self { value: seen, sd, observations } = self;
-        (observations > 0).then_some(SeenRate { planned, seen, sd, observations })
+        (observations > 0).then_some(ObservedRate { planned, seen, sd, observations })
     }
 }
 

@@ -41,8 +41,8 @@ pub(crate) struct Caller {
     pub proof: [u8; 32],
 }
 
-/// The door.
-pub(crate) struct Door {
+/// The listener.
+pub(crate) struct Listener {
     listener: TcpListener,
     access: Access,
     strangers: Vec<Stranger>,
@@ -55,7 +55,7 @@ enum Step {
     Gone,
 }
 
-impl Door {
+impl Listener {
     /// Opens the port.
     pub fn open(address: &str, access: Access) -> Result<Self, LiveError> {
         access.permits(address)?;

@@ -9,7 +9,7 @@ from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment
 from crosswind.report.run_tables import seen_table
 from crosswind.run.bounds import complete
-from crosswind.run.seen import seen_rates, stale_warnings
+from crosswind.run.observed import observed_rates, stale_warnings
 
 PAIR = {
     "schema_version": 1,
@@ -45,7 +45,7 @@ def node(planned, seen, sd=0.01, observations=20, field="compute_per_s"):
     ],
 )
 def test_a_file_is_stale_where_it_is_certainly_wrong_by_more_than_matters(given, stale):
-    [rate] = seen_rates([given])
+    [rate] = observed_rates([given])
     assert rate.stale is stale
     assert [told["code"] for told in stale_warnings([given])] == ["platform-stale"] * stale
 
@@ -72,7 +72,7 @@ def test_a_simulated_change_is_seen_warned_of_and_survives_the_file(tmp_path):
     runs = crosswind.run(experiment(changes, adapt=True))
     [run] = runs
     assert [event["code"] for event in run.events] == ["rates-changed"]
-    rates = {(rate.node, rate.field): rate for rate in seen_rates(run.nodes)}
+    rates = {(rate.node, rate.field): rate for rate in observed_rates(run.nodes)}
     assert rates["a", "compute_per_s"].seen == pytest.approx(2.0, rel=0.05)
     assert rates["a", "compute_per_s"].planned == 4.0
     codes = {told["code"] for told in run.warnings}

@@ -23,7 +23,7 @@ _NAMED = 4
 
 
 @dataclass(frozen=True)
-class SeenRate:
+class ObservedRate:
     """A rate as the platform's file says and as it was seen.
 
     Attributes
@@ -66,22 +66,22 @@ class SeenRate:
         return f"{self.node}: {what} {self.seen:.4g} {unit}{planned}"
 
 
-def seen_rates(nodes: Iterable[Mapping[str, Any]]) -> Iterator[SeenRate]:
+def observed_rates(nodes: Iterable[Mapping[str, Any]]) -> Iterator[ObservedRate]:
     """Yield every rate that a run's nodes were seen by, node by node.
 
     >>> link = {"planned": 9.0, "seen": 3.0, "sd": 0.1, "observations": 20}
-    >>> [rate] = seen_rates([{"name": "a", "seen": {"receive_limit_mb_per_s": link}}])
+    >>> [rate] = observed_rates([{"name": "a", "seen": {"receive_limit_mb_per_s": link}}])
     >>> print(rate, rate.stale)
     a: link 3 MB/s, planned 9 (-67%) True
     """
     for node in nodes:
         for field, rate in (node.get("seen") or {}).items():
-            yield SeenRate(node["name"], field, **rate)
+            yield ObservedRate(node["name"], field, **rate)
 
 
 def stale_warnings(nodes: Sequence[Mapping[str, Any]]) -> list[Told]:
     """Return the warning that the platform's file is stale, where it is: the rates that are furthest off by name."""
-    stale = sorted((rate for rate in seen_rates(nodes) if rate.stale), key=lambda rate: -abs(rate.off or 0.0))
+    stale = sorted((rate for rate in observed_rates(nodes) if rate.stale), key=lambda rate: -abs(rate.off or 0.0))
     if not stale:
         return []
     named = "; ".join(map(str, stale[:_NAMED]))

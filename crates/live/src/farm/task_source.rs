@@ -1,4 +1,4 @@
-//! A desk that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
+//! A task_source that other threads use: they hand tasks over and take results, while the root's loop runs on its own thread.
 //!
 //! A thread that hands over faster than the tree takes waits; so does the tree when results are not taken. Where results are
 //! kept in files, or noted in a journal, a thread of its own does that ([`crate::farm::keeper`]) before they are reported.
@@ -13,7 +13,7 @@ use crate::error::LiveError;
 use crate::farm::journal::Identity;
 use crate::farm::keeper::{Keeper, Keeping};
 use crate::farm::payload::Payload;
-use crate::farm::root::{Delivery, Desk, NewTask, RunSummary, Supply};
+use crate::farm::root::{Delivery, NewTask, RunSummary, Supply, TaskSource};
 use crosswind_linux::Bell;
 
 /// Tasks handed over and not yet taken by the root's loop.
@@ -99,11 +99,11 @@ struct Drawn {
     input: Payload,
 }
 
-/// Both sides of a desk. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
+/// Both sides of a task_source. `drawn`: the workload's own tasks, instead of those handed over, and whether their bytes are blank.
 ///
 /// # Errors
 /// When the thread that keeps results can't be started.
-pub fn desk(
+pub fn task_source(
     bell: Arc<Bell>,
     keeping: Option<Keeping>,
     discard: bool,
@@ -120,9 +120,9 @@ pub fn desk(
         )
         .map_err(LiveError::system("starting the thread that keeps results"))
     });
-    let desk =
+    let task_source =
         SharedDesk { both: Arc::clone(&both), keeper: keeper.transpose()?, discard, drawn, labels: HashMap::new() };
-    Ok((Counter(both), desk))
+    Ok((Counter(both), task_source))
 }
 
 impl Both {
@@ -309,7 +309,7 @@ pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
     if matches!(delivery.payload, Payload::Bytes(_)) { delivery.payload.len() } else { 0 }
 }
 
-impl Desk for SharedDesk {
+impl TaskSource for SharedDesk {
     fn next(&mut self) -> Supply {
         if let Some(supply) = self.next_drawn() {
             return supply;

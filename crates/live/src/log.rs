@@ -12,26 +12,26 @@ use crate::error::LiveError;
 const REMEMBERED: usize = 1_000;
 
 /// Where lines go.
-pub struct Diary {
+pub struct Log {
     name: String,
     out: Box<dyn Write + Send>,
     written: HashSet<String>,
 }
 
-impl Diary {
-    /// A diary on stderr.
+impl Log {
+    /// A log on stderr.
     #[must_use]
     pub fn on_stderr(name: &str) -> Self {
         Self::new(name, Box::new(std::io::stderr()))
     }
 
-    /// A diary somewhere else.
+    /// A log somewhere else.
     #[must_use]
     pub fn new(name: &str, out: Box<dyn Write + Send>) -> Self {
         Self { name: name.into(), out, written: HashSet::new() }
     }
 
-    /// A diary at the end of a file; none: on stderr.
+    /// A log at the end of a file; none: on stderr.
     ///
     /// # Errors
     /// When the file cannot be written.
