@@ -24,7 +24,9 @@ help:
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults, for longer than make test does"
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
-build: $(VENV)/.built
+# One of these at a time: the extension as it is shipped, or, for tests, as `cargo test` compiles what it is made of, so that
+# nothing is compiled twice. Each stamp takes the other away.
+build: $(VENV)/.built-release
 
 $(VENV)/.dependencies: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "crosswind needs Python >= 3.11")'
@@ -33,9 +35,9 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group dev
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.dependencies $(RUST)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
-	@touch $@
+$(VENV)/.built-%: $(VENV)/.dependencies $(RUST)
+	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
+	@rm -f $(VENV)/.built-* && touch $@
 
 # Exit code 3 says that the measurement is not trustworthy (a busy host); the report says so too.
 demo: build
@@ -58,7 +60,7 @@ demo: build
 
 test: lint test-rust test-python test-fuzz
 
-lint: build
+lint: $(VENV)/.built-dev
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo fmt --manifest-path benchmarks/rust/Cargo.toml --check
@@ -71,7 +73,7 @@ test-rust:
 	cargo test --quiet
 
 # What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself.
-test-python: build
+test-python: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
 	$(BIN)/python -m pytest -m "(live or browser) and not alone" --numprocesses 2 --dist loadfile tests
 	$(BIN)/python -m pytest -m alone tests
