@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tree_program import Columns, Ports, optimum, program, quiet_highs, random_columns
@@ -179,3 +181,54 @@ def test_wrong_columns_are_refused_by_name_value_and_range() -> None:
         _core.plan_rates([-1, 2, 1], [1.0] * 3, [1.0] * 3, [1.0] * 3, [0.0] * 3, [0.0] * 3, [0.0] * 3, 1.0, 1.0)
     with pytest.raises(ValueError, match="it must be 0 or within 1e-100 to 1e100"):
         Columns(**{**vars(columns), "task_size_mb": 1e-300}).plan("single")
+
+
+def derivative(highs: object, columns: Columns, ports: Ports, field: str, node: int, best: float) -> float:
+    """The optimum's derivative for more of a field; -inf where any more makes it jump down."""
+    value = getattr(columns, field)[node]
+
+    def more(step: float) -> float:
+        array = getattr(columns, field).copy()
+        array[node] = value + step
+        return optimum(highs, replace(columns, **{field: array}), ports) - best
+
+    step = 1e-3
+    whole, half = more(step), more(step / 2)
+    if whole < -0.05 * step**0.5 and half < 0.75 * whole:  # half the step, as much lost
+        return -np.inf
+    return (4 * half - whole) / step  # of a smooth function the error of two such steps falls with their square
+
+
+@pytest.mark.parametrize("ports", ["single", "multi"])
+def test_each_gain_is_the_derivative_for_more_where_limits_tie_and_nodes_compute_nothing(ports: Ports) -> None:
+    random = np.random.default_rng([9, ports == "multi"])
+    highs = quiet_highs()
+    fields = {
+        "compute_per_s": "gain_per_work_per_s",
+        "receive_limit_mb_per_s": "gain_per_receive_mb_per_s",
+        "send_limit_mb_per_s": "gain_per_send_mb_per_s",
+    }
+    gained, idle, jumps = dict.fromkeys(fields.values(), 0), 0, 0
+    for case in range(250):
+        columns = random_columns(random, 4, int(random.integers(2, 9)), "degenerate")
+        plan = columns.plan(ports)
+        best = optimum(highs, columns, ports)
+        for field, gain in fields.items():
+            if field == "send_limit_mb_per_s" and ports == "single":
+                continue
+            for node in range(len(columns.parent)):
+                value = getattr(columns, field)[node]
+                if not np.isfinite(value) or (field.startswith("receive") and columns.parent[node] < 0):
+                    continue
+                right = derivative(highs, columns, ports, field, node, best)
+                found = plan[gain][node]
+                where = f"case {case}: {gain} of {node}: {columns}"
+                assert found == right or found == pytest.approx(right, abs=1e-4, rel=1e-4), where
+                gained[gain] += found > 1e-3
+                idle += field == "compute_per_s" and value == 0
+                jumps += found == -np.inf
+    assert gained["gain_per_work_per_s"] > 100
+    assert gained["gain_per_receive_mb_per_s"] > 50
+    assert (gained["gain_per_send_mb_per_s"] > 20) == (ports == "multi")
+    assert idle > 100
+    assert jumps > 1

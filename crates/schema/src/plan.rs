@@ -118,8 +118,10 @@ pub struct PlannedNode {
     pub gain_per_receive_mb_per_s: f64,
     /// Gain of the whole tree, tasks/s, per further MB/s of this node's send limit.
     pub gain_per_send_mb_per_s: f64,
-    /// Gain of the whole tree, tasks/s, per further work unit/s of this node's compute rate.
-    pub gain_per_work_per_s: f64,
+    /// Gain of the whole tree, tasks/s, per further work unit/s of this node's compute rate. Null for a node that computes
+    /// nothing and may then receive and send as it does; with any compute rate its interference would forbid that, and the
+    /// tree's rate would jump down.
+    pub gain_per_work_per_s: Option<f64>,
 }
 
 impl Plan {

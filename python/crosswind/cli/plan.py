@@ -142,7 +142,7 @@ def _print(plan: Plan, most: int) -> None:
             n["limited_by"],
             f"{n['gain_per_receive_mb_per_s']:+.4f}",
             f"{n['gain_per_send_mb_per_s']:+.4f}",
-            f"{n['gain_per_work_per_s']:+.4f}",
+            "a loss" if n["gain_per_work_per_s"] is None else f"{n['gain_per_work_per_s']:+.4f}",
         ]
         for n in shown
     ]

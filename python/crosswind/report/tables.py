@@ -246,7 +246,7 @@ def planned_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
             LIMITS[node["limited_by"]][0],
             number(node["gain_per_receive_mb_per_s"]),
             number(node["gain_per_send_mb_per_s"]),
-            number(node["gain_per_work_per_s"]),
+            "a loss" if node["gain_per_work_per_s"] is None else number(node["gain_per_work_per_s"]),
         ]
         for node in shown
     ]

@@ -3,6 +3,7 @@
 use crosswind_schema::plan::{LimitedBy, Method, Ports};
 
 use super::Rates;
+use super::gains::Worth;
 use super::serve::serve_to;
 use super::station::{Best, Offer, Prices, ROUNDING, Stop};
 use super::tree::Walk;
@@ -34,20 +35,19 @@ impl Walk {
             gain_per_send_mb_per_s: vec![0.0; count],
             gain_per_work_per_s: vec![0.0; count],
         };
-        let mut worth = vec![0.0; count];
+        // What one more task/s of a subtree is worth by the prices, which prove the bound, and for more.
+        let (mut worth, mut more) = (vec![0.0; count], Worth::new(count));
         let mut bench = Bench::default();
         (worth[0], up.flow[0]) = (1.0, throughput);
         for (place, &node) in self.order.iter().enumerate() {
             let n = node as usize;
             let (best, received) = (up.best[place], up.flow[place]);
+            let prices = Prices::of(&self.stations[place], &best);
             if worth[place] != 0.0 {
-                let prices = Prices::of(&self.stations[place], &best);
                 rates.bound_tasks_per_s += worth[place] * prices.own_bound(&self.stations[place]);
                 self.hand_down(place, method, &prices, &up, &mut worth);
-                if received >= best.rate {
-                    self.gains(place, worth[place], &prices, &up.flow, &mut rates);
-                }
             }
+            self.hand_down_more(place, method, &prices, &up, &mut more, &mut rates);
             if received < best.rate {
                 self.lessen(place, &mut up, &mut bench);
             }

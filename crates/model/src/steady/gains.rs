@@ -1,21 +1,42 @@
-//! What one more MB/s or one more work unit/s at a node would bring the whole tree.
+//! What one more MB/s or one more work unit/s at a node would bring the whole tree: derivatives for more.
 //!
-//! The prices of each node's constraints, chained from the root down: a subtree is worth to the tree what its parent is
-//! worth times what one more task/s of it brings the parent. For the exact method these are a dual solution of the whole
-//! tree's linear program, so where the optimum is not degenerate they are its derivatives. Where it is (two limits reached
-//! at the same point), the derivative for more differs from that for less, and a gain lies between the two; of a
-//! constraint met exactly when a child is filled, it is the derivative for more. For the greedy method they are the
-//! derivatives of what that rule reaches, which may be negative: more for one child may push out a better one.
+//! The derivatives of each node's best rate, chained from the root down: a subtree is worth to the tree what its parent is
+//! worth times what one more task/s of it brings the parent. A node's own derivatives are the prices of its constraints
+//! where they are unique. Where they are not (two limits reached at the same point, children alike, a node that computes
+//! nothing), the derivative for more differs from that for less, and [`super::more`] finds it. The prices alone, also
+//! those that are not unique, prove the bound ([`Walk::hand_down`]).
+//!
+//! For the greedy method they are the derivatives of what that rule reaches, from its prices, and may be negative: more for one
+//! child may push out a better one.
 
 use crosswind_schema::plan::{Method, Ports};
 
 use super::Rates;
-use super::station::Prices;
+use super::more::Change;
+use super::station::{Prices, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
+/// Relative differences below this are none.
+const ALIKE: f64 = 1e-9;
+
+/// What more of each subtree is worth to the tree, and whose links have been told of together with their parents' ports.
+pub(crate) struct Worth {
+    subtree: Vec<f64>,
+    with_link: Vec<bool>,
+}
+
+impl Worth {
+    /// Of the root alone.
+    pub fn new(count: usize) -> Self {
+        let mut subtree = vec![0.0; count];
+        subtree[0] = 1.0;
+        Self { subtree, with_link: vec![false; count] }
+    }
+}
+
 impl Walk {
-    /// Writes what one more task/s of each child's subtree would bring the whole tree.
+    /// Writes what one more task/s of each child's subtree would bring the whole tree, by the prices: the dual's chain.
     pub(crate) fn hand_down(&self, place: usize, method: Method, prices: &Prices, up: &Up, worth: &mut [f64]) {
         let first = self.children(place).start;
         for &child in &up.order[first..first + up.served[place] as usize] {
@@ -31,8 +52,37 @@ impl Walk {
         }
     }
 
-    /// Writes the three gains of a node that does its best: of one that could do more, nothing limits the tree.
-    pub(crate) fn gains(&self, place: usize, worth: f64, prices: &Prices, flow: &[f64], rates: &mut Rates) {
+    /// Writes what more of the node's numbers would bring the tree, and what more of each child's subtree would. Of a node that
+    /// could do more, nothing limits the tree.
+    pub(crate) fn hand_down_more(
+        &self,
+        place: usize,
+        method: Method,
+        prices: &Prices,
+        up: &Up,
+        worth: &mut Worth,
+        rates: &mut Rates,
+    ) {
+        let own = worth.subtree[place];
+        if self.idle.contains_key(&(place as u32)) && self.jumps(place, up) {
+            rates.gain_per_work_per_s[self.order[place] as usize] = f64::NEG_INFINITY;
+        }
+        if own == 0.0 || up.flow[place] < up.best[place].rate {
+            return;
+        }
+        if method == Method::Exact && !self.has_unique_prices(place, prices, up) {
+            self.gains_of_more(place, up, worth, rates);
+        } else {
+            self.hand_down(place, method, prices, up, &mut worth.subtree);
+            self.gains(place, worth, prices, &up.flow, rates);
+        }
+    }
+
+    /// Writes the gains of a node that does its best, and what more of each child's subtree brings, where the prices are
+    /// unique or the rule is the greedy one. `worth`: what one more task/s of the node brings the tree.
+    fn gains(&self, place: usize, worth: &Worth, prices: &Prices, flow: &[f64], rates: &mut Rates) {
+        let with_link = worth.with_link[place];
+        let worth = worth.subtree[place];
         let (size, work) = (self.task.size_mb(), self.task.work_units());
         let (station, n) = (&self.stations[place], self.order[place] as usize);
         // What the law leaves of the compute rate, as a fraction.
@@ -47,11 +97,108 @@ impl Walk {
                 rates.gain_per_receive_mb_per_s[c] += worth * prices.send * flow[child] * port * port / size;
             }
         }
-        rates.gain_per_receive_mb_per_s[n] += worth * prices.receive / size;
+        if !with_link {
+            rates.gain_per_receive_mb_per_s[n] += worth * prices.receive / size;
+        }
         if self.ports == Ports::Multi {
             rates.gain_per_send_mb_per_s[n] = worth * prices.send / size;
         }
         // Below 0 only by rounding: where the whole rate is lost to transfers, more of it changes nothing.
         rates.gain_per_work_per_s[n] = worth * prices.compute * left.max(0.0) / work;
     }
+
+    /// Whether the prices of a node that does its best are the only ones: the children that are just worth it are as many as
+    /// the constraints with a price, each gets a part of what it could take, and no other constraint is just met.
+    fn has_unique_prices(&self, place: usize, prices: &Prices, up: &Up) -> bool {
+        let (station, best) = (&self.stations[place], &up.best[place]);
+        if station.compute == 0.0 {
+            return false;
+        }
+        let children = self.children(place);
+        let served = &up.order[children.start..children.start + up.served[place] as usize];
+        let sent: f64 = children.clone().map(|child| up.flow[child]).sum();
+        let meets = |used: f64, room: f64| room.is_finite() && used >= room * (1.0 - ALIKE);
+        if best.stop == Stop::Receive && best.side_price == 1.0 && station.drop == 0.0 {
+            // The link is all: unless it only just is, more of anything else changes nothing.
+            if station.alone() >= station.receive * (1.0 - ALIKE) {
+                return station.alone() > station.receive * (1.0 + ALIKE);
+            }
+            return served.iter().any(|&child| up.flow[child as usize] < up.best[child as usize].rate * (1.0 - ALIKE));
+        }
+        let port: f64 = children.clone().map(|child| up.flow[child] * self.offer(child, 0.0).port).sum();
+        let unpriced = [
+            (prices.receive, best.rate + station.drop * sent, station.receive),
+            (prices.send, port, station.send),
+            (prices.local, sent, best.rate),
+        ];
+        if unpriced.iter().any(|&(price, used, room)| price <= ALIKE && meets(used, room)) {
+            return false;
+        }
+        let mut priced = unpriced.iter().filter(|(price, ..)| *price > ALIKE).count();
+        for &child in served {
+            let child = child as usize;
+            let (flow, limit) = (up.flow[child], up.best[child].rate);
+            let reduced = prices.reduced(station, &self.offer(child, limit));
+            let (some, all) = (flow > ALIKE * limit, flow >= limit * (1.0 - ALIKE));
+            if reduced.abs() <= ALIKE {
+                if all || !some || priced == 0 {
+                    return false;
+                }
+                priced -= 1;
+            }
+        }
+        priced == 0
+    }
+
+    /// The same as [`Walk::gains`] by changing the node's numbers a little, and the worth of its children.
+    fn gains_of_more(&self, place: usize, up: &Up, worth: &mut Worth, rates: &mut Rates) {
+        let (size, work) = (self.task.size_mb(), self.task.work_units());
+        let n = self.order[place] as usize;
+        let own = worth.subtree[place];
+        let of = |change| worth_of(own, self.more(place, change, up));
+        if self.stations[place].compute > 0.0 || !self.jumps(place, up) {
+            rates.gain_per_work_per_s[n] = of(Change::Compute) / work;
+        }
+        if self.ports == Ports::Multi {
+            rates.gain_per_send_mb_per_s[n] = of(Change::Send) / size;
+        }
+        if place > 0 && !worth.with_link[place] {
+            rates.gain_per_receive_mb_per_s[n] += of(Change::Receive) / size;
+        }
+        self.children_of_more(place, up, worth, rates);
+    }
+
+    /// What more of each child's subtree, and of its link, brings the tree. Children alike bring the same.
+    fn children_of_more(&self, place: usize, up: &Up, worth: &mut Worth, rates: &mut Rates) {
+        let own = worth.subtree[place];
+        let mut known: Vec<([u64; 5], f64, f64)> = Vec::new();
+        for child in self.children(place).filter(|&child| !self.never_send(child)) {
+            let (station, limit) = (&self.stations[child], up.best[child].rate);
+            let link = if self.ports == Ports::Single { self.more(child, Change::Receive, up) } else { 0.0 };
+            let key = [station.cost, station.receive, limit, link, station.rho].map(f64::to_bits);
+            let (subtree, faster) = match known.iter().find(|(other, ..)| *other == key) {
+                Some(&(_, subtree, faster)) => (subtree, faster),
+                None => {
+                    let subtree = self.more(place, Change::Child { child, subtree: 1.0, link: 0.0 }, up);
+                    let faster = match self.ports {
+                        Ports::Single => self.more(place, Change::Child { child, subtree: link, link: 1.0 }, up),
+                        Ports::Multi => 0.0,
+                    };
+                    known.push((key, subtree, faster));
+                    (subtree, faster)
+                }
+            };
+            worth.subtree[child] = worth_of(own, subtree);
+            if self.ports == Ports::Single {
+                worth.with_link[child] = true;
+                rates.gain_per_receive_mb_per_s[self.order[child] as usize] =
+                    worth_of(own, faster) / self.task.size_mb();
+            }
+        }
+    }
+}
+
+/// What is worth nothing stays so where a change makes a rate jump.
+fn worth_of(worth: f64, more: f64) -> f64 {
+    if worth == 0.0 { 0.0 } else { worth * more }
 }

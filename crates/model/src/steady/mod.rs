@@ -12,12 +12,13 @@
 //! | `tree` | where does each node stand? |
 //! | `up` | what can each subtree do at best? |
 //! | `down` | what does each node do when the root does its best? |
-//! | `gains` | what would one more MB/s or work unit/s bring? |
+//! | `gains`, `more` | what would one more MB/s or work unit/s bring? |
 //! | `named` | the same for a platform with names |
 
 mod balance;
 mod down;
 mod gains;
+mod more;
 mod named;
 mod ranking;
 mod serve;
@@ -112,11 +113,12 @@ pub struct Rates {
     pub never_send: Vec<bool>,
     /// What keeps it from doing more.
     pub limited_by: Vec<LimitedBy>,
-    /// Gain of the whole tree, tasks/s, per MB/s of the node's receive limit.
+    /// Gain of the whole tree, tasks/s, per MB/s of the node's receive limit: the derivative for more, as all gains.
     pub gain_per_receive_mb_per_s: Vec<f64>,
     /// Gain of the whole tree, tasks/s, per MB/s of the node's send limit.
     pub gain_per_send_mb_per_s: Vec<f64>,
-    /// Gain of the whole tree, tasks/s, per work unit/s of the node's compute rate.
+    /// Gain of the whole tree, tasks/s, per work unit/s of the node's compute rate; minus infinity where any compute rate above
+    /// its 0 makes the tree's rate jump down.
     pub gain_per_work_per_s: Vec<f64>,
 }
 

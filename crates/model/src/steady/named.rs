@@ -69,7 +69,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         limited_by: rates.limited_by[n],
         gain_per_receive_mb_per_s: rates.gain_per_receive_mb_per_s[n],
         gain_per_send_mb_per_s: rates.gain_per_send_mb_per_s[n],
-        gain_per_work_per_s: rates.gain_per_work_per_s[n],
+        gain_per_work_per_s: Some(rates.gain_per_work_per_s[n]).filter(|gain| gain.is_finite()),
     });
     Ok(Plan {
         schema_version: SCHEMA_VERSION,

@@ -2,6 +2,7 @@
 //!
 //! Nodes stand breadth first, so that a node's children are neighbours and every loop runs straight through memory.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crosswind_schema::Tree;
@@ -25,6 +26,17 @@ pub(crate) struct Walk {
     pub order: Vec<u32>,
     /// Children of the node at place p stand at `first[p]..first[p + 1]`.
     pub first: Vec<u32>,
+    /// Of nodes that compute nothing, whose interference costs nothing yet: what it would cost per task/s of compute rate.
+    pub idle: BTreeMap<u32, Idle>,
+}
+
+/// What a node that computes nothing would lose of each task/s that it computed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Idle {
+    /// Per task received (IR_r Z).
+    pub rho: f64,
+    /// Per task sent to each child (IR_i Z).
+    pub costs: Vec<f64>,
 }
 
 /// The shape of a tree given by its parents' indices.
@@ -94,7 +106,8 @@ impl Walk {
             }
         }
         first.push(count as u32);
-        let walk = Self { ports, task, stations, order: tree.order, first };
+        let idle = idle(columns, &tree, &first, size);
+        let walk = Self { ports, task, stations, order: tree.order, first, idle };
         if !fine {
             refused(columns, tree.root as usize, ports)?;
             walk.extremes()?;
@@ -135,6 +148,17 @@ impl Walk {
     pub fn never_send(&self, place: usize) -> bool {
         self.stations[place].cost >= 1.0 // the root's is 0
     }
+}
+
+fn idle(columns: &Columns<'_>, tree: &Tree, first: &[u32], size: f64) -> BTreeMap<u32, Idle> {
+    let computes = |node: u32| columns.compute_per_s[node as usize] > 0.0;
+    let of = |(place, &node): (usize, &u32)| {
+        let children = &tree.order[first[place] as usize..first[place + 1] as usize];
+        let rho = if node == tree.root { 0.0 } else { columns.ir_receive_s_per_mb[node as usize] * size };
+        let costs = children.iter().map(|&child| columns.ir_send_s_per_mb[child as usize] * size).collect();
+        (place as u32, Idle { rho, costs })
+    };
+    tree.order.iter().enumerate().filter(|(_, node)| !computes(**node)).map(of).collect()
 }
 
 /// Whether every value by itself is in range: whole columns at a time, faster than node by node.
