@@ -1,5 +1,6 @@
 """Whole measurements on loopback: short ones, of which only what must hold at any speed is asserted."""
 
+import json
 import os
 import signal
 import socket
@@ -120,7 +121,7 @@ def test_each_cycle_has_memory_and_connections_of_its_own(monkeypatch):
             return getattr(self.probe, name)
 
         def renew(self):
-            renewed.append(self.probe.header()["elapsed_s"])
+            renewed.append(json.loads(self.probe.header())["elapsed_s"])
             self.probe.renew()
 
     probe_of_the_core = _core.Probe

@@ -9,11 +9,13 @@
 //! For the greedy method they are the derivatives of what that rule reaches, from its prices, and may be negative: more for one
 //! child may push out a better one.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crosswind_schema::plan::{Method, Ports};
 
 use super::Rates;
 use super::more::Change;
-use super::station::{Prices, Stop};
+use super::station::{Prices, Station, Stop};
 use super::tree::Walk;
 use super::up::Up;
 
@@ -24,14 +26,30 @@ const ALIKE: f64 = 1e-9;
 pub(crate) struct Worth {
     subtree: Vec<f64>,
     with_link: Vec<bool>,
+    /// Children that may still be looked at by [`super::more`], over and over. Beyond, gains are the prices, which lie between
+    /// the derivatives for more and for less: the plan of a million nodes that tie everywhere must not take minutes.
+    budget: u64,
 }
+
+/// About a third of a second.
+const BUDGET: u64 = 4_000_000;
 
 impl Worth {
     /// Of the root alone.
     pub fn new(count: usize) -> Self {
         let mut subtree = vec![0.0; count];
         subtree[0] = 1.0;
-        Self { subtree, with_link: vec![false; count] }
+        Self { subtree, with_link: vec![false; count], budget: BUDGET }
+    }
+
+    /// Whether so many solutions of a node with so many children may still be looked for.
+    pub fn affords(&mut self, solutions: usize, children: usize) -> bool {
+        let cost = solutions as u64 * (children as u64 + 4);
+        let may = cost <= self.budget;
+        if may {
+            self.budget -= cost;
+        }
+        may
     }
 }
 
@@ -64,18 +82,32 @@ impl Walk {
         rates: &mut Rates,
     ) {
         let own = worth.subtree[place];
-        if self.idle.contains_key(&(place as u32)) && self.jumps(place, up) {
+        if self.jumps(place, up, worth) {
             rates.gain_per_work_per_s[self.order[place] as usize] = f64::NEG_INFINITY;
         }
         if own == 0.0 || up.flow[place] < up.best[place].rate {
             return;
         }
-        if method == Method::Exact && !self.has_unique_prices(place, prices, up) {
+        let unique = method == Method::Greedy || self.has_unique_prices(place, prices, up);
+        if !unique && worth.affords(self.solutions(place, up), self.children(place).len()) {
             self.gains_of_more(place, up, worth, rates);
         } else {
             self.hand_down(place, method, prices, up, &mut worth.subtree);
             self.gains(place, worth, prices, &up.flow, rates);
         }
+    }
+
+    /// How often [`Walk::gains_of_more`] solves a node: three times for each number of its own, twice as often for each child
+    /// that is like no other.
+    fn solutions(&self, place: usize, up: &Up) -> usize {
+        let kinds: BTreeSet<[u64; 5]> = self.children(place).map(|child| self.kind(child, up)).collect();
+        9 + 9 * kinds.len()
+    }
+
+    /// What tells a child from those that bring the same.
+    fn kind(&self, child: usize, up: &Up) -> [u64; 5] {
+        let Station { cost, receive, rho, drop, .. } = self.stations[child];
+        [cost, receive, rho, drop, up.best[child].rate].map(f64::to_bits)
     }
 
     /// Writes the gains of a node that does its best, and what more of each child's subtree brings, where the prices are
@@ -87,8 +119,13 @@ impl Walk {
         let (station, n) = (&self.stations[place], self.order[place] as usize);
         // What the law leaves of the compute rate, as a fraction.
         let taken: f64 = self.children(place).map(|child| self.stations[child].cost * flow[child]).sum();
-        let left =
-            if station.compute > 0.0 { 1.0 - (station.rho * flow[place] + taken) / station.compute } else { 1.0 };
+        let left = match self.idle.get(&(place as u32)) {
+            None => 1.0 - (station.rho * flow[place] + taken) / station.compute,
+            Some(idle) => {
+                let costs = self.children(place).zip(&idle.costs).map(|(child, cost)| cost * flow[child]);
+                1.0 - idle.rho * flow[place] - costs.sum::<f64>()
+            }
+        };
         if self.ports == Ports::Single && prices.send > 0.0 {
             for child in self.children(place).filter(|&child| flow[child] > 0.0) {
                 // A faster link also takes less of the parent's port: the derivative of -x / b is x / b^2.
@@ -104,7 +141,9 @@ impl Walk {
             rates.gain_per_send_mb_per_s[n] = worth * prices.send / size;
         }
         // Below 0 only by rounding: where the whole rate is lost to transfers, more of it changes nothing.
-        rates.gain_per_work_per_s[n] = worth * prices.compute * left.max(0.0) / work;
+        if rates.gain_per_work_per_s[n] == 0.0 {
+            rates.gain_per_work_per_s[n] = worth * prices.compute * left.max(0.0) / work;
+        }
     }
 
     /// Whether the prices of a node that does its best are the only ones: the children that are just worth it are as many as
@@ -156,7 +195,7 @@ impl Walk {
         let n = self.order[place] as usize;
         let own = worth.subtree[place];
         let of = |change| worth_of(own, self.more(place, change, up));
-        if self.stations[place].compute > 0.0 || !self.jumps(place, up) {
+        if rates.gain_per_work_per_s[n] == 0.0 {
             rates.gain_per_work_per_s[n] = of(Change::Compute) / work;
         }
         if self.ports == Ports::Multi {
@@ -171,23 +210,13 @@ impl Walk {
     /// What more of each child's subtree, and of its link, brings the tree. Children alike bring the same.
     fn children_of_more(&self, place: usize, up: &Up, worth: &mut Worth, rates: &mut Rates) {
         let own = worth.subtree[place];
-        let mut known: Vec<([u64; 5], f64, f64)> = Vec::new();
+        let mut known: BTreeMap<([u64; 5], u64), (f64, f64)> = BTreeMap::new();
         for child in self.children(place).filter(|&child| !self.never_send(child)) {
-            let (station, limit) = (&self.stations[child], up.best[child].rate);
             let link = if self.ports == Ports::Single { self.more(child, Change::Receive, up) } else { 0.0 };
-            let key = [station.cost, station.receive, limit, link, station.rho].map(f64::to_bits);
-            let (subtree, faster) = match known.iter().find(|(other, ..)| *other == key) {
-                Some(&(_, subtree, faster)) => (subtree, faster),
-                None => {
-                    let subtree = self.more(place, Change::Child { child, subtree: 1.0, link: 0.0 }, up);
-                    let faster = match self.ports {
-                        Ports::Single => self.more(place, Change::Child { child, subtree: link, link: 1.0 }, up),
-                        Ports::Multi => 0.0,
-                    };
-                    known.push((key, subtree, faster));
-                    (subtree, faster)
-                }
-            };
+            let (subtree, faster) = *known.entry((self.kind(child, up), link.to_bits())).or_insert_with(|| {
+                let of = |subtree, link| self.more(place, Change::Child { child, subtree, link }, up);
+                (of(1.0, 0.0), if self.ports == Ports::Single { of(link, 1.0) } else { 0.0 })
+            });
             worth.subtree[child] = worth_of(own, subtree);
             if self.ports == Ports::Single {
                 worth.with_link[child] = true;

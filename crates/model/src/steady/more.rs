@@ -7,6 +7,7 @@
 use crosswind_schema::plan::Ports;
 
 use super::balance::Balance;
+use super::gains::Worth;
 use super::serve::serve;
 use super::single;
 use super::station::{Offer, Station};
@@ -15,6 +16,8 @@ use super::up::Up;
 
 /// The step, as a part of what is changed.
 const STEP: f64 = 1e-6;
+/// Derivatives below this are rounding.
+const NOISE: f64 = 1e-7;
 /// Part of the rate that is lost in a jump, at least.
 const LOST: f64 = 1e-4;
 
@@ -58,12 +61,13 @@ impl Walk {
         let won = self.changed(place, change, step, up) - best;
         // Of a smooth function the error of two such steps falls with their square.
         let half = self.changed(place, change, 0.5 * step, up) - best;
-        (4.0 * half - won) / step
+        let more = (4.0 * half - won) / step;
+        if more.abs() < NOISE { 0.0 } else { more }
     }
 
     /// Whether the tree's rate jumps down as soon as a node that computes nothing computes anything: it may then receive and
     /// send no more than leaves its compute rate something (S >= 0), however small that is.
-    pub(crate) fn jumps(&self, place: usize, up: &Up) -> bool {
+    pub(crate) fn jumps(&self, place: usize, up: &Up, worth: &mut Worth) -> bool {
         let Some(idle) = self.idle.get(&(place as u32)) else { return false };
         let sent: f64 = self.children(place).zip(&idle.costs).map(|(child, cost)| cost * up.flow[child]).sum();
         if idle.rho * up.flow[place] + sent <= 1.0 + STEP {
@@ -73,6 +77,9 @@ impl Walk {
         let mut less = self.changed(place, Change::Compute, STEP * best, up);
         while at > 0 && less < best * (1.0 - LOST) {
             let parent = self.parent(at);
+            if !worth.affords(1, self.children(parent).len()) {
+                return true;
+            }
             let change = Change::Child { child: at, subtree: -1.0, link: 0.0 };
             let lost = up.best[at].rate - less;
             (at, best, less) = (parent, up.best[parent].rate, self.changed(parent, change, lost, up));
