@@ -115,7 +115,8 @@ fn time_0_is_when_the_command_says_that_it_begins() {
     let script = Plain::of(&[(0, 50), (100, 150)]);
     let outcome = Injection::start(config.clone(), script.clone()).unwrap().outcome().unwrap();
     let start_s = outcome.start_s.unwrap();
-    assert!(start_s >= 0.3 && outcome.elapsed_s >= start_s + 0.3, "{start_s} {}", outcome.elapsed_s);
+    // Half of the command's time lies before it; how soon it is noticed is the machine's business.
+    assert!(start_s >= 0.3 && start_s < 0.9 * outcome.elapsed_s, "{start_s} {}", outcome.elapsed_s);
     let [rank] = &outcome.ranks[..] else { panic!("one rank") };
     assert_eq!(rank.done.len() as u64 + rank.missed.0, 2);
     let recorded = outcome.recorded("again", script.causes()).unwrap();

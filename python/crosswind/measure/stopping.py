@@ -65,8 +65,10 @@ def precision(measurement: Measurement, channel: int, seed: int) -> Precision | 
 def precision_together(measurement: Measurement, seed: int) -> Precision | None:
     """Return how well the loss per MB/s of all channels together is known, or None while points are too few."""
     columns = samples(measurement)
-    used = in_phases(measurement, ("together",)) & ~columns["settling"].astype(bool)
-    seconds = time_base(measurement, _estimator(measurement))[used]
+    base = time_base(measurement, _estimator(measurement))
+    # While another process had the CPU for a whole interval, the time base is 0 and there is no rate.
+    used = in_phases(measurement, ("together",)) & ~columns["settling"].astype(bool) & (base > 0)
+    seconds = base[used]
     moved = sum(columns[f"channel{i}_mb"][used] for i in range(len(measurement.header["channels"])))
     try:
         return precision_of(moved / seconds, columns["work"][used] / seconds, columns["cycle"][used], seed)
