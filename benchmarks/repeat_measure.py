@@ -44,7 +44,11 @@ def one(direction: str, seed: int, seconds: float) -> dict[str, Any]:
     def known(cycles: int) -> tuple[Precision, float]:
         used, end = found_points.cycle < cycles, design[design["cycle"] < cycles].iloc[-1]
         precision = precision_of(
-            found_points.x_mb_per_s[used], found_points.y_work_per_s[used], found_points.cycle[used], seed
+            found_points.x_mb_per_s[used],
+            found_points.y_work_per_s[used],
+            found_points.cycle[used],
+            found_points.block[used],
+            seed,
         )
         return precision, float(end["t_s"] + end["dt_s"]) - begun
 

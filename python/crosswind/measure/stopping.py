@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
@@ -57,7 +58,7 @@ def precision(measurement: Measurement, channel: int, seed: int) -> Precision | 
     """Return how well a channel is known alone, or None while its points are too few."""
     try:
         found = points(measurement, channel, _estimator(measurement))
-        return precision_of(found.x_mb_per_s, found.y_work_per_s, found.cycle, seed)
+        return precision_of(found.x_mb_per_s, found.y_work_per_s, found.cycle, found.block, seed)
     except DescriptionError:
         return None
 
@@ -71,7 +72,8 @@ def precision_together(measurement: Measurement, seed: int) -> Precision | None:
     seconds = base[used]
     moved = sum(columns[f"channel{i}_mb"][used] for i in range(len(measurement.header["channels"])))
     try:
-        return precision_of(moved / seconds, columns["work"][used] / seconds, columns["cycle"][used], seed)
+        order = np.flatnonzero(used)
+        return precision_of(moved / seconds, columns["work"][used] / seconds, columns["cycle"][used], order, seed)
     except DescriptionError:
         return None
 
@@ -80,9 +82,9 @@ def _estimator(measurement: Measurement) -> Estimator:
     return "available" if available_is_valid(measurement) is None else "wall"
 
 
-def precision_of(x: object, y: object, cycle: object, seed: int) -> Precision:
+def precision_of(x: ArrayLike, y: ArrayLike, cycle: ArrayLike, block: ArrayLike, seed: int) -> Precision:
     """Return how well the slope of points is known; arguments as those of `slope_interval`."""
-    found = slope_interval(np.asarray(x, float), np.asarray(y, float), np.asarray(cycle, np.int64), seed=seed)
+    found = slope_interval(x, y, cycle, block, seed=seed)
     half = max(found.high - found.slope, found.slope - found.low)
     loss_half = max(found.at_top_high - found.at_top, found.at_top - found.at_top_low)
     return Precision(-found.slope, half, loss_half, found.cycles)

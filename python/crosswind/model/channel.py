@@ -190,7 +190,7 @@ def fit_channel(
     ladder = _ladder(every)
     reference = reference_rate(ladder, normalise)
     x = ladder.x_mb_per_s
-    interval = slope_interval(x, ladder.y_work_per_s, ladder.cycle, seed=seed)
+    interval = slope_interval(x, ladder.y_work_per_s, ladder.cycle, ladder.block, seed=seed)
     # The interval is normalised by the idle mean; another reference scales it.
     scale = reference_rate(ladder, "idle") / reference
     ir_low, ir_high = -interval.high * scale, -interval.low * scale

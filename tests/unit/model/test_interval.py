@@ -24,16 +24,30 @@ def simulated(rng, cycles, correlation=0.7, noise=0.03, drift=0.01):
 
 
 @pytest.mark.parametrize("cycles", [4, 8, 20])
-@pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.92), (0.7, 0.90), (0.9, 0.80)])
+@pytest.mark.parametrize(("correlation", "least"), [(0.0, 0.93), (0.7, 0.93), (0.9, 0.92), (0.95, 0.86)])
 def test_the_interval_covers_the_truth_as_often_as_it_says(cycles, correlation, least):
     rng = np.random.default_rng(7)
     covered = 0
     for run in range(400):
-        found = slope_interval(*simulated(rng, cycles, correlation), seed=run)
+        x, y, cycle = simulated(rng, cycles, correlation)
+        found = slope_interval(x, y, cycle, np.arange(x.size), seed=run)
         covered += found.low <= -IR <= found.high
-    # 400 runs: the standard error of a coverage of 0.95 is 0.011. Correlation of 0.9 from block to block is beyond what
-    # the prototype found; there the interval is known to be somewhat too narrow.
-    assert least <= covered / 400 <= 0.995
+    # 400 runs: the standard error of a coverage of 0.95 is 0.011. With a correlation of 0.95 from block to block, 4 cycles
+    # are one piece of noise: how much it moves can only be guessed.
+    assert least <= covered / 400 <= 0.998
+
+
+def test_cycles_alone_do_not_show_noise_that_outlasts_them():
+    cycles_only = blocks_too = 0
+    for run in range(200):
+        x, y, cycle = simulated(np.random.default_rng(run), 20, correlation=0.95)
+        for block in (None, np.arange(x.size)):
+            found = slope_interval(x, y, cycle, block, seed=run)
+            held = found.low <= -IR <= found.high
+            cycles_only += held and block is None
+            blocks_too += held and block is not None
+    assert blocks_too / 200 >= 0.90
+    assert cycles_only <= blocks_too - 10
 
 
 def test_correlated_samples_fool_the_naive_interval_and_not_this_one():
@@ -67,7 +81,7 @@ def test_stopping_as_soon_as_the_interval_is_narrow_keeps_most_of_the_coverage()
         x, y, cycle = simulated(np.random.default_rng(run), 60)
         for cycles in range(8, 61):
             rows = cycle < cycles
-            found = slope_interval(x[rows], y[rows], cycle[rows])
+            found = slope_interval(x[rows], y[rows], cycle[rows], np.flatnonzero(rows))
             if found.high - found.low < 0.1 * -found.slope:
                 break
         covered += found.low <= -IR <= found.high
@@ -75,8 +89,9 @@ def test_stopping_as_soon_as_the_interval_is_narrow_keeps_most_of_the_coverage()
 
 
 def test_slow_drift_does_not_widen_the_interval():
-    steady = slope_interval(*simulated(np.random.default_rng(1), 30, drift=0.0))
-    drifting = slope_interval(*simulated(np.random.default_rng(1), 30, drift=0.05))
+    steady, drifting = (
+        slope_interval(*simulated(np.random.default_rng(1), 30, drift=drift), np.arange(150)) for drift in (0.0, 0.05)
+    )
     assert drifting.high - drifting.low < 1.5 * (steady.high - steady.low)
 
 
@@ -105,8 +120,9 @@ def test_units_of_work_and_of_transfer_do_not_matter(rate, unit, seed, cycles):
 def test_the_order_of_the_points_does_not_matter(seed, cycles):
     rng = np.random.default_rng(seed)
     x, y, cycle = simulated(rng, cycles)
-    order = rng.permutation(x.size)
-    plain, shuffled = slope_interval(x, y, cycle), slope_interval(x[order], y[order], cycle[order])
+    order, block = rng.permutation(x.size), np.arange(x.size)
+    plain = slope_interval(x, y, cycle, block)
+    shuffled = slope_interval(x[order], y[order], cycle[order], block[order])
     for name in ("slope", "low", "high", "intercept", "at_top", "at_top_low", "at_top_high"):
         assert getattr(shuffled, name) == pytest.approx(getattr(plain, name), rel=1e-9, abs=1e-12)
 
