@@ -69,6 +69,8 @@ def deviation(weights: Floats, residual: Floats, predicted: Floats, block: NDArr
         grid[place] = weights * scale
         # sum_ij w_i w_j kept^|i - j|, of noise whose stationary variance is new / (1 - kept^2).
         earlier = signal.lfilter([0.0, kept], [1.0, -kept], grid)
-        spread = max(float(grid @ grid + 2.0 * grid @ earlier), 0.0) * new / (1.0 - kept**2)
-        found.append((likelihood, float(np.sqrt(spread)), noise.size * (1.0 - kept) / (1.0 + kept)))
+        apart = float(grid @ grid)
+        spread = max(apart + 2.0 * float(grid @ earlier), 1e-12 * apart)
+        independent = noise.size * min(apart / spread, 1.0)
+        found.append((likelihood, float(np.sqrt(spread * new / (1.0 - kept**2))), independent))
     return max(found)[1:]
