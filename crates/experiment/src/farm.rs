@@ -1,6 +1,8 @@
 //! A farm of tasks over a platform, in virtual time, beside the bounds that go with it.
 
-use crosswind_model::{Task, plan};
+use std::borrow::Cow;
+
+use crosswind_model::{Task, linearised, plan};
 use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
 use crosswind_schema::plan::Method;
@@ -13,8 +15,8 @@ use crate::ExperimentError;
 
 /// A farm's point.
 pub struct FarmPoint<'a> {
-    /// The tree of nodes, read.
-    pub platform: &'a Platform,
+    /// The tree of nodes, read; where a loss bends, with the line that is right at the planned rates.
+    pub platform: Cow<'a, Platform>,
     /// The experiment without a sweep.
     pub experiment: Experiment,
     /// Its tasks, drawn or read.
@@ -32,7 +34,14 @@ impl<'a> FarmPoint<'a> {
         tasks_csv: Option<&[u8]>,
     ) -> Result<Self, DescriptionError> {
         let tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
-        Ok(Self { platform, experiment, tasks })
+        let mut point = Self { platform: Cow::Borrowed(platform), experiment, tasks };
+        let (mean, ports) = (point.mean(), point.experiment.policy.ports);
+        // What can't be planned is refused where the bounds are found.
+        let line = Task::new(mean.size_mb, mean.work).and_then(|task| linearised(platform, task, ports, Method::Exact));
+        if let Ok(line) = line {
+            point.platform = line;
+        }
+        Ok(point)
     }
 
     /// The same from an experiment as JSON.
@@ -64,7 +73,7 @@ impl<'a> FarmPoint<'a> {
             return Ok(None);
         }
         let mean = self.mean();
-        let found = plan(self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports, Method::Exact)?;
+        let found = plan(&self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports, Method::Exact)?;
         Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
     }
 
@@ -85,13 +94,13 @@ impl<'a> FarmPoint<'a> {
             wishes = wishes.with_plan(rates);
         }
         let farm = Farm {
-            platform: self.platform,
+            platform: &self.platform,
             tasks: &self.tasks,
             wishes,
             chunk_kib: policy.chunk_kib,
             result_size_mb: self.experiment.workload.result_size_mb.get(),
         };
-        let changes = change::placed(&self.experiment.changes, self.platform)?;
+        let changes = change::placed(&self.experiment.changes, &self.platform)?;
         let mut outcome = simulate(&farm, Options { changes: &changes, trace }, watch)?;
         let trace = outcome.trace.take();
         let mut run = self.summary(&outcome);
@@ -107,7 +116,7 @@ impl<'a> FarmPoint<'a> {
         if run.bound_tasks_per_s.is_none() {
             let mean = self.mean();
             let task = Task::new(mean.size_mb, mean.work)?;
-            let plan = plan(self.platform, task, self.experiment.policy.ports, Method::Exact)?;
+            let plan = plan(&self.platform, task, self.experiment.policy.ports, Method::Exact)?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
         }
@@ -142,7 +151,7 @@ impl<'a> FarmPoint<'a> {
     }
 
     fn rates_change(&self) -> bool {
-        let placed = change::placed(&self.experiment.changes, self.platform).unwrap_or_default();
+        let placed = change::placed(&self.experiment.changes, &self.platform).unwrap_or_default();
         placed.iter().any(|change| matches!(change.kind, ChangeKind::Rates { .. }))
     }
 

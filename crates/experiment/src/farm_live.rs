@@ -38,7 +38,7 @@ impl FarmPoint<'_> {
         let mean = self.mean();
         let workload = &self.experiment.workload;
         Ok(RunSettings {
-            platform: self.platform.clone(),
+            platform: self.platform.clone().into_owned(),
             policy: self.experiment.policy.clone(),
             mean_size_mb: mean.size_mb,
             mean_work: mean.work,

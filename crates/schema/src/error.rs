@@ -66,6 +66,8 @@ pub enum Problem {
     MissingLimit { node: String },
     #[error("is given for {node:?}, the root, which has no parent to receive from")]
     RootReceives { node: String },
+    #[error("is not above the rate before it; rates ascend")]
+    NotAscending,
 }
 
 fn ring(names: &[String]) -> String {
@@ -106,6 +108,7 @@ impl Problem {
             Self::UnknownParent { .. } => "a parent is named exactly as in its own `name`".into(),
             Self::UnknownHost { .. } => "a link names its hosts exactly as they stand in `[[host]]`".into(),
             Self::DuplicateName { .. } => "names must be unique".into(),
+            Self::NotAscending => "one entry per rate, the lowest first".into(),
             Self::MissingLimit { .. } => "`crosswind measure` finds it".into(),
             Self::RootReceives { .. } => "remove the field, or give the node a `parent`".into(),
             Self::Choice { .. } | Self::Value(_) | Self::Length { .. } => return None,

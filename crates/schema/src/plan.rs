@@ -122,6 +122,12 @@ pub struct PlannedNode {
     /// nothing and may then receive and send as it does; with any compute rate its interference would forbid that, and the
     /// tree's rate would jump down.
     pub gain_per_work_per_s: Option<f64>,
+    /// The line that stands for its `receive_losses` at the planned rate, s/MB; only where the platform has these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ir_receive_s_per_mb: Option<f64>,
+    /// The line that stands for its `send_losses` at the planned rate, s/MB; only where the platform has these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ir_send_s_per_mb: Option<f64>,
 }
 
 impl Plan {

@@ -57,6 +57,35 @@ pub struct Node {
     /// Fraction of the parent's compute rate lost per MB/s that the parent sends to this node (IR_s(i) of the paper).
     #[serde(default)]
     pub ir_send_s_per_mb: SecondsPerMegabyte,
+    /// What is lost at some rates received, ascending, where it is no line; planners then take it for `ir_receive_s_per_mb`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub receive_losses: Vec<Loss>,
+    /// What the parent loses at some rates sent to this node, ascending; planners then take it for `ir_send_s_per_mb`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub send_losses: Vec<Loss>,
+}
+
+/// How much of a compute rate is lost at a transfer rate: the rate, then the part lost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Loss(pub MegabytesPerSecond, pub Ratio);
+
+impl Loss {
+    /// The interference rate of the line from no traffic to what is lost at a rate, s/MB: between two measured rates on the
+    /// line through them, below the first and beyond the last as there.
+    ///
+    /// # Panics
+    /// Without any measured rate.
+    #[must_use]
+    pub fn chord_s_per_mb(losses: &[Self], mb_per_s: f64) -> f64 {
+        let above = losses.partition_point(|one| one.0.get() < mb_per_s);
+        if above == 0 || above == losses.len() {
+            let end = losses[above.min(losses.len() - 1)];
+            return end.1.get() / end.0.get();
+        }
+        let (low, high) = (losses[above - 1], losses[above]);
+        let part = (mb_per_s - low.0.get()) / (high.0.get() - low.0.get());
+        (low.1.get() + part * (high.1.get() - low.1.get())) / mb_per_s
+    }
 }
 
 pub(crate) fn is_none(latency: &Seconds) -> bool {
@@ -261,6 +290,12 @@ impl Platform {
                     return Err(Problem::RootReceives { node: node.name.clone() }.at(field("receive_limit_mb_per_s")));
                 }
                 _ => {}
+            }
+            for (name, losses) in [("receive_losses", &node.receive_losses), ("send_losses", &node.send_losses)] {
+                let descends = |pair: &[Loss]| pair[1].0.get() <= pair[0].0.get();
+                if let Some(wrong) = losses.windows(2).position(descends) {
+                    return Err(Problem::NotAscending.at(field(&format!("{name}[{}]", wrong + 1))));
+                }
             }
         }
         Ok(())

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.contention import fit_flows
 from crosswind.cli.outputs import Force, writable
 
@@ -128,7 +128,10 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
 
 
 def print_fit(fit: Any) -> None:
-    """Print the interference rates in the form of the papers' table 2, then what each costs."""
+    """Print what a rate costs that other measurements have too, then the interference rates as the papers' table 2."""
+    for channel in fit.channels:
+        if channel.headline:
+            print_text(_sentence(channel))
     columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
     columns += [("StDev", "right"), ("MaxErr", "right"), ("at MB/s", "right"), ("loss there", "right")]
     columns += [("CPU s/GB", "right"), ("us/call", "right"), ("us/wake-up", "right"), ("time base", "left")]
@@ -159,6 +162,26 @@ def print_fit(fit: Any) -> None:
     print_table(
         columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}"
     )
+
+
+def _sentence(channel: Any) -> str:
+    """Return what moving bytes at the headline's rate costs, and where the next measurement will find it.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.361, ci95=(0.339, 0.393), next95=(0.33, 0.406))
+    >>> print(_sentence(SimpleNamespace(direction="send", peer="b:7117", headline=found)))
+    Sending 1 GB/s to b:7117 takes 36.1 % of the computation (33.9 to 39.3 %; the next measurement: 33.0 to 40.6 %)
+    """
+    found = channel.headline
+    verb, word = ("Sending", "to") if channel.direction == "send" else ("Receiving", "from")
+    size = f"{found.mb_per_s / 1000:g} GB/s" if found.mb_per_s >= 1000 else f"{found.mb_per_s:g} MB/s"
+    low, high, next_low, next_high = (100 * part for part in (*found.ci95, *found.next95))
+    known = "how well is unknown: too few cycles"
+    if math.isfinite(low + high):
+        known = f"{low:.1f} to {high:.1f} %; the next measurement: {next_low:.1f} to {next_high:.1f} %"
+    return f"{verb} {size} {word} {channel.peer} takes {100 * found.loss:.1f} % of the computation ({known})"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from crosswind.errors import DescriptionError, Told, warning
 from crosswind.model.channel import ChannelFit
+from crosswind.model.curve import table
 from crosswind.model.fit import Fit
 from crosswind.model.trust import mend_of_missing
 from crosswind.platform import Platform
@@ -121,21 +122,33 @@ def _send_limit(fit: Fit) -> float | None:
     return max(sends) if sends else None
 
 
-def _receive_price(fit: Fit) -> float:
-    """Return what receiving costs this host, s/MB: the mean over its peers."""
-    prices = [_rate(c) for c in fit.channels if c.direction == "receive"]
-    return sum(prices) / len(prices) if prices else 0.0
+def _receiving(fit: Fit, parent: str | None = None) -> Node:
+    """Return what receiving costs this host: from the parent where that was measured, else the mean over its peers."""
+    received = [c for c in fit.channels if c.direction == "receive"]
+    names = peer_names(fit)
+    received = [c for c in received if names[c.peer] == parent][:1] or received
+    price = sum(_rate(c) for c in received) / len(received) if received else 0.0
+    return {"ir_receive_s_per_mb": price} | _bent("receive_losses", received)
+
+
+def _bent(field: str, channels: Sequence[ChannelFit]) -> Node:
+    """Return the loss curve of a platform, where there is one channel and its loss is no line."""
+    if len(channels) != 1 or not channels[0].bent:
+        return {}
+    (channel,) = channels
+    return {field: [[float(f"{part:.5g}") for part in pair] for pair in table(channel.points[channel.estimator])]}
 
 
 def _compute(fit: Fit) -> float:
     return fit.baseline.idle_per_s
 
 
-def _link(fit: Fit, address: str, told: list[Told]) -> tuple[float, float]:
-    """Return (most MB/s to this peer, price of sending to it, s/MB), from what was measured."""
+def _link(fit: Fit, address: str, told: list[Told]) -> Node:
+    """Return what the link to this peer carries and what sending to it costs, from what was measured."""
     send = next((c for c in fit.channels if c.peer == address and c.direction == "send"), None)
     if send:
-        return send.transfer_max_mb_per_s, _rate(send)
+        price = {"receive_limit_mb_per_s": send.transfer_max_mb_per_s, "ir_send_s_per_mb": _rate(send)}
+        return price | _bent("send_losses", [send])
     receive = next((c for c in fit.channels if c.peer == address), None)
     header = fit.measurement.header
     asked = any(
@@ -149,7 +162,8 @@ def _link(fit: Fit, address: str, told: list[Told]) -> tuple[float, float]:
             mend_of_missing(fit.measurement) if asked else "--direction each",
         )
     )
-    return (receive.transfer_max_mb_per_s if receive else float("nan")), 0.0
+    limit = receive.transfer_max_mb_per_s if receive else float("nan")
+    return {"receive_limit_mb_per_s": limit, "ir_send_s_per_mb": 0.0}
 
 
 def _of_fits(fits: Sequence[Fit]) -> list[Told]:
@@ -180,10 +194,10 @@ def _described(fits: Sequence[Fit], name: str | None) -> Calibration:
         for address, node_name in peer_names(fit).items():
             if node_name in placed or not any(c.peer == address for c in fit.channels):
                 continue  # what a node costs its parent is known from the parent's own measurement
-            limit, price = _link(fit, address, told)
+            link = _link(fit, address, told)
             node: Node = {"name": node_name, "parent": host_of(fit)}
             node |= _peer_itself(fit, address, node_name, own.get(node_name), told)
-            node |= {"receive_limit_mb_per_s": limit, "ir_send_s_per_mb": price}
+            node |= link
             nodes.append(node)
             placed.add(node_name)
     description = {"schema_version": 1, "name": name or first.measurement.header["name"], "node": nodes}
@@ -204,7 +218,7 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
             "measure against another machine" if same else f"run `crosswind measure` on {name} too and fit both files"
         )
         told.append(warning("peer-not-measured", message, hint))
-    node: Node = {"compute_per_s": _compute(source), "ir_receive_s_per_mb": _receive_price(source)}
+    node: Node = {"compute_per_s": _compute(source)} | _receiving(source)
     if (limit := _send_limit(source)) is not None and measured is not None:
         node["send_limit_mb_per_s"] = limit
     return node
@@ -223,14 +237,16 @@ def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
             if (limit := _send_limit(fit)) is not None:
                 here["send_limit_mb_per_s"] = limit
             if "parent" in here and any(c.direction == "receive" for c in fit.channels):
-                here["ir_receive_s_per_mb"] = _receive_from(fit, here["parent"])
+                here.pop("receive_losses", None)
+                here |= _receiving(fit, here["parent"])
         for address, peer in peer_names(fit).items():
             child = nodes.get(peer)
             sends = any(c.peer == address and c.direction == "send" for c in fit.channels)
             if child is None or child.get("parent") != host_of(fit) or not sends:
                 continue
             touched.add(peer)
-            child["receive_limit_mb_per_s"], child["ir_send_s_per_mb"] = _link(fit, address, told)
+            child.pop("send_losses", None)
+            child |= _link(fit, address, told)
     if not touched:
         measured = ", ".join(sorted({n for fit in fits for n in (host_of(fit), *peer_names(fit).values())}))
         raise DescriptionError(
@@ -245,10 +261,3 @@ def _recalibrated(fits: Sequence[Fit], platform: Platform) -> Calibration:
     # What was known against figures that are replaced now is known no more.
     before = [w for w in description.get("warning", []) if w["code"] != "not-calibrated"] if untouched else []
     return Calibration(Platform.from_dict(description).with_warnings([*before, *_of_fits(fits), *told]), told)
-
-
-def _receive_from(fit: Fit, parent: str) -> float:
-    """Return the price of receiving from the parent where that was measured, else the mean over peers."""
-    names = peer_names(fit)
-    exact = [c for c in fit.channels if c.direction == "receive" and names[c.peer] == parent]
-    return _rate(exact[0]) if exact else _receive_price(fit)

@@ -9,6 +9,7 @@ import numpy as np
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.cost import Attribution, CostFit, attribute, fit_cost
+from crosswind.model.curve import LeftOut, LossAt, left_out, losses
 from crosswind.model.interval import TOP_ABOVE, SlopeInterval, mean_interval, slope_interval
 from crosswind.model.line import LineFit, QuadraticFit, fit_line, fit_quadratic
 from crosswind.model.normalise import Normalise, reference_rate
@@ -16,6 +17,8 @@ from crosswind.model.points import Estimator, Points, available_is_valid, foreig
 from crosswind.model.robust import theil_sen
 
 FEWEST_POINTS = 6
+BENT = 0.02
+"""Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
 SETTLED_IR = 0.05
 """Settled when the 95 % interval is within this part of IR ..."""
 SETTLED_LOSS = 0.01
@@ -64,6 +67,10 @@ class ChannelFit:
         The parabola through ladder and check points; None with fewer than three levels.
     lack_of_fit : tuple of LackOfFit
         Check points against the line, one entry per level.
+    losses : tuple of LossAt
+        What is lost at rates that do not depend on the top, ascending: what measurements are compared by.
+    left_out : tuple of LeftOut
+        Each level between idle and top against what the others predict, by a curve and by a line.
     theil_sen, chord : float
         Interference rate by the median of pairs within cycles, and by the chord from idle to the top, s/MB.
     transfer_max_mb_per_s : float
@@ -105,6 +112,8 @@ class ChannelFit:
     r_squared: float
     quadratic: QuadraticFit | None
     lack_of_fit: tuple[LackOfFit, ...]
+    losses: tuple[LossAt, ...]
+    left_out: tuple[LeftOut, ...]
     theil_sen: float
     chord: float
     transfer_max_mb_per_s: float
@@ -125,6 +134,16 @@ class ChannelFit:
     def line(self) -> LineFit:
         """The headline line."""
         return self.lines[self.estimator]
+
+    @property
+    def headline(self) -> LossAt | None:
+        """The loss at the highest rate of `losses`; None without any."""
+        return self.losses[-1] if self.losses else None
+
+    @property
+    def bent(self) -> bool:
+        """Whether check points lie off the line: IR then holds for the range that it was fitted to, as a whole."""
+        return any(abs(lack.gap) > BENT and not lack.ci95[0] <= 0 <= lack.ci95[1] for lack in self.lack_of_fit)
 
     @property
     def ir_s_per_gb(self) -> float:
@@ -217,6 +236,8 @@ def fit_channel(
         r_squared=line.r_squared,
         quadratic=_quadratic(every, reference),
         lack_of_fit=_lack_of_fit(every, line, reference),
+        losses=losses(every, seed),
+        left_out=left_out(every),
         theil_sen=-theil_sen(x, ladder.y_work_per_s, ladder.cycle)
         / (float(np.median(ladder.y_work_per_s[ladder.idle])) / scale),
         chord=interval.at_top / interval.top_mb_per_s,

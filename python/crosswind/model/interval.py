@@ -9,6 +9,7 @@ This file does not know what a measurement is; `points.py` makes its input.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -146,10 +147,43 @@ def slope_interval(
         line = intercept + slope * xs
         of_slope = u / float(u @ u) - slope * idle / idle.sum()
         of_loss = (1.0 - loss) * idle / idle.sum() - top / top.sum()
-        half, loss_half = (_half(*deviation(weights, v - line, line, order)) for weights in (of_slope, of_loss))
+        half, loss_half = (half_width(*deviation(weights, v - line, line, order)) for weights in (of_slope, of_loss))
         low, high = min(low, slope - half), max(high, slope + half)
         loss_low, loss_high = min(loss_low, loss - loss_half), max(loss_high, loss + loss_half)
     return SlopeInterval(slope, low, high, intercept, loss, loss_low, loss_high, at, carried)
+
+
+def of_cycles(
+    estimate: Callable[[Floats], Floats], sums: Floats, *, resamples: int = 400, seed: int = 0
+) -> list[tuple[float, float, float]]:
+    """Return estimates from sums over cycles, each with a 95 % interval by a bootstrap as that of `slope_interval`.
+
+    Parameters
+    ----------
+    estimate : callable
+        From sums, shape (k, ...), to as many estimates, shape (k, m); NaN where a resample lacks what it takes.
+    sums : numpy.ndarray, shape (cycles, ...)
+        Of each cycle.
+    resamples, seed : int
+        As of `slope_interval`.
+
+    Returns
+    -------
+    list of tuple of float
+        (value, low, high) of each of the m; infinite bounds with fewer than 2 cycles.
+    """
+    cycles, whole = sums.shape[0], sums.sum(axis=0, keepdims=True)
+    values = [float(value) for value in estimate(whole)[0]]
+    if cycles < 2:
+        return [(value, -np.inf, np.inf) for value in values]
+    drawn = estimate(np.tensordot(_draws(cycles, resamples, seed), sums, 1))
+    without = estimate(whole - sums)
+    return [(value, *_stretched(value, drawn[:, at], without[:, at])) for at, value in enumerate(values)]
+
+
+def half_width(deviation: float, independent: float) -> float:
+    """Return half of a 95 % interval by Student's t, from what `crosswind.model.wander.deviation` returns."""
+    return _student(max(independent - 2.0, 2.0)) * float(special.ndtri(0.5 + CONFIDENCE / 2.0)) * deviation
 
 
 def mean_interval(values: ArrayLike, cycle: ArrayLike) -> tuple[float, float, float]:
@@ -238,11 +272,6 @@ def _stretched(estimate: float, drawn: Floats, left_out: Floats) -> tuple[float,
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
     stretch = _stretch(left_out[np.isfinite(left_out)])
     return float(estimate + stretch * min(low - estimate, 0.0)), float(estimate + stretch * max(high - estimate, 0.0))
-
-
-def _half(deviation: float, independent: float) -> float:
-    """Return half of an interval, by Student's t."""
-    return _student(max(independent - 2.0, 2.0)) * float(special.ndtri(0.5 + CONFIDENCE / 2.0)) * deviation
 
 
 def _stretch(left_out: Floats) -> float:

@@ -10,7 +10,7 @@ from crosswind.errors import Told, warning
 from crosswind.measurement import Measurement
 from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
-from crosswind.model.channel import ChannelFit
+from crosswind.model.channel import BENT, ChannelFit
 from crosswind.model.plane import PlaneFit
 from crosswind.model.points import available_is_valid, in_phases
 
@@ -20,8 +20,6 @@ DRIFT = 0.10
 """Change of the idle rate over the measurement, parts of its mean, that is told."""
 UNEVEN = 0.04
 """Standard deviation of a cycle's idle blocks, parts of their mean, told where others' use of the CPU is out."""
-BENT = 0.02
-"""Gap of check points from the line, parts of the full rate, that is told when it is also beyond chance."""
 SHORT = 0.9
 """Part of the asked rate that must be reached."""
 
@@ -122,7 +120,8 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
                 "not-linear",
                 f"{name}: at {100 * lack.level:.0f} % of the top rate the compute rate is"
                 f" {100 * lack.gap:+.1f} % of the full rate off the line{bend}",
-                "IR depends on where it is sampled: quote it with its range, and compare at matched rates",
+                f"IR holds for {channel.range_mb_per_s[0]:.0f} to {channel.range_mb_per_s[1]:.0f} MB/s as a whole;"
+                " compare measurements by the loss at one rate. `plan` takes the loss at the rate that it plans",
             )
     if channel.reached < SHORT:
         yield warning(

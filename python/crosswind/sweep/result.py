@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from crosswind.errors import DescriptionError, warning
 from crosswind.files.tabular import Tabular
 from crosswind.measurement import Measurement
+from crosswind.model.curve import levels, loss_at
 from crosswind.sweep.index import Index
 from crosswind.sweep.kinds import Value, kind_of
 from crosswind.terminal.sizes import size
 
-Floats = NDArray[np.float64]
 _FIGURES = (
     "ir_s_per_mb",
     "ir_low",
@@ -141,7 +140,7 @@ class Sweep(Tabular):
         for (_, measurement), fitted in zip(self.points, self._fits, strict=True):
             for channel in fitted.channels if fitted else ():
                 key = _key(measurement, channel.channel)
-                rates, _ = curve(channel.points[channel.estimator])
+                rates, _ = levels(channel.points[channel.estimator])
                 reached[key] = min(reached.get(key, np.inf), float(rates.max(initial=0.0)))
         return reached
 
@@ -224,38 +223,6 @@ def _without_fit(value: Value, measurement: Measurement, names: list[str]) -> It
 
 def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else html.escape(str(value))
-
-
-def curve(points: Any) -> tuple[Floats, Floats]:
-    """Return the means of each level: transfer rates, MB/s, ascending, and compute rates over the idle one.
-
-    Parameters
-    ----------
-    points : Points
-        Of `crosswind.model.points`: x_mb_per_s, y_work_per_s, level, each of shape (n,).
-
-    Returns
-    -------
-    tuple of numpy.ndarray
-        Both of shape (levels,); compute rates are NaN where no idle block was measured.
-    """
-    levels, member = np.unique(points.level, return_inverse=True)
-    count = np.bincount(member)
-    x = np.bincount(member, points.x_mb_per_s) / count
-    y = np.bincount(member, points.y_work_per_s) / count
-    idle = y[0] if levels.size and levels[0] == 0 else np.nan
-    order = np.argsort(x)
-    return x[order], y[order] / idle
-
-
-def loss_at(points: Any, rate_mb_per_s: float) -> float:
-    """Return the part of the idle compute rate lost at a transfer rate, between the means of the measured levels.
-
-    A fraction; negative where noise exceeds the loss, NaN where no idle block was measured. `points` as in `curve`, the
-    rate in MB/s within what was reached.
-    """
-    x, y = curve(points)
-    return float(1 - np.interp(rate_mb_per_s, x, y)) if x.size else float("nan")
 
 
 def complete(path: Path) -> Measurement | None:

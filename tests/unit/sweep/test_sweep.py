@@ -11,8 +11,8 @@ from crosswind import host
 from crosswind.cli.measure import _sweep as print_sweep
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
+from crosswind.model.curve import loss_at
 from crosswind.sweep import KINDS, Sweep, parse_values, run_sweep
-from crosswind.sweep.result import loss_at
 
 VALUES = [8, 16, 32, 64]
 

@@ -262,6 +262,8 @@ fn platform_of(links: &Links, shape: &Shape) -> Result<Platform, ModelError> {
             latency_s: link.map(|link| link.latency_s).unwrap_or_default(),
             ir_receive_s_per_mb: link.map(|link| link.ir_receive_s_per_mb).unwrap_or_default(),
             ir_send_s_per_mb: link.map(|link| link.ir_send_s_per_mb).unwrap_or_default(),
+            receive_losses: Vec::new(),
+            send_losses: Vec::new(),
         });
         order.extend((0..shape.parent.len()).filter(|&child| child != shape.root && shape.parent[child] == host));
         at += 1;

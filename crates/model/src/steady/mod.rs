@@ -14,10 +14,12 @@
 //! | `down` | what does each node do when the root does its best? |
 //! | `gains`, `more` | what would one more MB/s or work unit/s bring? |
 //! | `named` | the same for a platform with names |
+//! | `linear` | which line stands for a loss that is none? |
 
 mod balance;
 mod down;
 mod gains;
+mod linear;
 mod more;
 mod named;
 mod ranking;
@@ -32,6 +34,7 @@ use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};
 
 use crate::error::ModelError;
 
+pub use linear::linearised;
 pub use named::plan;
 pub(crate) use station::{Offer, Station};
 pub(crate) use tree::{permitted, share};

@@ -4,7 +4,8 @@ use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, SCHEMA_VERSION};
 
-use super::{Columns, Task, tree};
+use super::linear::linearised;
+use super::{Columns, Rates, Task, tree};
 use crate::error::ModelError;
 
 /// The steady state of a platform for one kind of task, with the bound that proves it.
@@ -38,7 +39,48 @@ use crate::error::ModelError;
 /// assert_eq!(plan.nodes[1].limited_by, LimitedBy::ReceiveLimit);
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
+///
+/// Where the platform says what is lost at several rates, interference is the line that agrees with it at the planned rates
+/// ([`linearised`]).
 pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Plan, ModelError> {
+    let bent: Vec<_> =
+        platform.nodes.iter().map(|n| (!n.receive_losses.is_empty(), !n.send_losses.is_empty())).collect();
+    let platform = &*linearised(platform, task, ports, method)?;
+    let rates = rates(platform, task, ports, method)?;
+    let nodes = &platform.nodes;
+    let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
+        name: node.name.clone(),
+        parent: node.parent.clone(),
+        computed_tasks_per_s: rates.computed_tasks_per_s[n],
+        received_tasks_per_s: rates.received_tasks_per_s[n],
+        rank: rates.rank[n],
+        never_send: rates.never_send[n],
+        limited_by: rates.limited_by[n],
+        gain_per_receive_mb_per_s: rates.gain_per_receive_mb_per_s[n],
+        gain_per_send_mb_per_s: rates.gain_per_send_mb_per_s[n],
+        gain_per_work_per_s: Some(rates.gain_per_work_per_s[n]).filter(|gain| gain.is_finite()),
+        ir_receive_s_per_mb: bent[n].0.then(|| node.ir_receive_s_per_mb.get()),
+        ir_send_s_per_mb: bent[n].1.then(|| node.ir_send_s_per_mb.get()),
+    });
+    Ok(Plan {
+        schema_version: SCHEMA_VERSION,
+        kind: PlanKind::Plan,
+        platform: platform.name.clone(),
+        task_size_mb: task.size_mb(),
+        task_work: task.work_units(),
+        ports,
+        method,
+        throughput_tasks_per_s: rates.throughput_tasks_per_s,
+        bound_tasks_per_s: rates.bound_tasks_per_s,
+        gap_to_exact: rates.gap_to_exact(),
+        root_only_tasks_per_s: rates.root_only_tasks_per_s,
+        nodes: planned.collect(),
+        warnings: platform.warnings(),
+    })
+}
+
+/// The steady state of a platform whose interference is a line.
+pub(super) fn rates(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Rates, ModelError> {
     let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
     let nodes = &platform.nodes;
     let parent: Vec<i32> =
@@ -58,32 +100,5 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         ir_receive_s_per_mb: &ir_receive,
         ir_send_s_per_mb: &ir_send,
     };
-    let rates = tree::Walk::new(&columns, shape, task, ports)?.rates(method);
-    let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
-        name: node.name.clone(),
-        parent: node.parent.clone(),
-        computed_tasks_per_s: rates.computed_tasks_per_s[n],
-        received_tasks_per_s: rates.received_tasks_per_s[n],
-        rank: rates.rank[n],
-        never_send: rates.never_send[n],
-        limited_by: rates.limited_by[n],
-        gain_per_receive_mb_per_s: rates.gain_per_receive_mb_per_s[n],
-        gain_per_send_mb_per_s: rates.gain_per_send_mb_per_s[n],
-        gain_per_work_per_s: Some(rates.gain_per_work_per_s[n]).filter(|gain| gain.is_finite()),
-    });
-    Ok(Plan {
-        schema_version: SCHEMA_VERSION,
-        kind: PlanKind::Plan,
-        platform: platform.name.clone(),
-        task_size_mb: task.size_mb(),
-        task_work: task.work_units(),
-        ports,
-        method,
-        throughput_tasks_per_s: rates.throughput_tasks_per_s,
-        bound_tasks_per_s: rates.bound_tasks_per_s,
-        gap_to_exact: rates.gap_to_exact(),
-        root_only_tasks_per_s: rates.root_only_tasks_per_s,
-        nodes: planned.collect(),
-        warnings: platform.warnings(),
-    })
+    Ok(tree::Walk::new(&columns, shape, task, ports)?.rates(method))
 }

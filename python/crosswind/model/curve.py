@@ -1,0 +1,185 @@
+"""What is lost at which transfer rate, whatever its shape: a curve through the means of the levels that were measured.
+
+A line's slope depends on the range that it is fitted to, where the loss bends; the loss at a rate does not. So losses
+at the same rates are what measurements with different tops are compared by.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+from crosswind.model.interval import IDLE_BELOW, half_width, of_cycles
+from crosswind.model.points import Points
+from crosswind.model.wander import deviation
+
+Floats = NDArray[np.float64]
+
+STEPS = (1.0, 2.0, 5.0)
+"""Losses are told at these times powers of ten, MB/s: rates that do not depend on where a measurement's top is."""
+NEXT = float(np.sqrt(2.0))
+"""An interval for the next measurement is so much wider than one for the truth: both measurements have noise."""
+PARTS = 12
+"""Points of a loss curve in a platform: with fewer, lines between them miss more than the levels' noise."""
+
+
+@dataclass(frozen=True)
+class LossAt:
+    """What is lost at one transfer rate.
+
+    Attributes
+    ----------
+    mb_per_s : float
+        The rate.
+    loss, ci95 : float, tuple of float
+        Part of the full rate lost there, and its 95 % interval.
+    next95 : tuple of float
+        Where another measurement of the same host, made in the same way, finds it in 95 of 100 cases: its own noise
+        comes on top of this one's.
+    """
+
+    mb_per_s: float
+    loss: float
+    ci95: tuple[float, float]
+    next95: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A measured level against what is predicted from the others.
+
+    Attributes
+    ----------
+    mb_per_s : float
+        Mean rate of the level.
+    measured, by_curve, by_line : float
+        Part of the full rate lost: as measured, by the curve through the other levels, by the line through them.
+    """
+
+    mb_per_s: float
+    measured: float
+    by_curve: float
+    by_line: float
+
+
+def levels(points: Points) -> tuple[Floats, Floats]:
+    """Return the means of each level: transfer rates, MB/s, ascending, and compute rates over the idle one.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Both of shape (levels,); compute rates are NaN where no idle block was measured.
+    """
+    found, member = np.unique(np.round(points.level, 6), return_inverse=True)
+    count = np.bincount(member)
+    x = np.bincount(member, points.x_mb_per_s) / count
+    y = np.bincount(member, points.y_work_per_s) / count
+    idle = y[0] if found.size and found[0] == 0 else np.nan
+    order = np.argsort(x)
+    return x[order], y[order] / idle
+
+
+def loss_at(points: Points, rate_mb_per_s: float) -> float:
+    """Return the part of the idle compute rate lost at a transfer rate, by a curve through the measured levels.
+
+    The curve is monotone where the levels are (Fritsch and Carlson, SIAM J. Numer. Anal. 17, 1980); beyond the top it
+    is the top's. Negative where noise exceeds the loss, NaN where no idle block was measured.
+    """
+    x, y = levels(points)
+    known = x.size > 1 and np.isfinite(y).all()
+    return float(_through(x, 1.0 - y, np.array([rate_mb_per_s]))[0]) if known else float("nan")
+
+
+def told_rates(top_mb_per_s: float) -> list[float]:
+    """Return the rates at which losses are told, up to the top: the three highest of 1, 2, 5 times powers of ten.
+
+    Examples
+    --------
+    >>> told_rates(1500.0), told_rates(110.0), told_rates(0.7)
+    ([200.0, 500.0, 1000.0], [20.0, 50.0, 100.0], [0.1, 0.2, 0.5])
+    """
+    power = int(np.floor(np.log10(top_mb_per_s)))
+    every = [step * 10.0**exponent for exponent in range(power - 2, power + 1) for step in STEPS]
+    return [float(f"{rate:.6g}") for rate in every if rate <= top_mb_per_s * 1.001][-3:]
+
+
+def losses(points: Points, seed: int = 0) -> tuple[LossAt, ...]:
+    """Return what is lost at `told_rates`, each with its interval over cycles; none without idle and busy levels."""
+    x, y = levels(points)
+    if x.size < 2 or not np.isfinite(y).all():
+        return ()
+    rates = np.array(told_rates(float(x[-1])))
+    part, member = np.unique(np.round(points.level, 6), return_inverse=True)
+    _, cycle = np.unique(points.cycle, return_inverse=True)
+    sums = np.zeros((int(cycle.max()) + 1, part.size, 3))
+    terms = np.column_stack([np.ones_like(points.x_mb_per_s), points.x_mb_per_s, points.y_work_per_s])
+    np.add.at(sums, (cycle, member), terms)
+
+    def of(drawn: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at, rate = drawn[..., 1] / drawn[..., 0], drawn[..., 2] / drawn[..., 0]
+        found = np.full((drawn.shape[0], rates.size), np.nan)
+        for row in range(drawn.shape[0]):
+            known = np.isfinite(at[row])  # few cycles have every level
+            if known[0] and known.sum() > 1:
+                found[row] = _through(at[row][known], 1.0 - (rate[row] / rate[row][0])[known], rates)
+        return found
+
+    found = []
+    slow = _slow(points, part, member, sums.sum(axis=0), rates)
+    for rate, half, (loss, low, high) in zip(rates, slow, of_cycles(of, sums, seed=seed), strict=True):
+        below, above = max(loss - low, half), max(high - loss, half)
+        following = (loss - NEXT * below, loss + NEXT * above)
+        found.append(LossAt(float(rate), loss, (loss - below, loss + above), following))
+    return tuple(found)
+
+
+def _slow(points: Points, part: Floats, member: NDArray[np.intp], sums: Floats, rates: Floats) -> list[float]:
+    """Return half of the interval that noise from block to block gives each loss; see `crosswind.model.wander`."""
+    count, at, work = sums[:, 0], sums[:, 1] / sums[:, 0], sums[:, 2] / sums[:, 0]
+    level = work / work[0]
+    base, step = _through(at, 1.0 - level, rates), 1e-6
+    moved = np.empty((part.size, rates.size))
+    for one in range(part.size):
+        other = work.copy()
+        other[one] += step * work[0]
+        moved[one] = (_through(at, 1.0 - other / other[0], rates) - base) / step
+    weights = (moved / count[:, None])[member]
+    residual, predicted = points.y_work_per_s / work[0] - level[member], level[member]
+    return [half_width(*deviation(weights[:, r], residual, predicted, points.block)) for r in range(rates.size)]
+
+
+def left_out(points: Points) -> tuple[LeftOut, ...]:
+    """Return each level between idle and top against the curve, and the line, through the others."""
+    x, y = levels(points)
+    if x.size < 4 or not np.isfinite(y).all():
+        return ()
+    lost, found = 1.0 - y, []
+    for at in range(1, x.size - 1):
+        others = np.arange(x.size) != at
+        rate = x[at : at + 1]
+        line = np.polynomial.Polynomial.fit(x[others], lost[others], 1)
+        curve = _through(x[others], lost[others], rate)
+        found.append(LeftOut(float(rate[0]), float(lost[at]), float(curve[0]), float(line(rate[0]))))
+    return tuple(found)
+
+
+def table(points: Points) -> list[tuple[float, float]]:
+    """Return the curve as (MB/s, loss) at `PARTS` rates up to the top, for a platform; losses below 0 are 0."""
+    x, y = levels(points)
+    rates = x[-1] * np.arange(1, PARTS + 1) / PARTS
+    return [(float(rate), max(float(loss), 0.0)) for rate, loss in zip(rates, _through(x, 1.0 - y, rates), strict=True)]
+
+
+def _through(x: Floats, lost: Floats, at: Floats) -> Floats:
+    """Return the monotone cubic through (0, 0) and the measured levels, the top's value beyond it."""
+    busy = x > IDLE_BELOW * x[-1]  # what an idle level moves is noise, and what it loses is 0 by definition
+    order = np.argsort(x[busy])  # in a resample two levels may change places, or be one
+    nodes, values = np.concatenate([[0.0], x[busy][order]]), np.concatenate([[0.0], lost[busy][order]])
+    ascends = np.concatenate([[True], np.diff(nodes) > 0])
+    nodes, values = nodes[ascends], values[ascends]
+    found: Floats = PchipInterpolator(nodes, values)(np.clip(at, 0.0, nodes[-1]))
+    return found

@@ -1,0 +1,112 @@
+"""Losses at fixed rates: the same whatever the top, known as well as they say, and what a plan takes of a bent loss."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import synthetic
+
+from crosswind.model.curve import loss_at, losses, told_rates
+from crosswind.model.fit import fit
+from crosswind.plan import plan
+from crosswind.platform import Platform
+
+IR, BEND, TOP = 0.0003, 5e-8, 2000.0
+
+
+def lost(rate):
+    return IR * rate - BEND * rate**2
+
+
+def measured(rng, top, cycles=30, noise=0.01, correlation=0.5):
+    """Points of a bent loss: cycles of (0, 0, 1/4, 1/2, 3/4, 1, 1), noise correlated from block to block."""
+    level = np.concatenate([rng.permutation([0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]) for _ in range(cycles)])
+    wobble, value = np.empty(level.size), rng.normal()
+    for i in range(level.size):
+        value = correlation * value + np.sqrt(1 - correlation**2) * rng.normal()
+        wobble[i] = value
+    return SimpleNamespace(
+        level=level,
+        x_mb_per_s=level * top,
+        y_work_per_s=9.0 * (1 - lost(level * top) + noise * wobble),
+        cycle=np.repeat(np.arange(cycles), 7),
+        block=np.arange(level.size),
+    )
+
+
+def test_measurements_with_other_tops_tell_the_same_loss_at_the_same_rate():
+    found = {
+        top: {one.mb_per_s: one for one in losses(measured(np.random.default_rng(1), top))} for top in (1195, 1702)
+    }
+    assert set(found[1195]) == set(found[1702]) == {200.0, 500.0, 1000.0}
+    for rate in (500.0, 1000.0):
+        low, high = (found[top][rate] for top in found)
+        assert low.next95[0] <= high.loss <= low.next95[1]
+        assert low.loss == pytest.approx(lost(rate), abs=0.01)
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.7, 0.9])
+def test_intervals_hold_the_truth_and_the_next_measurement_as_often_as_they_say(correlation):
+    runs, truth, following = 200, 0, 0
+    before = None
+    for run in range(runs + 1):
+        (*_, one) = losses(measured(np.random.default_rng(run), TOP, 24, correlation=correlation), seed=run)
+        assert one.mb_per_s == TOP
+        truth += one.ci95[0] <= lost(TOP) <= one.ci95[1]
+        following += before is not None and before.next95[0] <= one.loss <= before.next95[1]
+        before = one
+    assert 0.90 <= truth / (runs + 1) <= 0.999
+    assert 0.90 <= following / runs <= 0.999
+
+
+def test_one_cycle_leaves_the_intervals_open():
+    (*_, one) = losses(measured(np.random.default_rng(1), TOP, cycles=1))
+    assert one.ci95 == (-np.inf, np.inf)
+
+
+def test_without_idle_blocks_nothing_is_known():
+    without = measured(np.random.default_rng(1), TOP)
+    for name, values in vars(without).items():
+        setattr(without, name, values[without.level > 0] if name != "level" else values)
+    without.level = without.level[without.level > 0]
+    assert losses(without) == ()
+    assert np.isnan(loss_at(without, 500.0))
+
+
+def test_rates_that_are_told_reach_the_top():
+    for top in (0.3, 1.0, 7.0, 999.0, 1000.0, 40_000.0):
+        assert top / 2.5 <= told_rates(top)[-1] <= top * 1.001
+
+
+def bent():
+    return fit(synthetic.measurement(0.0003, None, cycles=60, curvature=BEND, noise=0.005, drift=0.005))
+
+
+def test_levels_left_out_are_predicted_by_the_curve_and_missed_by_the_line():
+    (channel,) = bent().channels
+    assert len(channel.left_out) == 3
+    for level in channel.left_out:
+        assert abs(level.by_curve - level.measured) < 0.01 < abs(level.by_line - level.measured)
+
+
+def test_a_plan_takes_the_loss_at_the_rate_that_it_plans():
+    found = bent()
+    root = {"name": "root", "compute_per_s": 100.0, "send_limit_mb_per_s": 700.0}
+    leaf = found.platform().to_dict()["node"][1] | {"name": "leaf", "parent": "root", "compute_per_s": 9.0}
+    assert len(leaf["receive_losses"]) == 12
+    pair = Platform.from_dict({"schema_version": 1, "name": "pair", "node": [root, leaf]})
+    task = {"task_size_mb": 100.0, "task_work": 1.0, "ports": "multi"}
+    planned = plan(pair, **task)
+    node = planned.nodes[1]
+    rate = 100.0 * node["received_tasks_per_s"]
+    assert 400 < rate < 800  # between the levels that were measured
+    assert node["ir_receive_s_per_mb"] * rate == pytest.approx(lost(rate), abs=0.005)
+    assert "loss-at-planned-rate" in {told["code"] for told in planned.warnings}
+    # The line through all levels alone would be wrong by more.
+    assert abs(leaf["ir_receive_s_per_mb"] * rate - lost(rate)) > 0.02
+
+
+def test_a_straight_loss_leaves_no_curve_in_the_platform():
+    straight = fit(synthetic.measurement(0.00016, None, cycles=60, noise=0.005, drift=0.005))
+    assert "receive_losses" not in straight.platform().to_dict()["node"][1]
+    assert straight.channels[0].headline.loss == pytest.approx(0.00016 * 2000, abs=0.01)
