@@ -6,6 +6,7 @@ use crosswind_model::disturbance::slowdown::{
 use crosswind_model::disturbance::{Relation, bounds, tolerance};
 use crosswind_schema::Disturbance;
 use crosswind_schema::disturbance::{Timeline, Timelines};
+use proptest::prelude::*;
 
 fn read(sources: &str) -> Disturbance {
     let text = format!("schema_version = 1\nname = \"d\"\n{sources}");
@@ -178,6 +179,26 @@ fn at_each_limit_the_slowdown_is_the_one_that_was_stated() {
         // A number of ranks is whole.
         let tolerance = if limit.field == "ranks" { 1e-3 } else { 1e-9 };
         assert!((bound - stated).abs() < tolerance, "{}: {bound}", limit.field);
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_shorter_quantum_and_every_longer_work_keeps_a_local_schedulers_slowdown(
+        quantum in 1e-4..0.5f64,
+        jobs in 2u32..5,
+        work in 1e-4..0.5f64,
+        stated in 1.02..4.0f64,
+        within in 0.01..1.0f64,
+    ) {
+        let text = format!("[[source]]\nkind = \"local\"\nquantum_s = {quantum}\njobs = {jobs}\n");
+        let found = tolerance(&read(&text), 64, work, stated).expect("in range").limits;
+        let slowed = |quantum: f64, work: f64| local(quantum, jobs, work, 0.0).expect("in range");
+        let (of_quantum, of_work) = (found[0].limit, found[1].limit);
+        prop_assert!(slowed(of_quantum * within, work) <= stated * (1.0 + 1e-9));
+        prop_assert!(slowed(quantum, of_work / within) <= stated * (1.0 + 1e-9));
+        prop_assert!(slowed(of_quantum * 1.000_001, work) > stated);
+        prop_assert!(slowed(quantum, of_work / 1.000_001) > stated);
     }
 }
 

@@ -309,3 +309,31 @@ proptest! {
         }
     }
 }
+
+/// Time 0 is like any other moment: as many daemons start in the first part of an interval as in any later part.
+#[test]
+fn daemons_start_as_often_at_first_as_later() {
+    const MANY: u32 = 20_000;
+    for interval in [
+        json!(0.1),
+        json!({ "distribution": "exponential", "mean": 0.1 }),
+        json!({ "distribution": "uniform", "low": 0.01, "high": 0.19 }),
+        json!({ "distribution": "lognormal", "median": 0.1 * (-0.5f64).exp(), "sigma": 1.0 }),
+    ] {
+        let source = json!({ "kind": "daemon", "cause": "c", "interval_s": interval, "duration_s": 1e-6 });
+        let description = json!({ "schema_version": 1, "name": "d", "source": [source] });
+        let disturbance = read(&description).expect("a right description");
+        let timelines = Timelines::new(&disturbance, MANY, 7).expect("valid");
+        let mut starts = [0.0f64; 10];
+        for rank in 0..MANY {
+            for interval in intervals(&mut timelines.rank(rank), 200_000_000) {
+                starts[(interval.start / 20_000_000) as usize] += 1.0;
+            }
+        }
+        // Each fifth of the mean interval: a fifth of the ranks, give or take 5 standard deviations of what is drawn.
+        let expected = f64::from(MANY) / 5.0;
+        for (part, &count) in starts.iter().enumerate() {
+            assert!((count - expected).abs() < 5.0 * 1.3 * expected.sqrt(), "{interval}: part {part}: {starts:?}");
+        }
+    }
+}

@@ -36,6 +36,11 @@ Examples:
 """
 
 
+def _without_disturbance(simulate: bool) -> None:
+    if simulate:
+        raise DescriptionError("--simulate belongs to --disturbance", "usage", "name a disturbance.toml")
+
+
 def plan(
     platform: Annotated[Path | None, typer.Argument(help="A platform.toml.", metavar="PLATFORM.toml")] = None,
     task_size_mb: Annotated[float | None, typer.Option(help="Input of a task, MB (greater than 0).")] = None,
@@ -54,6 +59,9 @@ def plan(
         float | None, typer.Option(help="What each computes between two barriers, s.")
     ] = None,
     slowdown: Annotated[float, typer.Option(help="Most that each source alone may slow the program.")] = 1.05,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="--disturbance: seek each limit in the simulator too, by bisection.")
+    ] = False,
     streams: Annotated[
         Path | None, typer.Option(help="An experiment.toml of kind streams, instead of a platform.")
     ] = None,
@@ -96,8 +104,9 @@ def plan(
         if platform or out or task_size_mb is not None or task_work is not None:
             hint = "a platform, --task-size-mb, --task-work and --out belong to a plan of tasks; plan them separately"
             raise DescriptionError("--disturbance stands beside a plan of tasks", "usage", hint)
-        plan_disturbance(disturbance, ranks, work_per_barrier_s, slowdown, json)
+        plan_disturbance(disturbance, ranks, work_per_barrier_s, slowdown, simulate, json)
         return
+    _without_disturbance(simulate)
     if platform is None or task_size_mb is None or task_work is None:
         missing = "a platform.toml" if platform is None else "--task-size-mb" if task_size_mb is None else "--task-work"
         hint = "see `crosswind plan --help`; or name a --disturbance, with --ranks and --work-per-barrier-s"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from crosswind.cli.console import print_json, print_table
+from crosswind.cli.console import print_json, print_table, print_text
 from crosswind.errors import DescriptionError
+from crosswind.terminal.progress import progress_bar
 from crosswind.tolerance import Tolerance, tolerance
 
 # What each closed form says, as people read it.
@@ -20,7 +22,12 @@ _FORMS = {
 
 
 def plan_disturbance(
-    disturbance: Path, ranks: int | None, work_per_barrier_s: float | None, slowdown: float, json: bool
+    disturbance: Path,
+    ranks: int | None,
+    work_per_barrier_s: float | None,
+    slowdown: float,
+    simulate: bool,
+    json: bool,
 ) -> None:
     """Print what a program can bear.
 
@@ -33,7 +40,15 @@ def plan_disturbance(
         missing = "--ranks" if ranks is None else "--work-per-barrier-s"
         hint = "what a program can bear depends on its ranks, and on what each computes between two barriers"
         raise DescriptionError(f"--disturbance needs {missing}", "usage", hint)
-    found = tolerance(disturbance, ranks=ranks, work_per_barrier_s=work_per_barrier_s, slowdown=slowdown)
+    with progress_bar() as advance:
+        found = tolerance(
+            disturbance,
+            ranks=ranks,
+            work_per_barrier_s=work_per_barrier_s,
+            slowdown=slowdown,
+            simulate=simulate,
+            progress=advance,
+        )
     if json:
         print_json(found.to_dict())
     else:
@@ -46,6 +61,7 @@ def _print(found: Tolerance) -> None:
     title = f"{d['disturbance']}: {d['ranks']} ranks, {d['work_per_barrier_s']:g} s of work between two barriers"
     columns = [("slowdown", "right"), ("", "left"), ("of", "left"), ("closed form", "left")]
     print_table(columns, rows or [["1", "", "nothing", ""]], title=title)
+    simulated = "seeds" in d
     rows = [
         [
             limit["cause"],
@@ -53,11 +69,27 @@ def _print(found: Tolerance) -> None:
             f"{limit['given']:.6g}",
             limit["relation"],
             f"{limit['limit']:.6g}",
+            *(_simulated(limit) if simulated else ()),
             limit["unit"],
             "" if limit["kept"] else "not kept",
         ]
         for limit in found.limits
     ]
     columns = [("cause", "left"), ("field", "left"), ("is", "right"), ("may be", "left"), ("limit", "right")]
+    columns += [("simulated", "right"), ("range", "right")] if simulated else []
     columns += [("unit", "left"), ("", "left")]
     print_table(columns, rows, title=f"for a slowdown of at most {d['slowdown']:g} by each source alone")
+    if found.limits and not simulated:
+        print_text(
+            "Limits by closed form are safe, and may be far from sharp; --simulate finds how far one may really go."
+        )
+    elif simulated:
+        print_text(
+            f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most of them"
+        )
+
+
+def _simulated(limit: dict[str, Any]) -> list[str]:
+    if limit["simulated"] is None:
+        return ["none near", ""]
+    return [f"{limit['simulated']:.4g}", f"{limit['simulated_low']:.4g} .. {limit['simulated_high']:.4g}"]

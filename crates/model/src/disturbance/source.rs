@@ -93,6 +93,15 @@ pub(super) fn cost(
     Ok(())
 }
 
+/// The number of turns between two barriers from which on a program under local scheduling is never slowed by too much.
+///
+/// The slowdown rises with the quantum, and falls by a jump wherever one turn less is needed: a saw. `keeps(k)` says whether the
+/// tooth with k + 1 turns keeps the stated slowdown up to its tip. Where none does (returns cost too much), it is 1: the limit
+/// is then that of quanta not below the work.
+fn turns_from(keeps: impl Fn(f64) -> bool) -> f64 {
+    (1..=10_000).map(f64::from).find(|&k| keeps(k)).unwrap_or(1.0)
+}
+
 /// Tells what the fields of a source may be for a program of so many ranks that computes `work` between two barriers, s, to
 /// be slowed by at most `slowdown`: `limit(field, given, relation, limit, unit)`.
 pub(super) fn limits(
@@ -119,8 +128,17 @@ pub(super) fn limits(
             } else {
                 let jobs = f64::from(local.jobs);
                 let (others, room) = (jobs - 1.0, jobs * slowdown - 1.0);
-                limit("quantum_s", quantum, Relation::AtMost, (room * work - cost) / others, "s");
-                limit("work_per_barrier_s", work, Relation::AtLeast, (others * quantum + cost) / room, "s");
+                let turns = turns_from(|k| {
+                    let quantum = work / k + cost;
+                    work + (k + 1.0) * (others * quantum + cost) <= slowdown * jobs * work
+                });
+                let most = (room * work - turns * cost) / (turns * others);
+                limit("quantum_s", quantum, Relation::AtMost, most, "s");
+                let turns = turns_from(|k| {
+                    let work = k * (quantum - cost);
+                    work + (k + 1.0) * (others * quantum + cost) <= slowdown * jobs * work
+                });
+                limit("work_per_barrier_s", work, Relation::AtLeast, turns * (others * quantum + cost) / room, "s");
             }
         }
         Source::Local(_) => {}

@@ -21,6 +21,8 @@ pub enum Relation {
 /// What a field may be so that its source alone keeps the stated slowdown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limit {
+    /// Place of the source that it is about, in the disturbance file.
+    pub source: usize,
     /// The cause that it is about.
     pub cause: String,
     /// Path of the field in the disturbance file; `ranks` and `work_per_barrier_s` are the program's own.
@@ -59,7 +61,8 @@ pub struct Tolerance {
 /// barriers, to be slowed by at most `slowdown` (above 1) by each source alone.
 ///
 /// The closed forms of [`super::slowdown`], solved for one field at a time, all others as they are: `s + c <= Q (1 - 1/S)` for
-/// skew; `(J - 1) Q <= (J S - 1) w - c` for local scheduling (the side `w <= Q`, where the limit always lies unless `c` is large);
+/// skew; `k ((J - 1) Q + c) <= (J S - 1) w` for local scheduling, where k turns between barriers are the fewest from which on
+/// no quantum that is shorter, and no work that is longer, slows the program by more (`k = 1` for `S >= 2 - 1/J` without a cost);
 /// `d + c <= I (1 - S^(-1/P))` for daemons; `p >= 1/S` for a shared node.
 ///
 /// # Errors
@@ -87,7 +90,7 @@ pub fn tolerance(
             let cause = source.causes().join(", ");
             let limit = limit.max(0.0);
             let kept = relation.holds(given, limit);
-            limits.push(Limit { cause, field, given, relation, limit, unit, kept });
+            limits.push(Limit { source: at, cause, field, given, relation, limit, unit, kept });
         };
         source::limits(source, ranks, work, slowdown, cost, &mut limit);
     }

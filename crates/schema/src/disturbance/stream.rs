@@ -32,6 +32,14 @@ impl Span {
             Self::Drawn(distribution) => ns(draw::one(distribution, &mut || random.next())).max(1),
         }
     }
+
+    /// A draw of the one that is under way at a random moment.
+    fn met(&self, random: &mut Random) -> u64 {
+        match self {
+            Self::Fixed(ns) => *ns,
+            Self::Drawn(distribution) => ns(draw::met(distribution, &mut || random.next())).max(1),
+        }
+    }
 }
 
 /// What a source does over time.
@@ -172,8 +180,9 @@ impl Stream {
             },
             Pattern::Job { away, period, .. } => (period - random.below(*period), *period, *away),
             Pattern::Daemon { interval, .. } => {
-                let first = interval.draw(&mut random);
-                (random.below(first), 0, 0)
+                // Time 0 knows nothing of the daemon: it lies anywhere in the interval that is under way.
+                let under_way = interval.met(&mut random);
+                (random.below(under_way), 0, 0)
             }
             Pattern::Recorded { length, cpus } => {
                 let shift = if source.together { 0 } else { random.below(*length) };

@@ -109,6 +109,21 @@ pub(crate) fn unit(bits: u64) -> f64 {
     ((bits >> 11) + 1) as f64 / (1u64 << 53) as f64
 }
 
+/// One draw of the interval in which a moment lies that knows nothing of them: long ones are met more often, in proportion to
+/// their length.
+pub(crate) fn met<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
+    match distribution {
+        Distribution::Uniform { low, high } => {
+            let (low, high) = (low.get(), high.get());
+            libm::sqrt(low * low + (high * high - low * low) * unit(bits()))
+        }
+        Distribution::Exponential { .. } => one(distribution, bits) + one(distribution, bits),
+        Distribution::Lognormal { sigma, .. } => {
+            (one(distribution, bits) * libm::exp(sigma.get() * sigma.get())).min(LARGEST)
+        }
+    }
+}
+
 /// One draw.
 pub(crate) fn one<Q: Quantity>(distribution: &Distribution<Q>, bits: &mut impl FnMut() -> u64) -> f64 {
     let mut unit = || unit(bits());

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,11 @@ class Tolerance(Tabular):
 
     @property
     def limits(self) -> list[dict[str, Any]]:
-        """One entry per field: `cause`, `field`, `given`, `relation` (at most, at least), `limit`, `unit`, `kept`."""
+        """One entry per field: `source` (its place), `cause`, `field`, `given`, `relation`, `limit`, `unit`, `kept`.
+
+        `relation` is `at most` or `at least`. Where they were simulated also `simulated` (null: nowhere near),
+        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.tolerance.simulated`).
+        """
         return list(self.data["limits"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,6 +70,9 @@ def tolerance(
     ranks: int,
     work_per_barrier_s: float,
     slowdown: float = 1.05,
+    simulate: bool = False,
+    seeds: int = 5,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Tolerance:
     """Find what a disturbance may be, so that each of its sources alone keeps a stated slowdown.
 
@@ -79,6 +86,13 @@ def tolerance(
         What each rank computes between two barriers, on an undisturbed processor, s, greater than 0.
     slowdown : float
         Over coscheduled time (dedicated time times the jobs that share the machine), greater than 1.
+    simulate : bool
+        Seek each limit in the simulator too, by bisection to 2 %. Limits by closed form are safe, and may be far from
+        sharp; the simulated one is how far a program of barriers may really go.
+    seeds : int
+        Simulated limits per field, each with everything drawn anew, 1 to 100.
+    progress : callable, optional
+        Called as `progress(fraction, message)` while limits are simulated.
 
     Returns
     -------
@@ -106,4 +120,26 @@ def tolerance(
         disturbance = Disturbance.load(disturbance)
     if not 0 < ranks < 2**32:
         raise DescriptionError(f"ranks is {ranks}; it must be 1 to {2**32 - 1}", "argument")
-    return Tolerance(json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown)))
+    if not 1 <= seeds <= 100:
+        raise DescriptionError(f"seeds is {seeds}; it must be 1 to 100", "argument")
+    if simulate and work_per_barrier_s > 1.0:
+        message = f"work_per_barrier_s is {work_per_barrier_s:g}; simulated it must be at most 1 s"
+        raise DescriptionError(message, "argument", "the closed forms hold for more")
+    data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
+    if simulate:
+        from crosswind.tolerance.simulated import simulated_limit
+
+        data["seeds"] = seeds
+        for number, limit in enumerate(data["limits"]):
+            if progress:
+                progress(number / len(data["limits"]), f"{limit['cause']}: {limit['field']}")
+            found = simulated_limit(
+                disturbance,
+                limit,
+                ranks=ranks,
+                work_per_barrier_s=work_per_barrier_s,
+                slowdown=slowdown,
+                seeds=seeds,
+            )
+            limit.update(found)
+    return Tolerance(data)
