@@ -15,11 +15,12 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build demo test test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
+	@echo "make test-fast  the unit tests: no live processes, under 90 s once it is built"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults, for longer than make test does"
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
@@ -59,6 +60,11 @@ demo: build
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
 test: lint test-rust test-python test-fuzz
+
+# While one works: what a change breaks near itself. The slowest unit tests, and all others, are left to make test.
+test-fast: $(VENV)/.built-dev
+	cargo test --quiet --workspace --lib
+	$(BIN)/python -m pytest -m "not live and not browser and not slow" --numprocesses auto tests/unit
 
 lint: $(VENV)/.built-dev
 	cargo fmt --all --check

@@ -117,15 +117,15 @@ def losses(points: Points, seed: int = 0) -> tuple[LossAt, ...]:
     sums = np.zeros((int(cycle.max()) + 1, part.size, 3))
     terms = np.column_stack([np.ones_like(points.x_mb_per_s), points.x_mb_per_s, points.y_work_per_s])
     np.add.at(sums, (cycle, member), terms)
+    reached = sums[..., 1].sum(axis=0) / sums[..., 0].sum(axis=0)  # how far hardly differs from cycle to cycle
 
     def of(drawn: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
-            at, rate = drawn[..., 1] / drawn[..., 0], drawn[..., 2] / drawn[..., 0]
-        found = np.full((drawn.shape[0], rates.size), np.nan)
-        for row in range(drawn.shape[0]):
-            known = np.isfinite(at[row])  # few cycles have every level
-            if known[0] and known.sum() > 1:
-                found[row] = _through(at[row][known], 1.0 - (rate[row] / rate[row][0])[known], rates)
+            work = drawn[..., 2] / drawn[..., 0]
+            lost = 1.0 - work / work[:, :1]
+        whole = np.isfinite(lost).all(axis=1)  # few cycles may lack a level
+        found = np.full((lost.shape[0], rates.size), np.nan)
+        found[whole] = _through(reached, lost[whole].T, rates).T
         return found
 
     found = []
@@ -175,10 +175,14 @@ def table(points: Points) -> list[tuple[float, float]]:
 
 
 def _through(x: Floats, lost: Floats, at: Floats) -> Floats:
-    """Return the monotone cubic through (0, 0) and the measured levels, the top's value beyond it."""
-    busy = x > IDLE_BELOW * x[-1]  # what an idle level moves is noise, and what it loses is 0 by definition
-    order = np.argsort(x[busy])  # in a resample two levels may change places, or be one
-    nodes, values = np.concatenate([[0.0], x[busy][order]]), np.concatenate([[0.0], lost[busy][order]])
+    """Return the monotone cubic through (0, 0) and the measured levels, the top's value beyond it.
+
+    `x` has shape (levels,), `lost` (levels,) or (levels, k), the result (rates,) or (rates, k).
+    """
+    busy = x > IDLE_BELOW * x.max()  # what an idle level moves is noise, and what it loses is 0 by definition
+    order = np.flatnonzero(busy)[np.argsort(x[busy])]
+    nodes = np.concatenate([[0.0], x[order]])
+    values = np.concatenate([np.zeros((1, *lost.shape[1:])), lost[order]])
     ascends = np.concatenate([[True], np.diff(nodes) > 0])
     nodes, values = nodes[ascends], values[ascends]
     found: Floats = PchipInterpolator(nodes, values)(np.clip(at, 0.0, nodes[-1]))

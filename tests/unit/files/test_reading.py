@@ -105,6 +105,7 @@ def test_a_device_is_no_table(tmp_path):
         assert (done.returncode, "is no Parquet file" in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.slow
 def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
     deep = b"[" * 200_000 + b"]" * 200_000
     with pytest.raises(ValueError, match="nested too deeply"):
