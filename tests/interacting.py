@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from crosswind.papers.communication_interactions import printed
+from crosswind.papers.communication_interactions import printed, study
 from crosswind.papers.communication_interactions.calibration import PROGRAMS, QUICK, Calibration
 from crosswind.papers.communication_interactions.figures import SIDES, Figure, all_figures
-from crosswind.papers.communication_interactions.study import study
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.run.results import Runs
 
@@ -79,4 +78,4 @@ def study_runs(calibration: Calibration = CALIBRATION) -> dict[str, Runs[Any]]:
 
 def studied(calibration: Calibration = CALIBRATION, runs: dict[str, Runs[Any]] | None = None) -> TabledStudy:
     """Return the study of such runs."""
-    return study(runs or study_runs(calibration), calibration)
+    return study.studied(runs or study_runs(calibration), calibration)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import json_of
+from crosswind.papers import driver
+from crosswind.papers.driver import Form
 from crosswind.papers.scheduling_and_communication.study import PAPER as SCHEDULING
 from crosswind.papers.scheduling_and_communication.study import Study, is_study
 from crosswind.papers.tabled_study import TabledStudy
@@ -17,14 +18,13 @@ if TYPE_CHECKING:
     from crosswind.run.grid import Progress
 
 AnyStudy: TypeAlias = Study | TabledStudy
-Form = Literal["quick", "full"]
 
 MODULES = {
     SCHEDULING: "scheduling_and_communication",
     "communication-interactions": "communication_interactions",
     "quadrics-overlap": "quadrics_overlap",
 }
-"""Name of each paper on the command line -> its package, whose `study` has `reproduce` and `TITLE`."""
+"""Name of each paper on the command line -> its package, whose `study` is a `driver.Paper`."""
 
 __all__ = ["MODULES", "AnyStudy", "is_study", "load", "reproduce", "title"]
 
@@ -37,18 +37,40 @@ def reproduce(
     workers: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
+    calibration: Any = None,
 ) -> AnyStudy:
-    """Run a paper again; parameters as of its own `reproduce`.
+    """Run every figure of a paper, and grade its claims.
+
+    Parameters
+    ----------
+    paper : str
+        Its name on the command line, one of `MODULES`.
+    directory : path
+        Where files of runs and `study.json` are written; what is there already of the same study is kept.
+    form : {"quick", "full"}
+        Fewer points, shorter programs, fewer seeds; or the paper's whole grid.
+    workers : int, optional
+        Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
+    force : bool
+        Replace another study in `directory`; else it is refused.
+    progress : callable, optional
+        Called as `progress(fraction, message)`, with the time left in the message.
+    calibration : optional
+        Instead of that of `form`: the `Calibration` of the paper's package.
 
     Raises
     ------
     DescriptionError
         For a paper that is unknown, and a directory that cannot be written.
+    KeyboardInterrupt
+        After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
     """
     if paper not in MODULES:
         raise DescriptionError(f"paper is {paper!r}; it must be one of {', '.join(MODULES)}", "argument")
-    run: Callable[..., AnyStudy] = _module(paper).reproduce
-    return run(directory, form, workers=workers, force=force, progress=progress)
+    found: AnyStudy = driver.reproduce(
+        _module(paper), directory, form, workers=workers, force=force, progress=progress, calibration=calibration
+    )
+    return found
 
 
 def title(paper: str) -> str:

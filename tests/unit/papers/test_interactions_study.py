@@ -2,12 +2,14 @@
 
 import copy
 import json
+from functools import partial
 
 import interacting
 import pytest
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.papers import studies
 from crosswind.papers.communication_interactions.calibration import (
     FLOWS,
     FULL,
@@ -19,10 +21,11 @@ from crosswind.papers.communication_interactions.calibration import (
     message_s,
 )
 from crosswind.papers.communication_interactions.figures import FigureGrid, all_figures
-from crosswind.papers.communication_interactions.study import reproduce
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.report.studied import studied_section
 from crosswind.run.results import Runs
+
+reproduce = partial(studies.reproduce, "communication-interactions")
 
 
 def changed(figure, change):

@@ -4,6 +4,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -13,10 +14,12 @@ from crosswind.papers import studies
 from crosswind.papers.quadrics_overlap.calibration import FULL, QUICK
 from crosswind.papers.quadrics_overlap.claims import claims
 from crosswind.papers.quadrics_overlap.matrix import Times, simulate
-from crosswind.papers.quadrics_overlap.study import LINGERS, PROMPT, reproduce
+from crosswind.papers.quadrics_overlap.study import LINGERS, PROMPT
 from crosswind.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, load, printed
 from crosswind.papers.tabled_study import TabledStudy
 from crosswind.report import report
+
+reproduce = partial(studies.reproduce, "quadrics-overlap")
 
 
 @pytest.fixture(scope="module")

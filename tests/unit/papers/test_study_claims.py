@@ -2,17 +2,21 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import disturbed
 import pytest
 
 from crosswind import _core
+from crosswind.papers import studies
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import FULL, PROGRAMS, QUICK, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.daemons import disturbance, load
-from crosswind.papers.scheduling_and_communication.study import Study, reproduce
+from crosswind.papers.scheduling_and_communication.study import Study
 from crosswind.run.results import ProgramRun, Runs
+
+reproduce = partial(studies.reproduce, "scheduling-and-communication")
 
 
 def with_makespans(figure, change):

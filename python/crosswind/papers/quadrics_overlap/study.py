@@ -5,85 +5,52 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from crosswind.files.output import writable
-from crosswind.files.stored import made
 from crosswind.overlap.asked import WAITS
-from crosswind.papers.quadrics_overlap import calibration as calibrations
-from crosswind.papers.quadrics_overlap.calibration import Calibration, Form
+from crosswind.papers.driver import Work
+from crosswind.papers.quadrics_overlap.calibration import Calibration, of
 from crosswind.papers.quadrics_overlap.claims import claims
 from crosswind.papers.quadrics_overlap.matrix import Matrix, simulate
 from crosswind.papers.quadrics_overlap.tables import BURN_S, CELLS, SETTINGS, in_words, printed
 from crosswind.papers.tabled_study import Drawing, Part, TabledStudy
 
-if TYPE_CHECKING:
-    from crosswind.run.grid import Progress
+__all__ = ["PAPER", "TITLE", "expected", "of", "studied", "study"]
 
 PAPER = "quadrics-overlap"
 """Name of the paper on the command line and in files."""
 TITLE = "Overlapping of Computation and Communication in the Quadrics Network"
+MATRICES = "matrices"
 LINGERS, PROMPT = "an event wait lingers", "an event wait gives the processor away at once"
 
 
-def reproduce(
-    directory: str | Path,
-    form: Form = "quick",
-    *,
-    workers: int | None = None,
-    force: bool = False,
-    progress: Progress | None = None,
-    calibration: Calibration | None = None,
-) -> TabledStudy:
-    """Simulate every table of the paper, and grade its claims.
+def expected(chosen: Calibration) -> dict[str, int]:
+    """Return how many matrices there are."""
+    return {MATRICES: len(_wanted(chosen))}
 
-    Parameters
-    ----------
-    directory : path
-        Where `study.json` is written.
-    form : {"quick", "full"}
-        25 runs of each cell; or 100.
-    workers : int, optional
-        Matrices at a time, at least 1; default: one per CPU. They change nothing in the result.
-    force : bool
-        Replace another study in `directory`; else it is refused.
-    progress : callable, optional
-        Called as `progress(fraction, message)`.
-    calibration : Calibration, optional
-        Instead of that of `form`.
 
-    Returns
-    -------
-    TabledStudy
+def study(chosen: Calibration, work: Work) -> TabledStudy:
+    """Simulate every table of the paper, matrices side by side, and grade its claims."""
+    wanted, found = _wanted(chosen), dict[str, Matrix]()
+    tell = work.tell(MATRICES, len(wanted))
+    with ThreadPoolExecutor(work.workers) as pool:
+        futures = {pool.submit(simulate, **how): name for name, how in wanted.items()}
+        for future in as_completed(futures):
+            found[futures[future]] = future.result()
+            tell(len(found) / len(wanted), f"{len(found)} of {len(wanted)} matrices")
+    return studied(chosen, found)
 
-    Raises
-    ------
-    DescriptionError
-        When the directory cannot be written.
-    """
-    chosen = calibration or calibrations.of(form)
-    directory = made(directory)
-    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
+
+def _wanted(chosen: Calibration) -> dict[str, dict[str, Any]]:
     waits = {wait: (wait, 0) for wait in WAITS}
     fewer = {"calibration": replace(chosen, repetitions=chosen.variant_repetitions)}
-    wanted: dict[str, dict[str, Any]] = {
+    return {
         LINGERS: {"calibration": chosen},
         PROMPT: {"calibration": chosen, "linger_s": 0.0},
         "fair": {**fewer, "scheduler": "fair", "linger_s": 0.0},
         "waits, decay": {**fewer, "settings": waits},
         "waits, fair": {**fewer, "settings": waits, "scheduler": "fair", "linger_s": 0.0},
     }
-    found: dict[str, Matrix] = {}
-    with ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(simulate, **how): name for name, how in wanted.items()}
-        for future in as_completed(futures):
-            found[futures[future]] = future.result()
-            if progress is not None:
-                progress(len(found) / len(wanted), f"{len(found)} of {len(wanted)} matrices")
-    study = studied(chosen, found)
-    study.save(directory / "study.json")
-    return study
 
 
 def studied(chosen: Calibration, found: Mapping[str, Matrix]) -> TabledStudy:

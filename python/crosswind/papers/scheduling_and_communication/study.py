@@ -9,19 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.errors import DescriptionError
-from crosswind.files.output import writable
 from crosswind.files.reading import json_of
-from crosswind.files.stored import is_of_kind, made, write_json
+from crosswind.files.stored import is_of_kind, write_json
+from crosswind.papers.driver import Work
 from crosswind.papers.grading import Claim
-from crosswind.papers.meter import Meter
-from crosswind.papers.scheduling_and_communication import calibration as calibrations
 from crosswind.papers.scheduling_and_communication import daemons, figures, variants
-from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Form
+from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, of
 from crosswind.papers.scheduling_and_communication.claims import claims
 from crosswind.papers.scheduling_and_communication.figures import Figure, FigureGrid, Row, Rows
-from crosswind.run.grid import Progress, run_grid
 from crosswind.run.program import remember
 from crosswind.run.results import ProgramRun, Runs
+
+__all__ = ["PAPER", "TITLE", "Study", "expected", "is_study", "of", "study"]
 
 SCHEMA_VERSION = 1
 PAPER = "scheduling-and-communication"
@@ -107,114 +106,31 @@ def is_study(document: object) -> bool:
     return is_of_kind(document, "study")
 
 
-def reproduce(
-    directory: str | Path,
-    form: Form = "quick",
-    *,
-    workers: int | None = None,
-    force: bool = False,
-    progress: Progress | None = None,
-    calibration: Calibration | None = None,
-) -> Study:
-    """Run every figure of the paper, and grade its claims.
+def study(chosen: Calibration, work: Work) -> Study:
+    """Run every figure of the paper, and grade its claims; what later figures fix depends on the first."""
 
-    Parameters
-    ----------
-    directory : path
-        Where files of runs and `study.json` are written; what is there already of the same study is kept.
-    form : {"quick", "full"}
-        Fewer points, shorter programs, one seed; or the paper's whole grid with five seeds.
-    workers : int, optional
-        Runs at a time, at least 1; default: one per CPU. They change nothing in the result.
-    force : bool
-        Replace another study in `directory`; else it is refused.
-    progress : callable, optional
-        Called as `progress(fraction, message)`, with the time left in the message.
-    calibration : Calibration, optional
-        Instead of that of `form`.
+    def perform(figure: Figure, given: Runs[ProgramRun] | None = None, seeds: int | None = None) -> Runs[ProgramRun]:
+        asked = chosen if seeds is None else replace(chosen, repetitions=seeds)
+        return work.perform(figure.id, FigureGrid(figure, asked), given)
 
-    Returns
-    -------
-    Study
-
-    Raises
-    ------
-    DescriptionError
-        When the directory cannot be written.
-    KeyboardInterrupt
-        After ctrl-C; the runs that were finished stand in the directory, and the same call goes on with them.
-    """
-    chosen = calibration or calibrations.of(form)
-    directory = made(directory)
-    writable(directory / "study.json", "study", force=force, of={"paper": PAPER, "form": chosen.form})
-    work = _Work(chosen, directory, workers, force, progress)
-    work.perform(figures.windows(chosen))
-    work.remember_undisturbed()
+    perform(figures.windows(chosen))
+    _remember_undisturbed(chosen, work)
     best = {program: Rows(work.runs).best_window(program) for program in PROGRAMS}
-    work.perform(figures.coscheduled(chosen, best))
-    tried = work.perform(figures.local_windows(chosen, best), seeds=1)
-    work.perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
+    perform(figures.coscheduled(chosen, best))
+    tried = perform(figures.local_windows(chosen, best), seeds=1)
+    perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
     for make in (figures.skew, figures.daemons, figures.shared_node):
-        work.perform(make(chosen, best))
-    work.perform(variants.not_built(chosen, best), seeds=chosen.variant_repetitions)
-    found = _study(Rows(work.runs), chosen, work.runs)
-    found.save(directory / "study.json")
-    return found
+        perform(make(chosen, best))
+    perform(variants.not_built(chosen, best), seeds=chosen.variant_repetitions)
+    return _study(Rows(work.runs), chosen, work.runs)
 
 
-class _Work:
-    """Performs one figure after the other, each with its file, and tells how far it is."""
-
-    def __init__(
-        self, chosen: Calibration, directory: Path, workers: int | None, force: bool, progress: Progress | None
-    ) -> None:
-        self.runs: dict[str, Runs[ProgramRun]] = {}
-        self._chosen, self._directory, self._workers, self._force = chosen, directory, workers, force
-        self._meter = Meter(expected(chosen), progress)
-
-    def perform(
-        self, figure: Figure, given: Runs[ProgramRun] | None = None, seeds: int | None = None
-    ) -> Runs[ProgramRun]:
-        """Run what is missing of a figure; runs of `given` that belong to it too are taken over."""
-        chosen = self._chosen if seeds is None else replace(self._chosen, repetitions=seeds)
-        grid = FigureGrid(figure, chosen)
-        out = self._directory / f"{figure.id}.json"
-        there = _kept(out, grid)
-        if there is None and given is not None:
-            there = _shared(grid, given)
-            of = {"experiment": there.experiment, "on": there.on, "digest": there.digest}
-            writable(out, "runs", force=self._force, of=of)
-            there.save(out)
-        kept = len(there) if there is not None else 0
-        tell = self._meter.within(figure.id, len(grid), kept)
-        found = run_grid(
-            grid, workers=self._workers, out=out, resume=there is not None, force=self._force, progress=tell
-        )
-        self.runs[figure.id] = found
-        return found
-
-    def remember_undisturbed(self) -> None:
-        """Spare a study that goes on what the first figure's file says."""
-        grid = FigureGrid(figures.windows(self._chosen), self._chosen)
-        known = {json.dumps(run.params, sort_keys=True): run for run in self.runs[figures.WINDOWS]}
-        for point in grid.points():
-            remember(point, known[json.dumps(point.params, sort_keys=True)])
-
-
-def _kept(out: Path, grid: FigureGrid) -> Runs[ProgramRun] | None:
-    """Return the runs of a file, if they are of this very grid; anything else is run anew."""
-    try:
-        found = Runs.load(out) if out.exists() else None
-    except DescriptionError:
-        return None
-    return found if found is not None and found.digest == grid.digest("sim") else None
-
-
-def _shared(grid: FigureGrid, given: Runs[ProgramRun]) -> Runs[ProgramRun]:
-    """Return those of `given` that are points of the grid as well."""
-    wanted = {(json.dumps(point.params, sort_keys=True), point.seed) for point in grid.points()}
-    found = [run for run in given if (json.dumps(run.params, sort_keys=True), run.seed) in wanted]
-    return Runs(grid.name, "sim", found, grid.digest("sim"), grid.kind)
+def _remember_undisturbed(chosen: Calibration, work: Work) -> None:
+    """Spare a study that goes on what the first figure's file says."""
+    grid = FigureGrid(figures.windows(chosen), chosen)
+    known = {json.dumps(run.params, sort_keys=True): run for run in work.runs[figures.WINDOWS]}
+    for point in grid.points():
+        remember(point, known[json.dumps(point.params, sort_keys=True)])
 
 
 def expected(chosen: Calibration) -> dict[str, int]:
