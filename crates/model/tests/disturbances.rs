@@ -1,7 +1,8 @@
 //! Closed forms of disturbances against barrier programs that are walked through, step by step, on the timelines themselves.
 
 use crosswind_model::disturbance::slowdown::{
-    Daemon, additive, effective_share, exposed, imbalanced_node, local, local_of_ranks, shared_node, skew, union,
+    Daemon, additive, effective_share, exposed, imbalanced_node, local, local_of_ranks, shared_node, skew,
+    skew_of_barriers, union,
 };
 use crosswind_model::disturbance::{Relation, bounds, tolerance};
 use crosswind_schema::Disturbance;
@@ -86,6 +87,40 @@ fn skew_slows_barrier_programs_nearly_as_much_as_it_can_and_never_more() {
         assert!(seen < most, "{seen} {most}");
         near(seen, most, 0.04);
     }
+}
+
+#[test]
+fn quanta_that_move_by_their_skew_cost_what_the_closed_form_says() {
+    let late = 0.01;
+    for work in [0.0005, 0.002, 0.008, 0.0137, 0.03] {
+        // What is left of a barrier's work when a quantum ends is uniform only over many lengths of the work.
+        let works = (0..8).map(|step| work * (0.8 + f64::from(step) / 20.0));
+        let (mut seen, mut expected) = (0.0, 0.0);
+        for work in works {
+            let gang = format!("kind = \"coscheduled\"\nquantum_s = 0.1\nskew_s = {late}\n");
+            seen += slowdown(&read(&format!("[[source]]\n{gang}")), 128, work, (40.0 / work) as u32);
+            expected += skew_of_barriers(0.1, late, work).expect("in range");
+        }
+        // Where the work fits the quantum a few times only, what is left at its end comes back in step.
+        near(seen, expected, 0.015);
+    }
+}
+
+#[test]
+fn a_skew_drawn_for_each_quantum_costs_more_than_one_that_stays() {
+    let slowed = |drawn: &str| {
+        let text =
+            format!("[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\nskew_s = 0.01\nskew_drawn = \"{drawn}\"\n");
+        slowdown(&read(&text), 64, 0.008, 10_000)
+    };
+    let (stays, moves) = (slowed("per-rank"), slowed("per-quantum"));
+    assert!(1.0 < stays && stays < moves && moves < skew(0.1, 0.01, 0.0).expect("in range") * 1.001, "{stays} {moves}");
+}
+
+#[test]
+fn one_job_alone_whose_clocks_differ_is_never_away() {
+    let gang = read("[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 1\nskew_s = 0.01\n");
+    near(slowdown(&gang, 8, 0.001, 1_000), 1.0, 1e-9);
 }
 
 #[test]

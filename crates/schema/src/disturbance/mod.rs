@@ -26,7 +26,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::random::Random;
-pub use self::source::{Coscheduled, Daemon, Job, Local, Phases, Recorded, RecordedCpu, RecordedInterval, Source};
+pub use self::source::{
+    Coscheduled, Daemon, Job, Local, Phases, Recorded, RecordedCpu, RecordedInterval, SkewDrawn, Source,
+};
 pub use self::timeline::{Interval, NEVER, Timeline, Timelines};
 
 use crate::error::DescriptionError;

@@ -52,9 +52,23 @@ pub struct Coscheduled {
     #[schemars(range(min = 1))]
     #[schemars(default = "two")]
     pub jobs: u32,
-    /// Each quantum starts late by uniform 0 to this, per rank and quantum, and ends in time, s; less than `quantum_s`.
+    /// The ranks' quanta begin and end late by uniform 0 to this, s; less than `quantum_s`.
     #[schemars(default)]
     pub skew_s: Seconds,
+    /// How often that is drawn.
+    #[schemars(default)]
+    pub skew_drawn: SkewDrawn,
+}
+
+/// How often it is drawn by how much a rank's quanta are late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SkewDrawn {
+    /// Once for each rank: its clock differs from the others', and stays so.
+    #[default]
+    PerRank,
+    /// For each rank and quantum.
+    PerQuantum,
 }
 
 /// How the ranks' quanta lie to each other at the start.
@@ -188,6 +202,7 @@ struct Table {
     quantum_s: Option<PositiveSeconds>,
     jobs: Option<u32>,
     skew_s: Option<Seconds>,
+    skew_drawn: Option<SkewDrawn>,
     phases: Option<Phases>,
     drift: Option<Ratio>,
     interval_s: Option<Amount<PositiveSeconds>>,
@@ -229,7 +244,7 @@ impl Kind {
     /// The fields beside `kind`.
     const fn fields(self) -> &'static [&'static str] {
         match self {
-            Self::Coscheduled => &["cause", "quantum_s", "jobs", "skew_s"],
+            Self::Coscheduled => &["cause", "quantum_s", "jobs", "skew_s", "skew_drawn"],
             Self::Local => &["cause", "quantum_s", "jobs", "phases", "drift", "polls"],
             Self::Daemon => &["cause", "interval_s", "duration_s", "ranks", "aligned", "polls"],
             Self::Job => {
@@ -246,12 +261,13 @@ fn needed<T>(field: Option<T>, name: &str) -> Result<T, String> {
 }
 
 impl Table {
-    fn given(&self) -> [(&'static str, bool); 19] {
+    fn given(&self) -> [(&'static str, bool); 20] {
         [
             ("cause", self.cause.is_some()),
             ("quantum_s", self.quantum_s.is_some()),
             ("jobs", self.jobs.is_some()),
             ("skew_s", self.skew_s.is_some()),
+            ("skew_drawn", self.skew_drawn.is_some()),
             ("phases", self.phases.is_some()),
             ("drift", self.drift.is_some()),
             ("interval_s", self.interval_s.is_some()),
@@ -283,6 +299,7 @@ impl Table {
                 quantum_s: needed(self.quantum_s, "quantum_s")?,
                 jobs: self.jobs.unwrap_or_else(two),
                 skew_s: self.skew_s.unwrap_or_default(),
+                skew_drawn: self.skew_drawn.unwrap_or_default(),
             }),
             Kind::Local => Source::Local(Local {
                 cause,

@@ -2,7 +2,7 @@
 
 use super::random::Random;
 use super::timeline::NEVER;
-use super::{Disturbance, Phases, Source};
+use super::{Disturbance, Phases, SkewDrawn, Source};
 use crate::experiment::draw;
 use crate::experiment::{Amount, Distribution};
 use crate::units::{PositiveSeconds, Quantity};
@@ -45,7 +45,7 @@ impl Span {
 /// What a source does over time.
 enum Pattern {
     /// Turns of a fixed period, of which the last `away` belong to others.
-    Turns { away: u64, period: u64, skew: u64, phases: Phases, drift: f64 },
+    Turns { away: u64, period: u64, skew: u64, drawn: SkewDrawn, phases: Phases, drift: f64 },
     /// The same with a random phase, until the rank is moved away at a cost.
     Job { away: u64, period: u64, moved: Option<(u64, u64)> },
     /// From start to start, and how long.
@@ -113,14 +113,16 @@ fn pattern(source: &Source) -> Option<Pattern> {
         Source::Coscheduled(gang) => {
             let (quantum, skew) = (ns(gang.quantum_s.get()), ns(gang.skew_s.get()));
             let away = quantum.saturating_mul(u64::from(gang.jobs - 1)).min(NEVER);
-            let turns = Pattern::Turns { away, period: quantum + away, skew, phases: Phases::Aligned, drift: 0.0 };
-            (away > 0 || skew > 0).then_some(turns)
+            let (drawn, phases) = (gang.skew_drawn, Phases::Aligned);
+            let turns = Pattern::Turns { away, period: quantum + away, skew, drawn, phases, drift: 0.0 };
+            (away > 0 || (skew > 0 && drawn == SkewDrawn::PerQuantum)).then_some(turns)
         }
         Source::Local(local) => {
             let quantum = ns(local.quantum_s.get());
             let away = quantum.saturating_mul(u64::from(local.jobs - 1)).min(NEVER);
             let (phases, drift) = (local.phases, local.drift.get());
-            (away > 0).then_some(Pattern::Turns { away, period: quantum + away, skew: 0, phases, drift })
+            let drawn = SkewDrawn::PerRank;
+            (away > 0).then_some(Pattern::Turns { away, period: quantum + away, skew: 0, drawn, phases, drift })
         }
         Source::Daemon(daemon) => {
             Some(Pattern::Daemon { interval: Span::of(daemon.interval_s), duration: Span::of(daemon.duration_s) })
@@ -162,6 +164,8 @@ pub(super) struct Stream {
     period: u64,
     /// Of turns: how long they belong to others. Recorded: place in the list.
     step: u64,
+    /// Of turns: by how much the quantum before the next start was late.
+    late: u64,
 }
 
 impl Stream {
@@ -190,8 +194,12 @@ impl Stream {
                 (0, shift, first as u64)
             }
         };
+        let late = match source.pattern {
+            Pattern::Turns { skew, .. } if skew > 0 => random.below(skew + 1),
+            _ => 0,
+        };
         let mut stream =
-            Self { start: 0, length: 0, cause: source.cause, source: place as u16, random, at, period, step };
+            Self { start: 0, length: 0, cause: source.cause, source: place as u16, random, at, period, step, late };
         stream.next(source, rank);
         stream
     }
@@ -204,10 +212,12 @@ impl Stream {
                 return;
             }
             match &source.pattern {
-                Pattern::Turns { skew, .. } => {
-                    let late = if *skew > 0 { self.random.below(skew + 1) } else { 0 };
-                    self.start = self.at.saturating_sub(self.step);
-                    self.length = self.at + late - self.start;
+                Pattern::Turns { skew, drawn, .. } => {
+                    self.start = (self.at + self.late).saturating_sub(self.step);
+                    if *skew > 0 && *drawn == SkewDrawn::PerQuantum {
+                        self.late = self.random.below(skew + 1);
+                    }
+                    self.length = (self.at + self.late).saturating_sub(self.start);
                     self.at += self.period;
                 }
                 Pattern::Job { moved, .. } => {
