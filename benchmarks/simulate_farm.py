@@ -52,7 +52,7 @@ def by_simpy(case: str) -> tuple[float, float, list[int]]:
     from crosswind import _core
 
     tasks, size, work = CASES[case]
-    described = json.loads(_core.Platform.from_toml(platform_toml(case)).to_json())["node"]
+    described = json.loads(_core.Platform.from_toml(platform_toml(case), "platform.toml").to_json())["node"]
     number = {node["name"]: n for n, node in enumerate(described)}
     parent = [number.get(node.get("parent", ""), -1) for node in described]
     interferes = not case.endswith("-off")
@@ -185,7 +185,7 @@ def from_python(case: str) -> tuple[float, float, list[int]]:
     from crosswind import _core
 
     tasks, size, work = CASES[case]
-    platform = _core.Platform.from_toml(platform_toml(case))
+    platform = _core.Platform.from_toml(platform_toml(case), "platform.toml")
     point = {
         "schema_version": 1,
         "name": case,
