@@ -1,4 +1,4 @@
-"""Claim: the interval that a measurement gives the next one's headline holds it in at least 18 of 20 repeats over an hour.
+"""Claim: the interval for the next measurement's headline holds it in at least 18 of 20 repeats over an hour.
 
 Measures this host against itself again and again with default settings, all minutes apart, and holds each headline
 (the loss at the highest of the rates that do not depend on the top) against the interval of the measurement before.
@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import tempfile
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def cases_of(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
         own = [one for run in runs for one in run if one["direction"] == direction]
         common = set.intersection(*(set(one["losses"]) for one in own))
         rate = max(common, key=float)
-        pairs = list(zip(own, own[1:], strict=False))
+        pairs = list(pairwise(own))
         of_headline = sum(
             one["losses"][rate][3] <= other["losses"][rate][0] <= one["losses"][rate][4] for one, other in pairs
         )

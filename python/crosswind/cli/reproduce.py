@@ -15,6 +15,7 @@ from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
+    from crosswind.papers.grading import Claim
     from crosswind.papers.studies import AnyStudy
 
 Paper = Literal["scheduling-and-communication", "communication-interactions", "quadrics-overlap"]
@@ -87,6 +88,14 @@ def _print(found: AnyStudy, title: str) -> None:
         for check in claim.checks:
             if check.verdict != "holds":
                 print_text(printable(f"\n{claim.id} {check.verdict}: {check.text}\n     {check.found}", lines=True))
+    print_text("\nclaim  verdict: what it hangs on")
+    for claim in found.claims:
+        why = claim.hangs_on or _nothing_else(claim)
+        print_text(printable(f"{claim.id:<6} {claim.verdict}{': ' if why else ''}{why}"))
+
+
+def _nothing_else(claim: Claim) -> str:
+    return "" if claim.verdict == "holds" else "no mechanism found yet"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-Verdict = Literal["holds", "does not hold", "not decidable from the text"]
+Verdict = Literal["holds", "does not hold", "not decidable from the text", "paper wrong"]
 HOLDS: Verdict = "holds"
 FAILS: Verdict = "does not hold"
 OPEN: Verdict = "not decidable from the text"
+WRONG: Verdict = "paper wrong"
 
 
 @dataclass(frozen=True)
@@ -23,12 +24,16 @@ class Check:
     found : str
         The numbers.
     verdict : str
-        Holds; does not hold; or, where readings of the text disagree, not decidable from it.
+        Holds; does not hold; where readings of the text disagree, not decidable from it; or, where arithmetic excludes
+        what the text says, the paper is wrong.
+    hangs_on : str
+        Which mechanism or reading decides it, with the experiment or the arithmetic; empty where none was found.
     """
 
     text: str
     found: str
     verdict: Verdict
+    hangs_on: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,9 +59,15 @@ class Claim:
 
     @property
     def verdict(self) -> Verdict:
-        """Holds when every check does; fails when one fails; open otherwise."""
+        """Fails when one check fails; else open when one is; else the paper is wrong where one is; else it holds."""
         verdicts = {check.verdict for check in self.checks}
-        return FAILS if FAILS in verdicts else OPEN if OPEN in verdicts else HOLDS
+        return next((verdict for verdict in (FAILS, OPEN, WRONG) if verdict in verdicts), HOLDS)
+
+    @property
+    def hangs_on(self) -> str:
+        """What decides the checks that do not hold, each once."""
+        told = dict.fromkeys(check.hangs_on for check in self.checks if check.verdict != HOLDS and check.hangs_on)
+        return "; ".join(told)
 
     @property
     def parts(self) -> str:
@@ -72,17 +83,20 @@ class Claim:
 
     def summary(self) -> dict[str, Any]:
         """Return it as JSON could hold it."""
-        checks = [{"text": c.text, "found": c.found, "verdict": c.verdict} for c in self.checks]
+        checks = [asdict(check) for check in self.checks]
         return {"id": self.id, "section": self.section, "text": self.text, "verdict": self.verdict, "checks": checks}
 
     @classmethod
     def from_dict(cls, entry: Mapping[str, Any]) -> Claim:
         """Make it of what `summary` returned."""
-        checks = [Check(check["text"], check["found"], check["verdict"]) for check in entry["checks"]]
+        checks = [
+            Check(check["text"], check["found"], check["verdict"], check.get("hangs_on", ""))
+            for check in entry["checks"]
+        ]
         return cls(entry["id"], entry["section"], entry["text"], checks)
 
 
-def check(text: str, true: bool, found: str) -> Check:
+def check(text: str, true: bool, found: str, hangs_on: str = "") -> Check:
     """Return a check that no reading can change.
 
     Examples
@@ -90,10 +104,21 @@ def check(text: str, true: bool, found: str) -> Check:
     >>> check("below 2", 1.5 < 2, "1.5").verdict
     'holds'
     """
-    return Check(text, found, HOLDS if true else FAILS)
+    return Check(text, found, HOLDS if true else FAILS, hangs_on)
 
 
-def check_readings(text: str, results: Sequence[tuple[str, bool, str]]) -> Check:
+def excluded_unless(text: str, true: bool, found: str, arithmetic: str) -> Check:
+    """Return a check of what arithmetic excludes: where it does not hold, the paper is wrong.
+
+    Examples
+    --------
+    >>> excluded_unless("three halves of a whole", False, "2", "1 / 2 + 1 / 2 = 1").verdict
+    'paper wrong'
+    """
+    return Check(text, found, HOLDS if true else WRONG, arithmetic)
+
+
+def check_readings(text: str, results: Sequence[tuple[str, bool, str]], hangs_on: str = "") -> Check:
     """Return a check over readings, each `(name, whether it holds, numbers)`.
 
     Examples
@@ -109,4 +134,4 @@ def check_readings(text: str, results: Sequence[tuple[str, bool, str]]) -> Check
         f"{name}: {found}{'' if len(verdicts) == 1 else ' (holds)' if true else ' (does not)'}"
         for name, true, found in results
     ]
-    return Check(text, "; ".join(said), verdict)
+    return Check(text, "; ".join(said), verdict, hangs_on)

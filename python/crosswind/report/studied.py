@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from crosswind.papers import studies
+from crosswind.papers.grading import HOLDS
 from crosswind.papers.scheduling_and_communication import variants
 from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
 from crosswind.papers.scheduling_and_communication.study import TITLE, Study
@@ -144,7 +145,12 @@ def _calibration(study: AnyStudy) -> Table:
     )
 
 
-_VERDICTS = {"holds": "hold", "does not hold": "do not hold", "not decidable from the text": "cannot be decided"}
+_VERDICTS = {
+    "holds": "hold",
+    "does not hold": "do not hold",
+    "not decidable from the text": "cannot be decided",
+    "paper wrong": "are excluded by arithmetic",
+}
 HEADINGS = {
     "figure-1": "The window, dedicated",
     "section-4": "The window, coscheduled",
@@ -305,8 +311,9 @@ def _claims(study: AnyStudy) -> Table:
         Column("of its parts", numeric=False, term="verdict"),
         Column("what is claimed", numeric=False),
         Column("section", numeric=False),
+        Column("hangs on", numeric=False),
     ]
-    rows = [[claim.id, claim.verdict, claim.parts, claim.text, claim.section] for claim in study.claims]
+    rows = [[claim.id, claim.verdict, claim.parts, claim.text, claim.section, claim.hangs_on] for claim in study.claims]
     return Table("The claims", columns, rows)
 
 
@@ -316,8 +323,13 @@ def _checks(study: AnyStudy) -> Table:
         Column("verdict", numeric=False, term="verdict"),
         Column("what must be true", numeric=False),
         Column("found", numeric=False),
+        Column("hangs on", numeric=False),
     ]
-    rows = [[claim.id, check.verdict, check.text, check.found] for claim in study.claims for check in claim.checks]
+    rows = [
+        [claim.id, check.verdict, check.text, check.found, check.hangs_on if check.verdict != HOLDS else ""]
+        for claim in study.claims
+        for check in claim.checks
+    ]
     return Table("What each claim was asked", columns, rows)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from crosswind import _core
 from crosswind.papers import studies
+from crosswind.papers.grading import Claim
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import FULL, PROGRAMS, QUICK, Calibration, Reading
@@ -58,7 +59,15 @@ def is_program(name):
 )  # fmt: skip
 def test_a_claim_falls_where_its_figure_is_otherwise(figure, change, fallen):
     study = disturbed.studied(runs=with_makespans(figure, change))
-    assert {claim.id for claim in study.claims if claim.verdict == "does not hold"} == fallen
+    assert {claim.id for claim in study.claims if claim.verdict != "holds"} == fallen
+
+
+def test_what_arithmetic_excludes_is_the_papers_fault_and_says_which_arithmetic():
+    study = disturbed.studied(runs=with_makespans("figure-4", lambda p, s: s * (0.7 if p["program"] == "em3d" else 1)))
+    (d6,) = [claim for claim in study.claims if claim.id == "D-6"]
+    assert d6.verdict == "paper wrong"
+    assert "1.90" in d6.hangs_on
+    assert Claim.from_dict(d6.summary()) == d6
 
 
 def test_a_claim_on_which_readings_disagree_is_not_decidable_and_says_under_which_it_holds():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswind.papers.grading import Check, Claim, check, check_readings
+from crosswind.papers.grading import Check, Claim, check, check_readings, excluded_unless
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.figures import Rows, local_setting
 
@@ -25,8 +25,16 @@ ONE_WAY = ("column", "em3d", "sample")
 """Programs that communicate mostly one way (section 2.3); the others ask and wait for answers."""
 COSTS_OF_A_WRONG_WINDOW = {"sample": (0.6, 0.8), "em3d": (0.6, 0.8), "column": (0.2, 0.2)}
 """E2-1: "60 % faster" and "20 % faster" in section 3, "up to 80 %" at its end and in section 9."""
+RANKS = 64
+MOST_LIGHT, MOST_HEAVY = (1.0 / (1.0 - part) ** RANKS for part in (0.005 / 10.0, 0.05 / 5.0))
+"""What independent daemons on all ranks can take at most, of any program (D2-7)."""
 ROUND_TRIP_PACKETS = (2 * 6.0 + 4 * 2.2) / 4.0
 """Packets that fit into a round trip of the CM-5: (2 L + 4 o) / g."""
+
+NETWORK = (
+    "a network that can fill, whose senders must poll: ours has unlimited buffers, and no window keeps a hot spot away"
+)
+PHASES = "how the ranks' quanta lie to each other, which the text does not say: spread or drifting"
 
 Ask = Callable[[Reading], tuple[bool, str]]
 
@@ -84,7 +92,7 @@ class _Judge:
         return self.rows.slowdown("figure-5", found)
 
     def under_readings(self, text: str, ask: Ask) -> Check:
-        return check_readings(text, [(reading.name, *ask(reading)) for reading in self.calibration.readings])
+        return check_readings(text, [(reading.name, *ask(reading)) for reading in self.calibration.readings], PHASES)
 
     # The claims.
 
@@ -221,12 +229,19 @@ class _Judge:
             heavy = {p: self.daemon(p, 0.050, 5.0, polls) for p in PROGRAMS}
             checks += [
                 check(f"5 ms every 10 s, {how}: below 10 %", max(light.values()) < 1.10, _listed(light, digits=3)),
-                check(f"5 ms every 10 s, {how}: at least 2 %", min(light.values()) >= 1.02, _listed(light, digits=3)),
-                check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
                 check(
-                    f"50 ms every 5 s, {how}: EM3D 2.4 times (1.9 to 2.8, D2-7)",
-                    1.9 <= heavy["em3d"] <= 2.8,
+                    f"5 ms every 10 s, {how}: at least 2 % for the program that is slowed down most"
+                    f" (no program can lose more than {100 * (MOST_LIGHT - 1):.1f} %)",
+                    max(light.values()) >= 1.02,
+                    _listed(light, digits=3),
+                ),
+                check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
+                excluded_unless(
+                    f"50 ms every 5 s, {how}: EM3D 2.4 times ({MOST_HEAVY:.1f} to 2.8, D2-7)",
+                    MOST_HEAVY <= heavy["em3d"] <= 2.8,
                     f"{heavy['em3d']:.2f}",
+                    "64 independent daemons of 50 ms every 5 s slow no program by more than"
+                    f" 1 / (1 - 0.05 / 5)^64 = {MOST_HEAVY:.2f}",
                 ),
                 check(f"50 ms every 5 s, {how}: COLUMN below 20 %", heavy["column"] < 1.2, f"{heavy['column']:.3f}"),
             ]
@@ -236,6 +251,7 @@ class _Judge:
                     f"50 ms every 5 s, {how}: a large window does not help",
                     max(gains.values()) <= 1.0 + ALIKE,
                     _listed(gains, "times", 3),
+                    NETWORK,
                 )
             )
         text = "Daemons of 5 ms cost 2 to 10 %, of 10 ms below 20 %; of 50 ms EM3D 2.4 times, COLUMN below 20 %"
@@ -275,6 +291,7 @@ class _Judge:
                 f"a large window helps SAMPLE and CHOLESKY, at {_percent(least)}",
                 min(helped.values()) > 1.0 + ALIKE,
                 _listed(gains, "times"),
+                "follows from D-8: only programs whose best dedicated window is small have a larger one to gain by",
             ),
         ]
         text = "One shared node slows balanced programs to its rate; polling is irrelevant; large windows help some"
@@ -283,23 +300,26 @@ class _Judge:
     def d8(self) -> Claim:
         costs = {p: self.window_cost(p) for p in PROGRAMS}
         checks = [
-            check("SAMPLE is fastest with 1 packet", self.best["sample"] == 1, f"{self.best['sample']}"),
-            check("EM3D is fastest with 2 packets", self.best["em3d"] == 2, f"{self.best['em3d']}"),
+            check("SAMPLE is fastest with 1 packet", self.best["sample"] == 1, f"{self.best['sample']}", NETWORK),
+            check("EM3D is fastest with 2 packets", self.best["em3d"] == 2, f"{self.best['em3d']}", NETWORK),
             check(
                 f"COLUMN is fastest with slightly less than a round trip ({ROUND_TRIP_PACKETS:.1f} packets: 3 to 6)",
                 3 <= self.best["column"] <= 6,
                 f"{self.best['column']}",
+                NETWORK,
             ),
             check(
                 f"CHOLESKY and CONNECT are not sensitive ({_percent(FLAT)})",
                 max(costs["cholesky"], costs["connect"]) <= FLAT,
                 _listed({p: costs[p] for p in ("cholesky", "connect")}, "lost"),
+                "how many sums CHOLESKY has under way: a parameter that the text leaves open",
             ),
             *(
                 check(
                     f"the wrong window costs {p.upper()} {_band(least, most)}",
                     0.75 * least <= costs[p] <= 1.25 * most,
                     f"{costs[p]:.2f}",
+                    NETWORK,
                 )
                 for p, (least, most) in COSTS_OF_A_WRONG_WINDOW.items()
             ),

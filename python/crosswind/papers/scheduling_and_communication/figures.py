@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -36,11 +36,14 @@ class Figure:
         Such as figure-1.
     settings : list of Setting
         What each point sets: `program`, `window`, `credit`, and what the figure varies.
+    parameters : dict
+        Of each program, where they are not those of the calibration.
     """
 
     id: str
     title: str
     settings: list[Setting]
+    parameters: Mapping[str, dict[str, Any]] = field(default_factory=dict)
 
 
 class FigureGrid:
@@ -70,7 +73,7 @@ class FigureGrid:
 
     def _point(self, number: int, setting: Setting, turn: int) -> ProgramPoint:
         params, disturbance = setting
-        description = {**_description(params, self._calibration), "seed": self._calibration.seed + turn}
+        description = {**self._described(params), "seed": self._calibration.seed + turn}
         return ProgramPoint(
             number, params, description, Disturbance.from_dict(disturbance) if disturbance else None, None
         )
@@ -80,9 +83,12 @@ class FigureGrid:
 
     def digest(self, on: str) -> str:
         """Return what tells these runs from any others, those of another build among them."""
-        settings = [[_description(setting, self._calibration), other] for setting, other in self._figure.settings]
+        settings = [[self._described(setting), other] for setting, other in self._figure.settings]
         parts = {"on": on, "settings": settings, "repetitions": self._calibration.repetitions, "build": _build()}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _described(self, setting: Mapping[str, Any]) -> dict[str, Any]:
+        return _description(setting, self._calibration, self._figure.parameters)
 
 
 @cache
@@ -104,11 +110,14 @@ def is_drawn(disturbance: Mapping[str, Any] | None) -> bool:
     return any(source["kind"] != "coscheduled" or source.get("skew_s", 0.0) > 0.0 for source in sources)
 
 
-def _description(setting: Mapping[str, Any], calibration: Calibration) -> dict[str, Any]:
+def _description(
+    setting: Mapping[str, Any], calibration: Calibration, parameters: Mapping[str, dict[str, Any]]
+) -> dict[str, Any]:
     program = setting["program"]
     workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
-    if program in calibration.parameters:
-        workload["parameters"] = calibration.parameters[program]
+    given = {**calibration.parameters, **parameters}
+    if program in given:
+        workload["parameters"] = given[program]
     policy = {
         "window_packets": setting["window"],
         "credit": setting.get("credit", "handled"),
@@ -195,7 +204,7 @@ def skew(calibration: Calibration, best: Mapping[str, int]) -> Figure:
                 for window in sorted({best[program], *wide}):
                     own = {"program": program, "quantum_s": quantum, "skew_s": skew_s, "window": window}
                     settings.append((own, gang))
-    return Figure("figure-3", "coscheduling skew", settings)
+    return Figure("figure-3", "coscheduling skew", settings, calibration.skewed_parameters)
 
 
 def daemons(calibration: Calibration, best: Mapping[str, int]) -> Figure:
