@@ -31,7 +31,7 @@ MOST_LIGHT, MOST_HEAVY = (1.0 / (1.0 - part) ** RANKS for part in (0.005 / 10.0,
 ROUND_TRIP_PACKETS = (2 * 6.0 + 4 * 2.2) / 4.0
 """Packets that fit into a round trip of the CM-5: (2 L + 4 o) / g."""
 
-NETWORK = "a network that can fill, with senders that must poll: ours has unlimited buffers, and no window keeps a hot spot away"
+NETWORK = "a network that can fill, with senders that must poll: here buffers are unlimited, and no window keeps a hot spot away"
 PHASES = "how the ranks' quanta lie to each other, which the text does not say: spread or drifting"
 
 Ask = Callable[[Reading], tuple[bool, str]]
