@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Verdict = Literal["holds", "does not hold", "not decidable from the text", "paper wrong"]
@@ -107,15 +107,15 @@ def check(text: str, true: bool, found: str, hangs_on: str = "") -> Check:
     return Check(text, found, HOLDS if true else FAILS, hangs_on)
 
 
-def excluded_unless(text: str, true: bool, found: str, arithmetic: str) -> Check:
-    """Return a check of what arithmetic excludes: where it does not hold, the paper is wrong.
+def excluded(asked: Check, arithmetic: str) -> Check:
+    """Return a check of what arithmetic excludes: where it does not hold, under whatever reading, the paper is wrong.
 
     Examples
     --------
-    >>> excluded_unless("three halves of a whole", False, "2", "1 / 2 + 1 / 2 = 1").verdict
+    >>> excluded(check("three halves of a whole", False, "2"), "1 / 2 + 1 / 2 = 1").verdict
     'paper wrong'
     """
-    return Check(text, found, HOLDS if true else WRONG, arithmetic)
+    return asked if asked.verdict == HOLDS else replace(asked, verdict=WRONG, hangs_on=arithmetic)
 
 
 def check_readings(text: str, results: Sequence[tuple[str, bool, str]], hangs_on: str = "") -> Check:

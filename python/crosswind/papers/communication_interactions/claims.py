@@ -19,7 +19,7 @@ from crosswind.papers.communication_interactions.calibration import (
 )
 from crosswind.papers.communication_interactions.figures import SIDES
 from crosswind.papers.communication_interactions.rows import Rows
-from crosswind.papers.grading import Check, Claim, check, check_readings
+from crosswind.papers.grading import Check, Claim, check, check_readings, excluded
 
 WITHIN_MODEL = 0.06
 """Part by which a slowdown of δ may differ ("within 6 %", section 4.2)."""
@@ -36,6 +36,14 @@ AT_LEAST = 3.0
 """Times by which the second queue lowers the slowdown of stream A (N-3)."""
 SLIGHTLY, MODERATELY = 2.0, 3.5
 """Slowdowns of the local stream beside A, beside B (N-4)."""
+
+
+LINK_MB_PER_S = 155 / 8
+"""Of the paper's ATM link, before what its headers take (E4-4)."""
+HOSTS = "whether a host's processor pays for the messages of local flows, and takes it from the job: here it does not"
+SERVER = (
+    "the filter as one process of a host, with one server for what it sends and what it receives: here they are two"
+)
 
 
 def claims(rows: Rows, calibration: Calibration) -> list[Claim]:
@@ -61,10 +69,10 @@ class _Judge:
         return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.flow_arrivals])
 
     def of_programs(self, text: str, ask: Callable[[ProgramReading], tuple[bool, str]]) -> Check:
-        return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.of_programs])
+        return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.of_programs], HOSTS)
 
     def of_streams(self, text: str, ask: Callable[[StreamReading], tuple[bool, str]]) -> Check:
-        return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.streams])
+        return check_readings(text, [(one.name, *ask(one)) for one in self.calibration.streams], SERVER)
 
     def n1(self) -> Claim:
         counts = [count for count in printed.DELTA_SLOWDOWN if count in self.calibration.flows]
@@ -99,13 +107,22 @@ class _Judge:
             return near, ", ".join(said)
 
         expected = ", ".join(f"{value:g}" for value in printed.DELTA_SLOWDOWN.values())
-        checks = [
+        beyond = (
+            "beyond the link's capacity: {} flows of 8 KB at {} of 2000 messages/s are {:.1f} MB/s into {:.1f} MB/s"
+        )
+        alone, mixed = (
+            beyond.format(n, part, n * part * 2000 * 8192 / 1e6, LINK_MB_PER_S)
+            for n, part in ((2, printed.DELTA_SLOWDOWN[2]), (2, printed.TABLE_2[2, 1]["A"]))
+        )
+        a, b = (
             self.of_flows(f"{name}: δ falls to {expected} of one flow's with 2, 3, 4 flows (6 %)", as_printed(name))
             for name in ("A", "B")
-        ]
-        checks += [
-            self.of_flows("A and B lose the same (6 %)", same),
-            self.of_flows("mixed flows lose what table 2 says (6 %)", in_table),
+        )
+        checks = [
+            excluded(a, alone),
+            b,
+            excluded(self.of_flows("A and B lose the same (6 %)", same), alone),
+            excluded(self.of_flows("mixed flows lose what table 2 says (6 %)", in_table), mixed),
         ]
         text = "Flows that meet at a host lose 9, 17, 24 % of δ with 2, 3, 4 of them, whatever their messages' size"
         return Claim("N-1", "4.2, figure 2, table 2", text, checks)

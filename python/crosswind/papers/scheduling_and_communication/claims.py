@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswind.papers.grading import Check, Claim, check, check_readings, excluded_unless
+from crosswind.papers.grading import Check, Claim, check, check_readings, excluded
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.figures import Rows, local_setting
 
@@ -31,7 +31,7 @@ MOST_LIGHT, MOST_HEAVY = (1.0 / (1.0 - part) ** RANKS for part in (0.005 / 10.0,
 ROUND_TRIP_PACKETS = (2 * 6.0 + 4 * 2.2) / 4.0
 """Packets that fit into a round trip of the CM-5: (2 L + 4 o) / g."""
 
-NETWORK = "a network that can fill, with senders that must poll: here buffers are unlimited, and no window keeps a hot spot away"
+NETWORK = "a network that can fill, with senders that must poll: here buffers are unlimited, and no hot spot forms"
 PHASES = "how the ranks' quanta lie to each other, which the text does not say: spread or drifting"
 
 Ask = Callable[[Reading], tuple[bool, str]]
@@ -234,10 +234,12 @@ class _Judge:
                     _listed(light, digits=3),
                 ),
                 check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
-                excluded_unless(
-                    f"50 ms every 5 s, {how}: EM3D 2.4 times ({MOST_HEAVY:.1f} to 2.8, D2-7)",
-                    MOST_HEAVY <= heavy["em3d"] <= 2.8,
-                    f"{heavy['em3d']:.2f}",
+                excluded(
+                    check(
+                        f"50 ms every 5 s, {how}: EM3D 2.4 times ({MOST_HEAVY:.1f} to 2.8, D2-7)",
+                        MOST_HEAVY <= heavy["em3d"] <= 2.8,
+                        f"{heavy['em3d']:.2f}",
+                    ),
                     "64 independent daemons of 50 ms every 5 s slow no program by more than"
                     f" 1 / (1 - 0.05 / 5)^64 = {MOST_HEAVY:.2f}",
                 ),
