@@ -23,7 +23,7 @@ MUTANTS = [
     (
         "0.1.0: the root waits for an inner node that was left without children and came again",
         AGENT + "children.rs",
-        "self.connected && (self.ready.is_none() || asks || !self.sent.is_empty())",
+        "self.connected && (self.ready.is_none() || asks || !self.out.sent.is_empty())",
         "self.connected && (asks || true)",
     ),
     (

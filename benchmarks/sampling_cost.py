@@ -63,9 +63,7 @@ def main() -> None:
         "pacing_chunk_bytes": 65_536,
         "socket_buffer_bytes": None,
         "congestion_control": None,
-        "compute_cpus": [HERE],
-        "traffic_cpus": [HERE],
-        "sampler_cpus": [THERE],
+        "placement": {"compute_cpus": [HERE], "traffic_cpus": [HERE], "sampler_cpus": [THERE]},
     }
     probe = _core.Probe(json.dumps(settings))
     rates(probe, BLOCK)  # warm

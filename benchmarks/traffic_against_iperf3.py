@@ -50,9 +50,7 @@ def probe(address: str, direction: str) -> _core.Probe:
         "pacing_chunk_bytes": 65_536,
         "socket_buffer_bytes": SOCKET_BUFFER_BYTES,
         "congestion_control": "cubic",
-        "compute_cpus": [HERE],
-        "traffic_cpus": [HERE],
-        "sampler_cpus": [THERE],
+        "placement": {"compute_cpus": [HERE], "traffic_cpus": [HERE], "sampler_cpus": [THERE]},
     }
     found = _core.Probe(json.dumps(settings))
     found.connect()

@@ -315,7 +315,7 @@ def soak(seconds: float, seed: int, ground: Ground, *, on_testbed: bool) -> dict
         def begin() -> LiveFarm:
             work, limits = Work("callable", function=worker(seed)), Limits(silence_s=SILENCE_S)
             farm = LiveFarm(platform, point, work, launch=launch, limits=limits)
-            farm._settings["spool_over_bytes"] = SPOOL_OVER_BYTES
+            farm._settings["sizes"]["spool_over_bytes"] = SPOOL_OVER_BYTES
             with bed.entered("root") if bed is not None else contextlib.nullcontext():
                 return farm.start()
 

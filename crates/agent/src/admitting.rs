@@ -34,7 +34,7 @@ impl<P: TaskBytes> Agent<P> {
     pub fn seat(&mut self, name: &str, about: &str, random: u32, now_ns: u64) -> Result<Seat, String> {
         self.now_ns = now_ns;
         if let Some(at) = self.children.iter().position(|child| child.name == name && child.connected) {
-            let beats = (self.run.heartbeat_s * 2.5e9) as u64;
+            let beats = (self.run.patience.heartbeat_s * 2.5e9) as u64;
             if now_ns.saturating_sub(self.children[at].heard_ns) < beats {
                 return Err(format!("{name} is here already"));
             }

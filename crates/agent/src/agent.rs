@@ -110,7 +110,7 @@ impl<P: TaskBytes> Agent<P> {
             root: numbers.is_none(),
             children: children.iter().map(|&child| Child::new(&run, child, child, now_ns)).collect(),
             stock: Stock::new(),
-            account: Account::new(name, run.log),
+            account: Account::new(name, run.recording.log),
             course: Course::new(joins_late, wanted, now_ns),
             pulse: Pulse::new(now_ns),
             clock: Clock::default(),
@@ -277,12 +277,12 @@ impl<P: TaskBytes> Agent<P> {
             Command::Send { child, task, limit_mb_per_s } => self.send(child, task, limit_mb_per_s, at_ns),
             Command::HintRemaining { child, tasks } => self.say(Peer::Child(child), Frame::RemainingHint { tasks }),
             Command::Hold { child } => {
-                if self.children.get(child as usize).is_some_and(|child| child.sending.is_some()) {
+                if self.children.get(child as usize).is_some_and(|child| child.out.sending.is_some()) {
                     self.act(Action::Hold { child, at_ns });
                 }
             }
             Command::Limit { child, limit_mb_per_s } => {
-                self.children[child as usize].limit = limit_mb_per_s;
+                self.children[child as usize].link.limit = limit_mb_per_s;
                 self.estimate(at_ns, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
                 self.change_pace(child, at_ns);
             }
@@ -306,23 +306,23 @@ impl<P: TaskBytes> Agent<P> {
         let Some(stored) = self.stock.get(task) else { return };
         let (payload, work) = (stored.payload.clone(), stored.work);
         let Some(state) = self.children.get_mut(child as usize) else { return };
-        state.limit = limit;
+        state.link.limit = limit;
         if !state.connected {
             return;
         }
-        let goes_on = state.sending.is_some_and(|sending| sending.task == task && sending.paused);
+        let goes_on = state.out.sending.is_some_and(|sending| sending.task == task && sending.paused);
         // Emulated rates are set below, when it is known how many share the port.
-        let untold = emulated && (goes_on || state.receive_limit.is_finite());
+        let untold = emulated && (goes_on || state.link.receive_limit.is_finite());
         let rate = if untold {
             Some(Rate { bytes_per_ns: 0.0, told: UNTOLD })
         } else {
             limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 })
         };
-        state.sending = Some(Sending { task, paused: false, told: rate.map(|rate| rate.told) });
+        state.out.sending = Some(Sending { task, paused: false, told: rate.map(|rate| rate.told) });
         if goes_on {
             self.act(Action::GoOn { child, rate, at_ns });
         } else {
-            state.sent.push_back(task);
+            state.out.sent.push_back(task);
             state.allowance.had_one();
             self.act(Action::Send { to: Peer::Child(child), task, kind: Kind::Task { work }, payload, rate, at_ns });
         }
@@ -372,7 +372,7 @@ impl<P: TaskBytes> Agent<P> {
             let outcome = if ok { "and succeeded" } else { "and failed again" };
             self.happen("task-tried-again", Some(1), format!("task {task} failed, was tried {tried} times {outcome}"));
         }
-        if self.run.trace {
+        if self.run.recording.trace {
             let work = self.stock.work(task);
             self.account.row(Activity::Compute, (self.number, NO_NODE), task, (began_ns, ended_ns), (0, work));
         }
@@ -413,7 +413,7 @@ impl<P: TaskBytes> Agent<P> {
         match to {
             Peer::Child(child) => self.transferred_down(child, done, at_ns),
             Peer::Parent => {
-                if self.run.trace && bytes > 0 {
+                if self.run.recording.trace && bytes > 0 {
                     let (nodes, times) = ((self.parent, self.number), (began_ns, at_ns));
                     self.account.row(Activity::Result, nodes, task, times, (bytes, 0.0));
                 }
@@ -430,11 +430,11 @@ impl<P: TaskBytes> Agent<P> {
         if state.left {
             return; // what was on its way when the child was lost
         }
-        if self.run.trace && bytes > 0 {
+        if self.run.recording.trace && bytes > 0 {
             let nodes = (self.number, state.number);
             self.account.row(Activity::Send, nodes, task, (began_ns, at_ns), (bytes, 0.0));
         }
-        match (outcome, &mut state.sending) {
+        match (outcome, &mut state.out.sending) {
             (Outcome::Held, Some(sending)) => (sending.paused, sending.told) = (true, sending.told.map(|_| 0.0)),
             (_, sending) => *sending = None,
         }

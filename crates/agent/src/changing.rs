@@ -31,7 +31,7 @@ impl<P: TaskBytes> Agent<P> {
                 self.children
                     .iter_mut()
                     .filter(|child| child.name == name)
-                    .for_each(|child| child.receive_limit = limit);
+                    .for_each(|child| child.link.receive_limit = limit);
                 self.share(due);
             }
             if mine {

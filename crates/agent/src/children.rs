@@ -28,22 +28,35 @@ pub(crate) struct Child {
     pub reported: bool,
     /// Whether it is to leave, and how far that is.
     pub draining: Option<Draining>,
+    pub link: Link,
+    pub out: Out,
+    /// It said that it ends because of an error of its own, such as a full disk: no task of its is to blame.
+    pub failed: bool,
+    pub allowance: Allowance,
+}
+
+/// What can be sent to a child, and when it is there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// What the platform's link takes while the child sends nothing, MB/s; and what of that each MB/s sent takes away.
     pub receive_limit: f64,
     pub receive_limit_drop: f64,
     pub latency_ns: u64,
-    /// What it sends to its own children, MB/s of the platform (emulated).
+    /// What the child sends to its own children, MB/s of the platform (emulated).
     pub sends: f64,
     /// What the policy allows, MB/s.
     pub limit: Option<f64>,
+}
+
+/// What is out under a child.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Out {
     /// The transfer to it that has not ended.
     pub sending: Option<Sending>,
     /// Tasks sent to it and not returned, in the order of sending, which is the order in which it computes them.
     pub sent: VecDeque<u64>,
     /// What it computes itself, where it has children and says so.
     pub computing: Option<u64>,
-    /// It said that it ends because of an error of its own, such as a full disk: no task of its is to blame.
-    pub failed: bool,
-    pub allowance: Allowance,
 }
 
 /// A task on its way to a child.
@@ -77,14 +90,14 @@ impl Child {
             ready: None,
             reported: false,
             draining: None,
-            receive_limit: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-            receive_limit_drop: node.receive_limit_drop.get(),
-            latency_ns: latency(run, place),
-            sends: 0.0,
-            limit: None,
-            sending: None,
-            sent: VecDeque::new(),
-            computing: None,
+            link: Link {
+                receive_limit: node.receive_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+                receive_limit_drop: node.receive_limit_drop.get(),
+                latency_ns: latency(run, place),
+                sends: 0.0,
+                limit: None,
+            },
+            out: Out::default(),
             failed: false,
             allowance: Allowance::default(),
         }
@@ -92,14 +105,14 @@ impl Child {
 
     /// Whether a task was out under it, which is so no more.
     pub fn had(&mut self, task: u64) -> bool {
-        self.sent.iter().position(|sent| *sent == task).map(|at| self.sent.remove(at)).is_some()
+        self.out.sent.iter().position(|sent| *sent == task).map(|at| self.out.sent.remove(at)).is_some()
     }
 
     /// Whether anything in its subtree may compute tasks of this node: such a child has some or asks for some, once it is
     /// ready, and is served. An inner node that is left without children neither has nor asks.
     pub fn may_compute(&self, served: bool) -> bool {
         let asks = served && self.allowance.wants();
-        self.connected && (self.ready.is_none() || asks || !self.sent.is_empty())
+        self.connected && (self.ready.is_none() || asks || !self.out.sent.is_empty())
     }
 
     /// Whether it was told to finish because it is to leave.
@@ -112,7 +125,7 @@ impl Child {
         if self.failed {
             return None;
         }
-        self.computing.filter(|task| self.sent.contains(task)).or_else(|| self.sent.front().copied())
+        self.out.computing.filter(|task| self.out.sent.contains(task)).or_else(|| self.out.sent.front().copied())
     }
 }
 
@@ -133,7 +146,7 @@ impl<P: TaskBytes> Agent<P> {
 
     pub(crate) fn forget(&mut self, child: u32, bye: bool, now_ns: u64) {
         let state = &mut self.children[child as usize];
-        (state.connected, state.left, state.sends, state.sending) = (false, true, 0.0, None);
+        (state.connected, state.left, state.link.sends, state.out.sending) = (false, true, 0.0, None);
         self.act(Action::Close { child, bye });
         if let Processor::Emulated(processor) = &mut self.processor {
             processor.result_from(child as usize, 0.0, now_ns);

@@ -137,7 +137,7 @@ impl<P: TaskBytes> Agent<P> {
     /// Takes what a child says of tasks.
     fn hear_of_tasks(&mut self, child: u32, heard: Heard<P>, now_ns: u64) -> Result<(), &'static str> {
         let state = &mut self.children[child as usize];
-        let latency = state.latency_ns;
+        let latency = state.link.latency_ns;
         match heard {
             Heard::Said(Frame::Ask { tasks }) => {
                 if !state.allowance.asks(tasks) {
@@ -145,13 +145,13 @@ impl<P: TaskBytes> Agent<P> {
                 }
                 self.later(latency, Event::Asked { child, tasks }, None, now_ns);
             }
-            Heard::Said(Frame::Computing { task }) => state.computing = Some(task),
+            Heard::Said(Frame::Computing { task }) => state.out.computing = Some(task),
             Heard::Said(Frame::Subtree(subtree)) => {
                 self.estimate(now_ns, |estimator, _, revisions| estimator.told(child, subtree, revisions));
                 self.settle();
             }
             Heard::Said(Frame::Sending { rate }) => {
-                state.sends = rate;
+                state.link.sends = rate;
                 self.share(now_ns);
             }
             Heard::Result { task, node, ok, payload } => {
@@ -229,14 +229,14 @@ impl<P: TaskBytes> Agent<P> {
     /// Says that this lives, and looks whether the others do. Called at least every quarter of the silence.
     pub fn beat(&mut self, now_ns: u64) {
         self.now_ns = now_ns;
-        let silence = (self.run.silence_s * 1e9) as u64;
+        let silence = (self.run.patience.silence_s * 1e9) as u64;
         // What was stopped itself has not listened, and blames no other node.
         if now_ns.saturating_sub(self.pulse.last_beat_ns) > silence / 4 {
             self.pulse.parent_heard_ns = now_ns;
             self.children.iter_mut().for_each(|child| child.heard_ns = now_ns);
         }
         self.pulse.last_beat_ns = now_ns;
-        let why = format!("it was silent for {} s", self.run.silence_s);
+        let why = format!("it was silent for {} s", self.run.patience.silence_s);
         for child in 0..self.children.len() {
             let state = &self.children[child];
             if state.connected && now_ns.saturating_sub(state.heard_ns) > silence {
@@ -249,7 +249,7 @@ impl<P: TaskBytes> Agent<P> {
         if now_ns.saturating_sub(self.pulse.parent_heard_ns) > silence {
             self.end(End::ParentLost(why));
         } else if now_ns >= self.pulse.next_ping_ns {
-            self.pulse.next_ping_ns = now_ns + (self.run.heartbeat_s * 1e9) as u64;
+            self.pulse.next_ping_ns = now_ns + (self.run.patience.heartbeat_s * 1e9) as u64;
             self.say(Peer::Parent, Frame::Ping { child_ns: now_ns });
         }
     }

@@ -23,7 +23,7 @@ impl<P: TaskBytes> Agent<P> {
     /// anything.
     pub(crate) fn ends_over_time(&mut self, child: u32, task: u64, tried: u32, now_ns: u64) {
         let state = &self.children[child as usize];
-        if state.left || !state.sent.contains(&task) {
+        if state.left || !state.out.sent.contains(&task) {
             self.lose(child, "it said what no child says", now_ns);
             return;
         }
@@ -50,7 +50,7 @@ impl<P: TaskBytes> Agent<P> {
             let why = format!("task {task} was being computed {most} times when an agent was lost, and is given up");
             return Some(("task-given-up", why));
         }
-        if let Some(tries) = self.stock.tried_in_vain(task, self.run.retries) {
+        if let Some(tries) = self.stock.tried_in_vain(task, self.run.task_limits.retries) {
             let why = format!("task {task} was {}, and is given up; tries: {tries}", self.its_time());
             return Some(("task-given-up", why));
         }

@@ -147,7 +147,7 @@ impl<P: TaskBytes> Agent<P> {
 
     fn gather(&mut self, now_ns: u64) {
         let all = self.children.iter().all(|child| child.left || (child.connected && child.ready.is_some()));
-        let patience_s = gathering::patience_s(self.root, self.course.joins_late, self.run.start_s);
+        let patience_s = gathering::patience_s(self.root, self.course.joins_late, self.run.patience.start_s);
         if !all && now_ns.saturating_sub(self.course.began_ns) < (patience_s * 1e9) as u64 {
             return;
         }
@@ -268,7 +268,8 @@ impl<P: TaskBytes> Agent<P> {
             self.course.began_ns = now_ns;
             return false;
         }
-        let patience_s = giving_up::without_processors_s(self.root, self.run.start_s, self.run.silence_s);
+        let patience_s =
+            giving_up::without_processors_s(self.root, self.run.patience.start_s, self.run.patience.silence_s);
         now_ns.saturating_sub(self.course.began_ns) > (patience_s * 1e9) as u64
     }
 

@@ -43,7 +43,7 @@ pub enum Work {
     Callable,
 }
 
-/// What one try of a task may take.
+/// What one try of a task may take, and how many tries.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TaskLimits {
@@ -53,6 +53,8 @@ pub struct TaskLimits {
     pub memory_mb: Option<f64>,
     /// Time between SIGTERM and SIGKILL for what is left of its processes, s.
     pub grace_s: f64,
+    /// How often a task that failed is tried again.
+    pub retries: u32,
 }
 
 impl TaskLimits {
@@ -65,7 +67,7 @@ impl TaskLimits {
 
 impl Default for TaskLimits {
     fn default() -> Self {
-        Self { timeout_s: None, memory_mb: None, grace_s: 5.0 }
+        Self { timeout_s: None, memory_mb: None, grace_s: 5.0, retries: 0 }
     }
 }
 
@@ -92,49 +94,62 @@ pub struct RunSettings {
     pub changes: Vec<Change>,
     /// What agents do.
     pub work: Work,
-    /// How often a child says that it lives, s.
-    #[serde(default = "heartbeat")]
-    pub heartbeat_s: f64,
-    /// Silence after which a connection is lost, s.
-    #[serde(default = "silence")]
-    pub silence_s: f64,
-    /// How long agents are waited for before time 0, s.
-    #[serde(default = "start")]
-    pub start_s: f64,
-    /// How often a task that failed is tried again.
+    /// How long agents wait for each other.
     #[serde(default)]
-    pub retries: u32,
-    /// What one try of a task may take.
+    pub patience: Patience,
+    /// What a task may take, and how often it is tried.
     #[serde(default)]
     pub task_limits: TaskLimits,
-    /// Whether rows of activities are recorded.
+    /// What is recorded.
     #[serde(default)]
+    pub recording: Recording,
+    /// How large inputs and results may be.
+    #[serde(default)]
+    pub sizes: Sizes,
+}
+
+/// How long agents wait for each other, s.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Patience {
+    /// How often a child says that it lives.
+    pub heartbeat_s: f64,
+    /// Silence after which a connection is lost.
+    pub silence_s: f64,
+    /// How long agents are waited for before time 0.
+    pub start_s: f64,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { heartbeat_s: 0.5, silence_s: 5.0, start_s: 30.0 }
+    }
+}
+
+/// What of a run is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Recording {
+    /// Rows of activities.
     pub trace: bool,
-    /// Whether events and commands are recorded for a replay.
-    #[serde(default)]
+    /// Events and commands, for a replay.
     pub log: bool,
-    /// Inputs and results larger than this go to files, bytes.
-    #[serde(default = "spool")]
+}
+
+/// How large inputs and results may be, bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sizes {
+    /// Larger ones go to files.
     pub spool_over_bytes: u64,
-    /// Largest input or result that is taken, bytes.
-    #[serde(default = "largest")]
+    /// Larger ones are refused.
     pub largest_task_bytes: u64,
 }
 
-fn heartbeat() -> f64 {
-    0.5
-}
-fn silence() -> f64 {
-    5.0
-}
-fn start() -> f64 {
-    30.0
-}
-fn spool() -> u64 {
-    SPOOL_OVER_BYTES
-}
-fn largest() -> u64 {
-    LARGEST_TASK_BYTES
+impl Default for Sizes {
+    fn default() -> Self {
+        Self { spool_over_bytes: SPOOL_OVER_BYTES, largest_task_bytes: LARGEST_TASK_BYTES }
+    }
 }
 
 /// What a parent says to a child that it lets in.
@@ -168,9 +183,9 @@ impl RunSettings {
         };
         positive("mean_size_mb", self.mean_size_mb)?;
         positive("mean_work", self.mean_work)?;
-        positive("heartbeat_s", self.heartbeat_s)?;
-        positive("silence_s", self.silence_s)?;
-        positive("start_s", self.start_s)?;
+        positive("heartbeat_s", self.patience.heartbeat_s)?;
+        positive("silence_s", self.patience.silence_s)?;
+        positive("start_s", self.patience.start_s)?;
         if let Work::Emulated { time_scale, .. } = self.work {
             positive("time_scale", time_scale)?;
         }
@@ -190,11 +205,11 @@ impl RunSettings {
             let permitted = "finite and at least 0".into();
             return Err(SettingsError::Value { field: "grace_s".into(), value: limits.grace_s.to_string(), permitted });
         }
-        if self.silence_s < 2.0 * self.heartbeat_s {
+        if self.patience.silence_s < 2.0 * self.patience.heartbeat_s {
             return Err(SettingsError::Value {
                 field: "silence_s".into(),
-                value: self.silence_s.to_string(),
-                permitted: format!("at least two heartbeats, {} s", 2.0 * self.heartbeat_s),
+                value: self.patience.silence_s.to_string(),
+                permitted: format!("at least two heartbeats, {} s", 2.0 * self.patience.heartbeat_s),
             });
         }
         let only_rates = |change: &PlacedChange| matches!(change.kind, ChangeKind::Rates { .. });

@@ -15,8 +15,8 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         let state = &mut self.children[child as usize];
-        let rate = state.limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 });
-        if let Some(sending) = &mut state.sending {
+        let rate = state.link.limit.map(|limit| Rate { bytes_per_ns: limit * 1e-3, told: 0.0 });
+        if let Some(sending) = &mut state.out.sending {
             sending.told = rate.map(|rate| rate.told);
             self.act(Action::Pace { child, rate, at_ns, tell: false });
         }
@@ -31,9 +31,9 @@ impl<P: TaskBytes> Agent<P> {
         };
         let mut wanted: Vec<(f64, usize)> = Vec::new();
         for (child, state) in self.children.iter().enumerate() {
-            if state.sending.is_some_and(|sending| !sending.paused) {
-                let cap = (state.receive_limit - state.receive_limit_drop * state.sends).max(0.0);
-                wanted.push((state.limit.map_or(cap, |limit| cap.min(limit)), child));
+            if state.out.sending.is_some_and(|sending| !sending.paused) {
+                let cap = (state.link.receive_limit - state.link.receive_limit_drop * state.link.sends).max(0.0);
+                wanted.push((state.link.limit.map_or(cap, |limit| cap.min(limit)), child));
             }
         }
         wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -46,7 +46,7 @@ impl<P: TaskBytes> Agent<P> {
             sharers -= 1;
         }
         for (child, rate) in rates.into_iter().enumerate() {
-            let sending = self.children[child].sending.as_mut().filter(|sending| !sending.paused);
+            let sending = self.children[child].out.sending.as_mut().filter(|sending| !sending.paused);
             if let Some((sending, was)) = sending.and_then(|sending| sending.told.map(|told| (sending, told))) {
                 // No rate at all is told as one too small to matter, since 0 says that nothing is emulated.
                 let told = rate.max(1e-12);

@@ -1,6 +1,6 @@
 //! A farm's point as every live agent is told of it.
 
-use crosswind_agent::settings::{LARGEST_TASK_BYTES, RunSettings, SPOOL_OVER_BYTES, TaskLimits};
+use crosswind_agent::settings::{Patience, Recording, RunSettings, Sizes, TaskLimits};
 use crosswind_schema::units::Quantity;
 use serde::Deserialize;
 
@@ -46,19 +46,19 @@ impl FarmPoint<'_> {
             planned_tasks_per_s: self.planned_tasks_per_s()?,
             changes: self.experiment.changes.clone(),
             work: work.told(&self.experiment.execution, workload.result_size_mb.get())?,
-            heartbeat_s: HEARTBEAT_S.min(limits.silence_s / 4.0),
-            silence_s: limits.silence_s,
-            start_s: limits.start_s,
-            retries: limits.retries,
+            patience: Patience {
+                heartbeat_s: HEARTBEAT_S.min(limits.silence_s / 4.0),
+                silence_s: limits.silence_s,
+                start_s: limits.start_s,
+            },
             task_limits: TaskLimits {
                 timeout_s: limits.task_timeout_s,
                 memory_mb: limits.task_memory_mb,
                 grace_s: limits.grace_s,
+                retries: limits.retries,
             },
-            trace,
-            log: trace,
-            spool_over_bytes: SPOOL_OVER_BYTES,
-            largest_task_bytes: LARGEST_TASK_BYTES,
+            recording: Recording { trace, log: trace },
+            sizes: Sizes::default(),
         })
     }
 }

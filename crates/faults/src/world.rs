@@ -316,11 +316,13 @@ fn settings(schedule: &Schedule) -> RunSettings {
         "platform": {"schema_version": 1, "name": "drawn", "node": nodes},
         "policy": serde_json::from_str::<serde_json::Value>(&schedule.policy).unwrap_or_default(),
         "mean_size_mb": 0.002, "mean_work": 1.0, "work": {"kind": "callable"},
-        "heartbeat_s": heartbeat as f64 * 1e-3, "silence_s": silence as f64 * 1e-3, "start_s": start as f64 * 1e-3,
-        "retries": schedule.retries,
+        "patience": {
+            "heartbeat_s": heartbeat as f64 * 1e-3, "silence_s": silence as f64 * 1e-3, "start_s": start as f64 * 1e-3,
+        },
+        "task_limits": {"retries": schedule.retries},
     });
     if schedule.timeout_ns > 0 {
-        run["task_limits"] = serde_json::json!({"timeout_s": schedule.timeout_ns as f64 * 1e-9});
+        run["task_limits"]["timeout_s"] = serde_json::json!(schedule.timeout_ns as f64 * 1e-9);
     }
     if schedule.policy.contains("planned") {
         // What a node's subtree computes comes through the node.

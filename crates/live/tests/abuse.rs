@@ -62,7 +62,7 @@ fn replayed(address: &str, heard: &[Vec<u8>]) -> Option<Frame> {
 #[test]
 fn a_handshake_that_was_heard_is_refused_a_second_time() {
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0), ("c", "r", 1.0)]), Work::Noop);
-    run.start_s = 4.0; // so long it waits for c, which does not come
+    run.patience.start_s = 4.0; // so long it waits for c, which does not come
     let farm = root(&run, Vec::new());
     let address = farm.address().unwrap();
     let (honest, _) = agent(&address, "a", access());
@@ -137,7 +137,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
     ];
     for (what, bytes) in abuses {
         let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0)]), Work::Noop);
-        run.start_s = 20.0;
+        run.patience.start_s = 20.0;
         let farm = root(&run, Vec::new());
         let address = farm.address().unwrap();
         let (honest, _) = agent(&address, "a", access());
@@ -172,7 +172,7 @@ fn a_child_that_breaks_the_protocol_is_dropped_and_disturbs_no_other() {
 /// A farm of an honest agent and of `b`, which does as it likes once it is in: the results, and what was written of it.
 fn beside(evil: impl FnOnce(TcpStream) + Send + 'static) -> (Vec<Delivery>, Vec<String>) {
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "r", 1.0)]), Work::Noop);
-    run.start_s = 20.0;
+    run.patience.start_s = 20.0;
     let farm = root(&run, Vec::new());
     let address = farm.address().unwrap();
     let (honest, _) = agent(&address, "a", access());

@@ -19,7 +19,7 @@ fn emulated(time_scale: f64) -> Work {
 fn every_task_comes_back_once_from_a_tree_of_three_levels() {
     let platform = platform(&[("r", "", 10.0), ("a", "r", 20.0), ("b", "r", 20.0), ("c", "a", 30.0), ("d", "a", 30.0)]);
     let mut run = settings(platform, emulated(50.0));
-    run.trace = true;
+    run.recording.trace = true;
     let done = Tree::new(run).run((0..200).map(|_| (Payload::Blank(100_000), 1.0)).collect());
     let tasks: BTreeMap<u64, usize> = done.results.iter().fold(BTreeMap::new(), |mut count, result| {
         *count.entry(result.task).or_default() += 1;
@@ -44,7 +44,7 @@ fn a_live_log_replayed_through_a_fresh_policy_gives_the_recorded_commands() {
         run.policy =
             serde_json::from_value(serde_json::json!({"order": order, "ports": ports, "chunk_kib": 16})).unwrap();
         run.planned_tasks_per_s = Some(vec![10.0, 20.0, 20.0, 30.0, 30.0]);
-        run.log = true;
+        run.recording.log = true;
         let done = Tree::new(run.clone()).run((0..100).map(|_| (Payload::Blank(100_000), 1.0)).collect());
         assert_eq!(done.summary.nodes.len(), 5);
         for node in &done.summary.nodes {
@@ -63,7 +63,7 @@ fn a_live_log_replayed_through_a_fresh_policy_gives_the_recorded_commands() {
 fn bytes_arrive_as_they_were_sent_small_and_large_through_an_inner_node() {
     let platform = platform(&[("r", "", 0.0), ("a", "r", 0.0), ("b", "a", 1.0)]);
     let mut run = settings(platform, Work::Command { line: "cat {input} > {output}".into() });
-    run.spool_over_bytes = 1 << 20;
+    run.sizes.spool_over_bytes = 1 << 20;
     let sizes = [0usize, 1, 1_000, 40_000, 600_000, 5_000_000];
     let content = |size: usize| (0..size).map(|i| (i * 31 + size) as u8).collect::<Vec<u8>>();
     let file = std::env::temp_dir().join(format!("crosswind-farm-{}", std::process::id()));
@@ -96,7 +96,7 @@ fn a_task_that_failed_is_tried_again_as_often_as_was_asked() {
     let mark = std::env::temp_dir().join(format!("crosswind-again-{}", std::process::id()));
     let line = format!("echo x >> {0}; test $(wc -l < {0}) -ge 3 || exit 1; cat {{input}}", mark.display());
     let mut run = settings(platform, Work::Command { line });
-    run.retries = 2;
+    run.task_limits.retries = 2;
     let done = Tree::new(run).run(vec![(Payload::bytes(b"word".to_vec()), 0.0)]);
     assert!(done.results[0].ok);
     assert_eq!(done.summary.events[0].1.code, "task-tried-again");
@@ -118,7 +118,7 @@ fn a_link_and_a_processor_that_change_are_followed_and_told_and_the_log_still_re
         platform.nodes[node].receive_limit_mb_per_s = Some(MegabytesPerSecond::new(limit).unwrap());
     }
     let mut run = settings(platform, emulated(20.0));
-    (run.mean_size_mb, run.trace, run.log) = (2.0, true, true);
+    (run.mean_size_mb, run.recording.trace, run.recording.log) = (2.0, true, true);
     run.policy.adapt = true;
     run.changes = serde_json::from_value(serde_json::json!([
         {"at_s": 20.0, "node": "a", "receive_limit_mb_per_s": 10.0 / 3.0},

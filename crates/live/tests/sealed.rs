@@ -96,7 +96,7 @@ fn a_tree_with_certificates_computes_what_it_is_given_in_memory_and_in_files() {
     let line = "sh -c 'cat {input} | wc -c'";
     let work = Work::Command { line: line.into() };
     let mut run = settings(platform(&[("r", "", 0.0), ("a", "r", 1.0), ("b", "a", 1.0)]), work.clone());
-    run.spool_over_bytes = 1_000_000;
+    run.sizes.spool_over_bytes = 1_000_000;
     let farm = root(&run, set.of("r"));
     let address = farm.address().unwrap();
     let sizes: Vec<usize> = (0..30).map(|at| if at % 5 == 0 { 3_000_000 + at } else { 1000 * at }).collect();
@@ -123,7 +123,7 @@ fn a_tree_with_certificates_computes_what_it_is_given_in_memory_and_in_files() {
 fn a_child_without_its_own_certificate_is_not_let_in() {
     let (set, other) = (Set::new(&[("r", true), ("a", false), ("b", false)]), Set::new(&[("a", false)]));
     let mut run = settings(platform(&[("r", "", 1.0), ("a", "r", 1.0)]), Work::Noop);
-    run.start_s = 2.0;
+    run.patience.start_s = 2.0;
     let farm = root(&run, set.of("r"));
     let address = farm.address().unwrap();
     let refused: Vec<String> = std::thread::scope(|scope| {

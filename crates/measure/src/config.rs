@@ -68,20 +68,24 @@ pub struct Config {
     pub socket_buffer_bytes: Option<u64>,
     /// Congestion control; none: the system's.
     pub congestion_control: Option<String>,
-    /// CPUs of the computing thread; empty: any.
+    /// Where threads run.
     #[serde(default)]
+    pub placement: Placement,
+}
+
+/// Where threads run, and how urgent they are.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Placement {
+    /// CPUs of the computing thread; empty: any.
     pub compute_cpus: Vec<u32>,
     /// CPUs of the threads that move bytes; empty: any.
-    #[serde(default)]
     pub traffic_cpus: Vec<u32>,
     /// CPUs of the sampler; empty: any.
-    #[serde(default)]
     pub sampler_cpus: Vec<u32>,
     /// Nice level of the computing thread.
-    #[serde(default)]
     pub compute_nice: i32,
     /// Nice level of the threads that move bytes.
-    #[serde(default)]
     pub traffic_nice: i32,
 }
 
@@ -123,7 +127,7 @@ impl Config {
         if let Some(bytes) = self.socket_buffer_bytes {
             within("socket_buffer_bytes", bytes, BUFFER_BYTES, "bytes")?;
         }
-        for (field, nice) in [("nice", self.compute_nice), ("traffic_nice", self.traffic_nice)] {
+        for (field, nice) in [("nice", self.placement.compute_nice), ("traffic_nice", self.placement.traffic_nice)] {
             if !(-20..=19).contains(&nice) {
                 return Err(MeasureError::value(field, nice, "-20 to 19"));
             }

@@ -307,7 +307,7 @@ fn start(
 ) -> Result<FlowThread, MeasureError> {
     let (stream, tally) = (Arc::new(stream), Arc::new(FlowTally::default()));
     let (own_stream, own_tally) = (Arc::clone(&stream), Arc::clone(&tally));
-    let (cpus, nice, wait) = (config.traffic_cpus.clone(), config.traffic_nice, config.wait);
+    let (cpus, nice, wait) = (config.placement.traffic_cpus.clone(), config.placement.traffic_nice, config.wait);
     let (message_bytes, chunk, streams) = (config.message_bytes as usize, config.pacing_chunk_bytes, config.streams);
     let (ready, placed) = std::sync::mpsc::channel();
     let run = move || {

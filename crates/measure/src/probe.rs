@@ -113,8 +113,8 @@ impl Probe {
     /// # Errors
     /// When kernel or placement are impossible.
     pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
-        let stay = Stay::on(&config.sampler_cpus)?;
-        let sampler = Sampler::new(&config.compute_cpus)?;
+        let stay = Stay::on(&config.placement.sampler_cpus)?;
+        let sampler = Sampler::new(&config.placement.compute_cpus)?;
         let computation = Computation::start(&config, own_work)?;
         Ok(Self {
             config,
@@ -395,8 +395,8 @@ impl Probe {
 
     /// CPU time on the computing CPU that went to others; NaN where threads may move between CPUs.
     fn foreign_cpu_s(&self, dt_s: f64, compute_cpu_s: f64, traffic_cpu_s: f64, idle_s: f64) -> f64 {
-        let [cpu] = self.config.compute_cpus[..] else { return f64::NAN };
-        let traffic_s = match self.config.traffic_cpus[..] {
+        let [cpu] = self.config.placement.compute_cpus[..] else { return f64::NAN };
+        let traffic_s = match self.config.placement.traffic_cpus[..] {
             [own] if own == cpu => traffic_cpu_s,
             [] => return f64::NAN,
             ref cpus if cpus.contains(&cpu) => return f64::NAN,

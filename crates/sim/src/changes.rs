@@ -13,7 +13,7 @@ use crate::time::{nanos, seconds};
 
 impl Run<'_> {
     fn change_slot(&self) -> u32 {
-        (self.nodes.len() + self.ports.len() + self.uplinks.len()) as u32
+        (self.nodes.len() + self.network.ports.len() + self.network.uplinks.len()) as u32
     }
 
     pub fn schedule_change(&mut self, at: usize) {
@@ -23,7 +23,7 @@ impl Run<'_> {
     }
 
     pub fn next_change(&mut self) {
-        let at = self.events.len();
+        let at = self.recorded.events.len();
         let Some(&change) = self.changes.get(at) else { return };
         let tasks = match change.kind {
             ChangeKind::Leaves => self.leave(change.node),
@@ -33,7 +33,7 @@ impl Run<'_> {
                 0
             }
         };
-        self.events.push(Happened { t_s: seconds(self.now), node: change.node, kind: change.kind, tasks });
+        self.recorded.events.push(Happened { t_s: seconds(self.now), node: change.node, kind: change.kind, tasks });
         self.schedule_change(at + 1);
     }
 
@@ -44,8 +44,8 @@ impl Run<'_> {
             self.processors[node as usize].compute_at(compute);
         }
         if let Some(limit) = receive_limit_mb_per_s {
-            self.links[node as usize].receive_limit = limit * 1e-9;
-            if !self.links[node as usize].gone {
+            self.network.links[node as usize].receive_limit = limit * 1e-9;
+            if !self.network.links[node as usize].gone {
                 self.receiving_changed(node);
             }
         }
@@ -53,25 +53,25 @@ impl Run<'_> {
 
     /// How many of its parent's tasks were out under it.
     fn leave(&mut self, node: u32) -> u64 {
-        let (parent, child) = (self.links[node as usize].parent, self.links[node as usize].child);
+        let (parent, child) = (self.network.links[node as usize].parent, self.network.links[node as usize].child);
         for n in self.tree.below(node) {
-            if self.links[n as usize].gone {
+            if self.network.links[n as usize].gone {
                 continue;
             }
-            let link = &self.links[n as usize];
+            let link = &self.network.links[n as usize];
             self.abandon(link.parent, link.child);
             self.drop_results(n);
             self.touch(n);
             let now = self.now;
             self.processors[n as usize].drop_task(now);
             self.agenda.cancel(n);
-            self.links[n as usize].gone = true;
+            self.network.links[n as usize].gone = true;
         }
         // The node that joins in its place numbers its children anew and has asked for nothing.
-        let links = &self.links;
+        let links = &self.network.links;
         self.agenda.lose(|n| links[n as usize].gone);
-        let p = self.links[parent as usize].port;
-        self.ports[p as usize].children[child as usize] = NO_NODE;
+        let p = self.network.links[parent as usize].port;
+        self.network.ports[p as usize].children[child as usize] = NO_NODE;
         let recalled = self.nodes[parent as usize].ledger().map_or(0, |ledger| ledger.lent_to(child));
         self.tell(parent, Event::Left { child });
         self.estimates_leave(node, parent, child);
@@ -80,23 +80,23 @@ impl Run<'_> {
 
     fn join(&mut self, node: u32) -> u64 {
         let Some(settings) = self.settings.take() else { return 0 };
-        let parent = self.links[node as usize].parent;
+        let parent = self.network.links[node as usize].parent;
         let all = self.tree.below(node);
         for &n in &all {
-            self.links[n as usize].gone = false;
+            self.network.links[n as usize].gone = false;
             self.nodes[n as usize] = Node::new(settings[n as usize].clone());
-            let p = self.links[n as usize].port;
+            let p = self.network.links[n as usize].port;
             if p != NO_NODE {
                 // A node that joined alone before gets its first number again; no other node gets one.
                 let children: Vec<u32> = self.tree.children(n).to_vec();
                 for (number, &child) in children.iter().enumerate() {
-                    self.links[child as usize].child = number as u32;
+                    self.network.links[child as usize].child = number as u32;
                 }
-                let port = &mut self.ports[p as usize];
+                let port = &mut self.network.ports[p as usize];
                 if let Some(shared) = &mut port.shared {
                     **shared = shared.anew();
                     for &child in &children {
-                        let link = &self.links[child as usize];
+                        let link = &self.network.links[child as usize];
                         shared.add(link.receive_limit, link.ir_send);
                     }
                 }
@@ -106,9 +106,9 @@ impl Run<'_> {
         let number = self.tree.children(parent).iter().position(|&c| c == node).unwrap_or(0);
         let known = settings[parent as usize].children[number];
         self.settings = Some(settings);
-        let p = self.links[parent as usize].port;
-        let link = &mut self.links[node as usize];
-        let port = &mut self.ports[p as usize];
+        let p = self.network.links[parent as usize].port;
+        let link = &mut self.network.links[node as usize];
+        let port = &mut self.network.ports[p as usize];
         link.child = port.children.len() as u32;
         port.children.push(node);
         if let Some(shared) = &mut port.shared {
@@ -126,12 +126,12 @@ impl Run<'_> {
     pub fn deliver(&mut self, node: u32, event: Event) {
         let from_gone = match &event {
             Event::Asked { child, .. } | Event::Returned { child, .. } | Event::HandedBack { child, .. } => {
-                let p = self.links[node as usize].port;
-                self.ports[p as usize].children[*child as usize] == NO_NODE
+                let p = self.network.links[node as usize].port;
+                self.network.ports[p as usize].children[*child as usize] == NO_NODE
             }
             _ => false,
         };
-        if !self.links[node as usize].gone && !from_gone {
+        if !self.network.links[node as usize].gone && !from_gone {
             self.tell(node, event);
         }
     }

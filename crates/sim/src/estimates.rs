@@ -14,9 +14,9 @@ impl Run<'_> {
     /// Tells a node's estimator something, and passes what follows from it to the nodes concerned.
     #[inline]
     pub fn estimate(&mut self, node: u32, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
-        if let Some(estimator) = self.estimators.get_mut(node as usize) {
-            told(estimator, seconds(self.now), &mut self.revisions);
-            if !self.revisions.is_empty() {
+        if let Some(estimator) = self.adaptation.estimators.get_mut(node as usize) {
+            told(estimator, seconds(self.now), &mut self.adaptation.revisions);
+            if !self.adaptation.revisions.is_empty() {
                 self.take_up_revisions(node);
             }
         }
@@ -25,56 +25,56 @@ impl Run<'_> {
     fn take_up_revisions(&mut self, mut node: u32) {
         loop {
             let mut up = None;
-            for revision in std::mem::take(&mut self.revisions) {
+            for revision in std::mem::take(&mut self.adaptation.revisions) {
                 match revision {
                     Revision::Child { child, settings } => {
                         self.inbox.push_back((node, Event::Known { child, settings }));
                     }
                     Revision::Places { child, tasks } => {
-                        let p = self.links[node as usize].port;
-                        let to = self.ports[p as usize].children[child as usize];
-                        self.message(self.links[to as usize].latency, to, Event::Places { tasks });
+                        let p = self.network.links[node as usize].port;
+                        let to = self.network.ports[p as usize].children[child as usize];
+                        self.message(self.network.links[to as usize].latency, to, Event::Places { tasks });
                     }
                     Revision::Subtree(subtree) => up = Some(subtree),
                 }
             }
             let Some(subtree) = up else { return };
-            let link = &self.links[node as usize];
+            let link = &self.network.links[node as usize];
             let child = link.child;
             node = link.parent;
-            self.estimators[node as usize].told(child, subtree, &mut self.revisions);
+            self.adaptation.estimators[node as usize].told(child, subtree, &mut self.adaptation.revisions);
         }
     }
 
     /// A node has left: its parent reckons without it.
     pub fn estimates_leave(&mut self, node: u32, parent: u32, child: Child) {
-        if self.estimators.is_empty() {
+        if self.adaptation.estimators.is_empty() {
             return;
         }
         for n in self.tree.below(node) {
-            self.estimators[n as usize].receives_nothing();
+            self.adaptation.estimators[n as usize].receives_nothing();
         }
         self.estimate(parent, |estimator, _, revisions| estimator.left(child, revisions));
     }
 
     /// A node joins, with all below it: they know what the platform's file says, and their parent that of them.
     pub fn estimates_join(&mut self, node: u32, parent: u32) {
-        if self.estimators.is_empty() {
+        if self.adaptation.estimators.is_empty() {
             return;
         }
         let (platform, wishes) = (self.farm.platform, &self.farm.wishes);
         let mut fresh = Estimator::of(platform, &self.tree, wishes);
         for n in self.tree.below(node) {
-            std::mem::swap(&mut self.estimators[n as usize], &mut fresh[n as usize]);
+            std::mem::swap(&mut self.adaptation.estimators[n as usize], &mut fresh[n as usize]);
         }
-        self.estimators[parent as usize].joined(platform, &self.tree, wishes, node);
+        self.adaptation.estimators[parent as usize].joined(platform, &self.tree, wishes, node);
     }
 
     /// What was seen of each node, by itself and by its parent.
     pub fn seen(&self) -> Vec<NodeObserved> {
-        let seen: Vec<Observed> = self.estimators.iter().map(Estimator::seen).collect();
+        let seen: Vec<Observed> = self.adaptation.estimators.iter().map(Estimator::seen).collect();
         let of_node = |(n, own): (usize, &Observed)| {
-            let link = &self.links[n];
+            let link = &self.network.links[n];
             let above = (link.parent as usize != n).then(|| &seen[link.parent as usize].children[link.child as usize]);
             NodeObserved {
                 compute_per_s: own.compute_per_s,

@@ -101,32 +101,47 @@ pub(crate) struct Link {
     pub gone: bool,
 }
 
+/// What each node estimates, and what it has just learnt; empty without adaptation.
+pub(crate) struct Adaptation {
+    pub estimators: Vec<Estimator>,
+    pub revisions: Vec<Revision>,
+}
+
+/// Links, ports and what comes back, and how bytes are cut.
+pub(crate) struct Network {
+    pub links: Vec<Link>,
+    pub ports: Vec<Port>,
+    pub uplinks: Vec<Uplink>,
+    /// MB of a chunk.
+    pub chunk: f64,
+    /// Nodes that send more or less than before, and receive the less or more for it.
+    pub resized: Vec<u32>,
+}
+
+/// What is kept for the outcome.
+pub(crate) struct Recorded {
+    pub trace: Option<Trace>,
+    pub events: Vec<Happened>,
+}
+
 pub(crate) struct Run<'a> {
     pub farm: &'a Farm<'a>,
     pub tree: Tree,
     pub settings: Option<Vec<Settings>>,
     pub changes: &'a [PlacedChange],
-    /// What each node estimates; empty without adaptation.
-    pub estimators: Vec<Estimator>,
-    pub revisions: Vec<Revision>,
+    pub adaptation: Adaptation,
     pub now: Nanos,
     pub agenda: Agenda,
     pub nodes: Vec<Node>,
     pub processors: Vec<Processor>,
-    pub links: Vec<Link>,
-    pub ports: Vec<Port>,
-    pub uplinks: Vec<Uplink>,
-    pub chunk: f64,
+    pub network: Network,
     dirty: Vec<u32>,
-    /// Nodes that send more or less than before, and receive the less or more for it.
-    pub resized: Vec<u32>,
     pub inbox: VecDeque<(u32, Event)>,
     commands: Vec<Command>,
     done: u64,
     /// When a quarter and three quarters of the tasks were done.
     quarters: [Nanos; 2],
-    pub trace: Option<Trace>,
-    pub events: Vec<Happened>,
+    pub recorded: Recorded,
 }
 
 impl<'a> Run<'a> {
@@ -196,30 +211,33 @@ impl<'a> Run<'a> {
             farm,
             settings: kept,
             changes: options.changes,
-            estimators: if wishes.adapt { Estimator::of(platform, &tree, &wishes) } else { Vec::new() },
-            revisions: Vec::new(),
+            adaptation: Adaptation {
+                estimators: if wishes.adapt { Estimator::of(platform, &tree, &wishes) } else { Vec::new() },
+                revisions: Vec::new(),
+            },
             now: 0,
             agenda: Agenda::new(count + ports.len() + if returns { count } else { 0 } + 1),
             processors: (0..count).map(processor).collect(),
-            uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },
             tree,
             nodes,
-            links,
-            ports,
-            chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
+            network: Network {
+                uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },
+                links,
+                ports,
+                chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
+                resized: Vec::new(),
+            },
             dirty: Vec::new(),
-            resized: Vec::new(),
             inbox: VecDeque::new(),
             commands: Vec::new(),
             done: 0,
             quarters: [0; 2],
-            trace: options.trace.then(Trace::default),
-            events: Vec::new(),
+            recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
         })
     }
 
     fn run(mut self, watch: &mut dyn FnMut(u64) -> bool) -> Result<Outcome, SimError> {
-        let (count, ports, tasks) = (self.nodes.len() as u32, self.ports.len() as u32, self.farm.tasks.count);
+        let (count, ports, tasks) = (self.nodes.len() as u32, self.network.ports.len() as u32, self.farm.tasks.count);
         for n in 0..count {
             self.inbox.push_back((n, Event::Started));
         }
@@ -241,7 +259,7 @@ impl<'a> Run<'a> {
             match next {
                 Next::Slot(slot) if slot < count => self.end_compute(slot),
                 Next::Slot(slot) if slot < count + ports => self.end_send(slot - count),
-                Next::Slot(slot) if slot < count + ports + self.uplinks.len() as u32 => {
+                Next::Slot(slot) if slot < count + ports + self.network.uplinks.len() as u32 => {
                     self.end_result(slot - count - ports);
                 }
                 Next::Slot(_) => self.next_change(),
@@ -278,19 +296,19 @@ impl<'a> Run<'a> {
                 }
                 Command::Send { child, task, limit_mb_per_s } => self.begin_send(node, child, task, limit_mb_per_s),
                 Command::Ask { tasks } => {
-                    let link = &self.links[node as usize];
+                    let link = &self.network.links[node as usize];
                     self.message(link.latency, link.parent, Event::Asked { child: link.child, tasks });
                 }
                 Command::HintRemaining { child, tasks } => {
-                    let port = &self.ports[self.links[node as usize].port as usize];
+                    let port = &self.network.ports[self.network.links[node as usize].port as usize];
                     let to = port.children[child as usize];
-                    self.message(self.links[to as usize].latency, to, Event::RemainingHint { tasks });
+                    self.message(self.network.links[to as usize].latency, to, Event::RemainingHint { tasks });
                 }
                 Command::Hold { child } => self.hold(node, child),
                 Command::Limit { child, limit_mb_per_s } => self.limit(node, child, limit_mb_per_s),
                 Command::Return { task } => self.begin_result(node, task),
                 Command::HandBack { task } => {
-                    let link = &self.links[node as usize];
+                    let link = &self.network.links[node as usize];
                     self.message(link.latency, link.parent, Event::HandedBack { child: link.child, task });
                 }
             }
@@ -313,7 +331,7 @@ impl<'a> Run<'a> {
     #[inline]
     pub fn touch(&mut self, node: u32) {
         let processor = &mut self.processors[node as usize];
-        let (links, ports, now) = (&self.links, &self.ports, self.now);
+        let (links, ports, now) = (&self.network.links, &self.network.ports, self.now);
         processor.settle(now, || progress(links, ports, node, now));
         if !processor.dirty {
             processor.dirty = true;
@@ -323,7 +341,7 @@ impl<'a> Run<'a> {
 
     #[inline]
     fn take_up_rates(&mut self) {
-        while let Some(node) = self.resized.pop() {
+        while let Some(node) = self.network.resized.pop() {
             self.receiving_changed(node);
         }
         while let Some(node) = self.dirty.pop() {
@@ -339,13 +357,13 @@ impl<'a> Run<'a> {
     fn end_compute(&mut self, node: u32) {
         self.touch(node);
         let Some((task, began)) = self.processors[node as usize].end(self.now) else { return };
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.recorded.trace {
             trace.compute(node, task, (began, self.now), self.farm.tasks.work.get(task));
         }
-        if self.uplinks.is_empty() {
+        if self.network.uplinks.is_empty() {
             self.count_done();
         }
-        if !self.estimators.is_empty() {
+        if !self.adaptation.estimators.is_empty() {
             let work = self.farm.tasks.work.get(task);
             self.estimate(node, |estimator, now_s, revisions| estimator.computed(work, now_s, revisions));
         }
@@ -372,7 +390,7 @@ impl<'a> Run<'a> {
         let in_between = (tasks - 2 * (tasks / 4)) as f64;
         let throughput_tasks_per_s = tasks as f64 / makespan_s;
         let seen = self.seen();
-        let nodes = self.processors.iter_mut().zip(&self.links).map(|(processor, link)| {
+        let nodes = self.processors.iter_mut().zip(&self.network.links).map(|(processor, link)| {
             let tasks = processor.computed;
             processor.drop_task(self.now);
             NodeOutcome { tasks, busy_s: seconds(processor.busy), received_mb: link.received_mb }
@@ -384,9 +402,9 @@ impl<'a> Run<'a> {
             steady_tasks_per_s: if to > from { in_between / seconds(to - from) } else { throughput_tasks_per_s },
             nodes: nodes.collect(),
             seen,
-            events: self.events,
+            events: self.recorded.events,
             steps,
-            trace: self.trace,
+            trace: self.recorded.trace,
         }
     }
 }

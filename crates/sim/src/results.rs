@@ -30,7 +30,7 @@ pub(crate) struct Uplink {
 
 impl Run<'_> {
     fn result_slot(&self, node: u32) -> u32 {
-        (self.nodes.len() + self.ports.len()) as u32 + node
+        (self.nodes.len() + self.network.ports.len()) as u32 + node
     }
 
     pub fn begin_result(&mut self, node: u32, task: TaskId) {
@@ -42,7 +42,7 @@ impl Run<'_> {
             self.result_arrives(node, task);
             return;
         }
-        let uplink = &mut self.uplinks[node as usize];
+        let uplink = &mut self.network.uplinks[node as usize];
         uplink.waiting.push_back(task);
         if uplink.sending.is_none() {
             self.next_result(node);
@@ -50,9 +50,9 @@ impl Run<'_> {
     }
 
     fn next_result(&mut self, node: u32) {
-        let Some(task) = self.uplinks[node as usize].waiting.pop_front() else { return };
-        let (began, rate) = (self.now, self.links[node as usize].receive_limit);
-        self.uplinks[node as usize].sending = Some(Sending { task, began, rate });
+        let Some(task) = self.network.uplinks[node as usize].waiting.pop_front() else { return };
+        let (began, rate) = (self.now, self.network.links[node as usize].receive_limit);
+        self.network.uplinks[node as usize].sending = Some(Sending { task, began, rate });
         self.result_rate(node, rate);
         let ends = after(self.now, self.farm.result_size_mb / rate);
         self.agenda.at(ends, self.result_slot(node));
@@ -60,7 +60,7 @@ impl Run<'_> {
 
     /// Takes up the interference of a result link at both ends; a negative rate takes it back.
     fn result_rate(&mut self, node: u32, rate: f64) {
-        let link = &self.links[node as usize];
+        let link = &self.network.links[node as usize];
         let (parent, at_parent) = (link.parent, link.ir_send * rate);
         let at_node = self.processors[node as usize].ir_receive() * rate;
         for (at, loss) in [(node, at_node), (parent, at_parent)] {
@@ -71,8 +71,8 @@ impl Run<'_> {
 
     pub fn end_result(&mut self, node: u32) {
         let Some(Sending { task, began, .. }) = self.stop_result(node) else { return };
-        if let Some(trace) = &mut self.trace {
-            let parent = self.links[node as usize].parent;
+        if let Some(trace) = &mut self.recorded.trace {
+            let parent = self.network.links[node as usize].parent;
             trace.transfer(Activity::Result, parent, node, task, (began, self.now), self.farm.result_size_mb);
         }
         self.result_arrives(node, task);
@@ -80,7 +80,7 @@ impl Run<'_> {
     }
 
     fn stop_result(&mut self, node: u32) -> Option<Sending> {
-        let sent = self.uplinks[node as usize].sending.take()?;
+        let sent = self.network.uplinks[node as usize].sending.take()?;
         self.result_rate(node, -sent.rate);
         Some(sent)
     }
@@ -88,12 +88,12 @@ impl Run<'_> {
     /// Gives up all results of a node that is gone.
     pub fn drop_results(&mut self, node: u32) {
         self.stop_result(node);
-        self.uplinks[node as usize].waiting.clear();
+        self.network.uplinks[node as usize].waiting.clear();
         self.agenda.cancel(self.result_slot(node));
     }
 
     fn result_arrives(&mut self, node: u32, task: TaskId) {
-        let link = &self.links[node as usize];
+        let link = &self.network.links[node as usize];
         self.message(link.latency, link.parent, Event::Returned { child: link.child, task });
     }
 }

@@ -15,11 +15,11 @@ impl Run<'_> {
 
     /// What a node may receive while it sends what it sends now, MB/ns.
     fn receive_limit(&self, node: u32) -> f64 {
-        let link = &self.links[node as usize];
+        let link = &self.network.links[node as usize];
         if link.drop == 0.0 || link.port == NO_NODE {
             return link.receive_limit;
         }
-        let port = &self.ports[link.port as usize];
+        let port = &self.network.ports[link.port as usize];
         let sends = match &port.shared {
             Some(shared) => shared.rate(),
             None if port.single.child == NO_NODE => 0.0,
@@ -30,14 +30,14 @@ impl Run<'_> {
 
     #[inline]
     pub fn begin_send(&mut self, node: u32, child: Child, task: TaskId, limit_mb_per_s: Option<f64>) {
-        let p = self.links[node as usize].port;
+        let p = self.network.links[node as usize].port;
         let size = self.farm.tasks.size_mb.get(task);
-        let to = self.ports[p as usize].children[child as usize];
+        let to = self.network.ports[p as usize].children[child as usize];
         let rate = self.receive_limit(to);
         let now = self.now;
         self.estimate(node, |estimator, now_s, _| estimator.sends(child, limit_mb_per_s, now_s));
         self.estimate(to, |estimator, now_s, _| estimator.receives(now_s));
-        let port = &mut self.ports[p as usize];
+        let port = &mut self.network.ports[p as usize];
         if let Some(shared) = &mut port.shared {
             shared.receive_limit(now, child, rate);
             shared.begin(now, child, task, size, limit_mb_per_s.map(|limit| limit * 1e-9));
@@ -51,11 +51,11 @@ impl Run<'_> {
     /// A single port's send has another rate.
     #[inline]
     fn single_changed(&mut self, p: u32, ends: Option<u64>) {
-        let (node, single) = (self.ports[p as usize].node, self.ports[p as usize].single);
+        let (node, single) = (self.network.ports[p as usize].node, self.network.ports[p as usize].single);
         self.touch(node);
         self.touch(single.child);
         self.processors[single.child as usize].receive = single.rate;
-        self.processors[node as usize].send_loss = self.links[single.child as usize].ir_send * single.rate;
+        self.processors[node as usize].send_loss = self.network.links[single.child as usize].ir_send * single.rate;
         match ends {
             Some(time) => self.agenda.at(time, self.slot(p)),
             None => self.agenda.cancel(self.slot(p)),
@@ -66,16 +66,17 @@ impl Run<'_> {
     /// What a node sends in all has changed: so may what it can receive, and so on up the tree.
     #[inline]
     fn sends_changed(&mut self, node: u32) {
-        if self.links[node as usize].drop > 0.0 && node != self.tree.root {
-            self.resized.push(node);
+        if self.network.links[node as usize].drop > 0.0 && node != self.tree.root {
+            self.network.resized.push(node);
         }
     }
 
     pub fn receiving_changed(&mut self, node: u32) {
         let limit = self.receive_limit(node);
-        let (above, child, now) = (self.links[node as usize].parent, self.links[node as usize].child, self.now);
-        let p = self.links[above as usize].port;
-        let port = &mut self.ports[p as usize];
+        let (above, child, now) =
+            (self.network.links[node as usize].parent, self.network.links[node as usize].child, self.now);
+        let p = self.network.links[above as usize].port;
+        let port = &mut self.network.ports[p as usize];
         if let Some(shared) = &mut port.shared {
             shared.receive_limit(now, child, limit);
             self.shared_changed(p);
@@ -87,12 +88,12 @@ impl Run<'_> {
 
     #[inline]
     pub fn end_send(&mut self, p: u32) {
-        let node = self.ports[p as usize].node;
-        if self.ports[p as usize].shared.is_some() {
+        let node = self.network.ports[p as usize].node;
+        if self.network.ports[p as usize].shared.is_some() {
             self.end_shared(p);
             return;
         }
-        let single = &mut self.ports[p as usize].single;
+        let single = &mut self.network.ports[p as usize].single;
         let (task, began) = (single.task, single.began);
         let to = single.end(self.now);
         self.touch(node);
@@ -101,7 +102,7 @@ impl Run<'_> {
         self.processors[node as usize].send_loss = 0.0;
         self.sends_changed(node);
         self.has_left(node, to, task);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = &mut self.recorded.trace {
             trace.transfer(Activity::Send, node, to, task, (began, self.now), self.farm.tasks.size_mb.get(task));
         }
     }
@@ -109,10 +110,10 @@ impl Run<'_> {
     /// The last byte of a task has left.
     #[inline]
     fn has_left(&mut self, node: u32, to: u32, task: TaskId) {
-        let link = &mut self.links[to as usize];
+        let link = &mut self.network.links[to as usize];
         link.received_mb += self.farm.tasks.size_mb.get(task);
         let (latency, child) = (link.latency, link.child);
-        if !self.estimators.is_empty() {
+        if !self.adaptation.estimators.is_empty() {
             let mb = self.farm.tasks.size_mb.get(task);
             self.estimate(to, |estimator, now_s, _| estimator.received(mb, now_s));
             self.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, now_s, revisions));
@@ -122,8 +123,8 @@ impl Run<'_> {
     }
 
     fn end_shared(&mut self, p: u32) {
-        let (node, now) = (self.ports[p as usize].node, self.now);
-        let Some(shared) = &mut self.ports[p as usize].shared else { return };
+        let (node, now) = (self.network.ports[p as usize].node, self.now);
+        let Some(shared) = &mut self.network.ports[p as usize].shared else { return };
         let ended = shared.end(now);
         let Some((child, whole)) = ended else {
             self.shared_changed(p); // a lower bound, rounded: look again
@@ -133,10 +134,10 @@ impl Run<'_> {
         self.trace_part(p, child, 0.0);
         self.shared_changed(p);
         if whole {
-            let to = self.ports[p as usize].children[child as usize];
+            let to = self.network.ports[p as usize].children[child as usize];
             self.has_left(node, to, send.task);
         } else {
-            let to = self.ports[p as usize].children[child as usize];
+            let to = self.network.ports[p as usize].children[child as usize];
             self.estimate(to, |estimator, now_s, _| estimator.receives_no_more(now_s));
             self.estimate(node, |estimator, now_s, _| estimator.held(child, now_s));
             self.tell(node, Event::Held { child });
@@ -145,8 +146,8 @@ impl Run<'_> {
 
     /// A part of a task that has been sent without a pause.
     fn trace_part(&mut self, p: u32, child: Child, left_before_stop: f64) {
-        let Some(trace) = &mut self.trace else { return };
-        let port = &self.ports[p as usize];
+        let Some(trace) = &mut self.recorded.trace else { return };
+        let port = &self.network.ports[p as usize];
         let Some(shared) = &port.shared else { return };
         let send = shared.send(child);
         let mb = send.began_left - shared.beyond(child) - left_before_stop;
@@ -158,19 +159,19 @@ impl Run<'_> {
     }
 
     pub fn hold(&mut self, node: u32, child: Child) {
-        let p = self.links[node as usize].port;
-        let (now, chunk) = (self.now, self.chunk);
-        if let Some(shared) = &mut self.ports[p as usize].shared {
+        let p = self.network.links[node as usize].port;
+        let (now, chunk) = (self.now, self.network.chunk);
+        if let Some(shared) = &mut self.network.ports[p as usize].shared {
             shared.hold(now, child, chunk);
             self.shared_changed(p);
         }
     }
 
     pub fn limit(&mut self, node: u32, child: Child, limit_mb_per_s: Option<f64>) {
-        let p = self.links[node as usize].port;
+        let p = self.network.links[node as usize].port;
         let now = self.now;
         self.estimate(node, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
-        if let Some(shared) = &mut self.ports[p as usize].shared {
+        if let Some(shared) = &mut self.network.ports[p as usize].shared {
             shared.limit(now, child, limit_mb_per_s.map(|limit| limit * 1e-9));
             self.shared_changed(p);
         }
@@ -179,8 +180,8 @@ impl Run<'_> {
     /// Passes on what a change at a shared port did to rates, and when its next send ends.
     pub fn shared_changed(&mut self, p: u32) {
         let (now, slot) = (self.now, self.slot(p));
-        let Some(mut shared) = self.ports[p as usize].shared.take() else { return };
-        let node = self.ports[p as usize].node;
+        let Some(mut shared) = self.network.ports[p as usize].shared.take() else { return };
+        let node = self.network.ports[p as usize].node;
         // Processors settle by the progress so far, so the port must be in its place while they do.
         let (loss, next) = (shared.loss(), shared.next(now));
         let mut changed = std::mem::take(&mut shared.changed);
@@ -191,18 +192,18 @@ impl Run<'_> {
             changed.extend(shared.fair());
             // Where the loss cannot be derived from bytes, all are told of every change.
             let high = share * 1.25;
-            let children = &self.ports[p as usize].children;
+            let children = &self.network.ports[p as usize].children;
             let stands_still =
                 shared.fair().any(|c| self.processors[children[c as usize] as usize].stands_still_at(high));
             if stands_still {
                 shared.tell_all();
             }
         }
-        self.ports[p as usize].shared = Some(shared);
+        self.network.ports[p as usize].shared = Some(shared);
         for &child in &changed {
             self.told(p, child);
         }
-        if let Some(shared) = &mut self.ports[p as usize].shared {
+        if let Some(shared) = &mut self.network.ports[p as usize].shared {
             changed.clear();
             shared.changed = changed;
         }
@@ -217,13 +218,13 @@ impl Run<'_> {
 
     /// Takes up the rate at which a child receives.
     fn told(&mut self, p: u32, child: Child) {
-        let to = self.ports[p as usize].children[child as usize];
+        let to = self.network.ports[p as usize].children[child as usize];
         if to == NO_NODE {
             return;
         }
         self.touch(to);
         let now = self.now;
-        let Some(shared) = &self.ports[p as usize].shared else { return };
+        let Some(shared) = &self.network.ports[p as usize].shared else { return };
         let processor = &mut self.processors[to as usize];
         let send = shared.send(child);
         (processor.receive, processor.shared) = match send.kind {
@@ -236,16 +237,16 @@ impl Run<'_> {
 
     /// Gives up what is being sent to a child that is gone.
     pub fn abandon(&mut self, node: u32, child: Child) {
-        let p = self.links[node as usize].port;
+        let p = self.network.links[node as usize].port;
         let (now, slot) = (self.now, self.slot(p));
-        let port = &mut self.ports[p as usize];
+        let port = &mut self.network.ports[p as usize];
         let to = port.children[child as usize];
         if let Some(shared) = &mut port.shared {
             if matches!(shared.send(child).kind, Kind::Capped | Kind::Fair) {
                 let left = shared.left_of(now, child);
                 self.trace_part(p, child, left);
             }
-            if let Some(shared) = &mut self.ports[p as usize].shared {
+            if let Some(shared) = &mut self.network.ports[p as usize].shared {
                 shared.abandon(now, child);
             }
             self.shared_changed(p);
@@ -253,7 +254,7 @@ impl Run<'_> {
             let single = port.single;
             port.single.change(now, single.rate);
             port.single.child = NO_NODE;
-            if let Some(trace) = &mut self.trace {
+            if let Some(trace) = &mut self.recorded.trace {
                 let mb = single.rate * (now - single.began) as f64;
                 trace.transfer(Activity::Send, node, to, single.task, (single.began, now), mb);
             }

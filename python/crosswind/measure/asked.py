@@ -71,7 +71,7 @@ class Asked:
 
     def configuration(self, peers: Sequence[str], channels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return what the probe is started with."""
-        taken = ("message_bytes", "streams", "wait", "paced_by", "pacing_chunk_bytes", "traffic_nice")
+        taken = ("message_bytes", "streams", "wait", "paced_by", "pacing_chunk_bytes")
         return {
             "kernel": {
                 "name": self._kernel_name(),
@@ -85,10 +85,13 @@ class Asked:
             **{name: self[name] for name in taken},
             "socket_buffer_bytes": self._socket_buffer(),
             "congestion_control": self["congestion_control"] or _settable(CONGESTION_CONTROL),
-            "compute_cpus": self.placed.compute,
-            "traffic_cpus": self.placed.traffic,
-            "sampler_cpus": self.placed.others,
-            "compute_nice": self["nice"],
+            "placement": {
+                "compute_cpus": self.placed.compute,
+                "traffic_cpus": self.placed.traffic,
+                "sampler_cpus": self.placed.others,
+                "compute_nice": self["nice"],
+                "traffic_nice": self["traffic_nice"],
+            },
         }
 
     def described(self, peers: Sequence[str], congestion_in_force: str | None) -> dict[str, Any]:

@@ -379,7 +379,7 @@ impl<'a> EventLoop<'a> {
         let Ok(settings) = serde_json::to_vec(&agent.admission(&seat, !self.code.is_empty())) else {
             return Err((Some(stream), "the run can't be described".into()));
         };
-        let (chunk, limit) = (agent.run().policy.chunk_kib.saturating_mul(1024), agent.run().largest_task_bytes);
+        let (chunk, limit) = (agent.run().policy.chunk_kib.saturating_mul(1024), agent.run().sizes.largest_task_bytes);
         let mut link = Link::new(stream, &rest, chunk, limit, now).map_err(|error| (None, error.to_string()))?;
         link.say(&Frame::Welcome { proof, settings });
         let pieces = self.code.chunks(CODE_PIECE).count();

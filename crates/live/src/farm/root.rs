@@ -181,7 +181,7 @@ impl Root {
         let place = run.tree()?.root;
         let name = run.platform.nodes[place as usize].name.clone();
         let processor = Processor::start(&run, maker, &self.bell)?;
-        let spool = Spool::below(&self.config.spool_directory, run.spool_over_bytes)
+        let spool = Spool::below(&self.config.spool_directory, run.sizes.spool_over_bytes)
             .map_err(LiveError::system("making a spool"))?;
         let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
         let user = User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };

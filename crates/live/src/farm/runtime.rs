@@ -34,7 +34,7 @@ impl Processor {
             (Work::Noop, _) => Self::Immediate(Box::new(Noop)),
             (_, Some(maker)) => {
                 let starting = LiveError::system("starting the computing thread");
-                Self::Thread(ComputeThread::start(maker, run.retries, Arc::clone(bell)).map_err(starting)?)
+                Self::Thread(ComputeThread::start(maker, run.task_limits.retries, Arc::clone(bell)).map_err(starting)?)
             }
             (work, None) => return Err(LiveError::Setup(format!("this agent cannot do {work:?}"))),
         })
@@ -153,7 +153,7 @@ impl<'a> NodeRuntime<'a> {
             Processor::Emulated => {}
             Processor::Thread(thread) => thread.give(job),
             Processor::Immediate(executor) => {
-                let worked = work(executor.as_mut(), &job, self.agent.run().retries, &|_| {});
+                let worked = work(executor.as_mut(), &job, self.agent.run().task_limits.retries, &|_| {});
                 self.agent.worked(worked);
             }
         }

@@ -41,7 +41,7 @@ pub fn platform(nodes: &[(&str, &str, f64)]) -> Platform {
 pub fn settings(platform: Platform, work: Work) -> RunSettings {
     let run = serde_json::json!({
         "platform": platform, "policy": {}, "mean_size_mb": 0.1, "mean_work": 1.0, "work": work,
-        "heartbeat_s": 0.1, "silence_s": 2.0, "start_s": 10.0,
+        "patience": {"heartbeat_s": 0.1, "silence_s": 2.0, "start_s": 10.0},
     });
     serde_json::from_value(run).unwrap()
 }

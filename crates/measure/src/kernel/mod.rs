@@ -143,7 +143,8 @@ impl Computation {
     /// # Errors
     /// When the kernel or the placement is impossible.
     pub fn start(config: &Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
-        let (kernel, cpus, nice) = (config.kernel.clone(), config.compute_cpus.clone(), config.compute_nice);
+        let (kernel, cpus, nice) =
+            (config.kernel.clone(), config.placement.compute_cpus.clone(), config.placement.compute_nice);
         let coarse = own_work.is_some() || kernel.name == "command";
         let tally = Arc::new(Tally::default());
         let shared = Arc::clone(&tally);

@@ -70,17 +70,17 @@ impl<O: Observer> Engine<'_, O> {
     /// A frame has arrived at its receiver's interface.
     pub fn on_frame_of(&mut self, route: u32, ends_message: bool) {
         let Route { to, class, connection, .. } = self.routes[route as usize];
-        let Some(credits) = &mut self.credits else { return };
+        let Some(credits) = &mut self.control.credits else { return };
         if class == Class::Local {
             let grant = credits.receivers[connection as usize].on_frame(class, self.now, false);
             return self.post(connection, grant);
         }
         credits.announced[to as usize] -= u32::from(ends_message);
         let is_last = credits.announced[to as usize] == 0;
-        let idle = self.layout.idle(to);
+        let idle = self.agenda.layout.idle(to);
         let mut at = 0;
-        while let Some(&other) = self.credits.as_ref().and_then(|credits| credits.into[to as usize].get(at)) {
-            let Some(credits) = &mut self.credits else { return };
+        while let Some(&other) = self.control.credits.as_ref().and_then(|credits| credits.into[to as usize].get(at)) {
+            let Some(credits) = &mut self.control.credits else { return };
             let receiver = &mut credits.receivers[other as usize];
             let grant = if other == connection {
                 receiver.on_frame(class, self.now, is_last)
@@ -89,8 +89,8 @@ impl<O: Observer> Engine<'_, O> {
             };
             // A timer that goes off early does no harm, and is set again then.
             let timer = receiver.next_timer();
-            if let (Some(timer), false) = (timer, self.slots.is_set(idle)) {
-                self.slots.set(idle, timer);
+            if let (Some(timer), false) = (timer, self.agenda.slots.is_set(idle)) {
+                self.agenda.slots.set(idle, timer);
             }
             self.post(other, grant);
             at += 1;
@@ -100,51 +100,51 @@ impl<O: Observer> Engine<'_, O> {
     /// A frame has been taken from its receiver's queue.
     pub fn on_dequeue_of(&mut self, route: u32, class: Class) {
         let connection = self.routes[route as usize].connection;
-        let Some(credits) = &mut self.credits else { return };
+        let Some(credits) = &mut self.control.credits else { return };
         let grant = credits.receivers[connection as usize].on_dequeue(class, self.now);
         self.post(connection, grant);
     }
 
     /// No parallel frame has come to a host for a while, perhaps.
     pub fn on_idle(&mut self, host: u32) {
-        let slot = self.layout.idle(host);
-        self.slots.clear(slot);
-        let Some(connections) = self.credits.as_ref().map(|credits| credits.into[host as usize].clone()) else {
+        let slot = self.agenda.layout.idle(host);
+        self.agenda.slots.clear(slot);
+        let Some(connections) = self.control.credits.as_ref().map(|credits| credits.into[host as usize].clone()) else {
             return;
         };
         let mut next = None;
         for connection in connections {
-            let Some(credits) = &mut self.credits else { return };
+            let Some(credits) = &mut self.control.credits else { return };
             let receiver = &mut credits.receivers[connection as usize];
             let grant = receiver.on_timer(self.now);
             next = [next, receiver.next_timer()].into_iter().flatten().min();
             self.post(connection, grant);
         }
         if let Some(next) = next {
-            self.slots.set(slot, next);
+            self.agenda.slots.set(slot, next);
         }
     }
 
     fn post(&mut self, connection: u32, grant: Option<Grant>) {
-        let (Some(credits), Some(grant)) = (&mut self.credits, grant) else { return };
+        let (Some(credits), Some(grant)) = (&mut self.control.credits, grant) else { return };
         let at = self.now + self.settings.latency;
         credits.grants.push_back((at, connection, grant));
         if credits.grants.len() == 1 {
-            self.slots.set(self.layout.grant(), at);
+            self.agenda.slots.set(self.agenda.layout.grant(), at);
         }
     }
 
     pub fn on_grant(&mut self) {
-        let slot = self.layout.grant();
-        let Some(credits) = &mut self.credits else { return };
+        let slot = self.agenda.layout.grant();
+        let Some(credits) = &mut self.control.credits else { return };
         let Some((_, connection, grant)) = credits.grants.pop_front() else { return };
         match credits.grants.front() {
-            Some(&(at, ..)) => self.slots.set(slot, at),
-            None => self.slots.clear(slot),
+            Some(&(at, ..)) => self.agenda.slots.set(slot, at),
+            None => self.agenda.slots.clear(slot),
         }
         credits.senders[connection as usize].on_grant(grant);
         let from = credits.from[connection as usize];
-        if self.outputs[from as usize].is_free() {
+        if self.hosts.outputs[from as usize].is_free() {
             self.send_next(from);
         }
     }

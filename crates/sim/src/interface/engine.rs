@@ -124,24 +124,49 @@ impl Layout {
     }
 }
 
-pub(super) struct Engine<'a, O> {
-    pub now: Nanos,
+/// What happens when: the next moment of each slot, and which slot is whose.
+pub(super) struct Agenda {
     pub slots: Slots,
     pub layout: Layout,
-    pub pace: Pace,
-    pub settings: Settings,
+}
+
+/// The two sides of each host's interface, and its port of the switch.
+pub(super) struct Hosts {
     pub outputs: Vec<Output>,
     pub ports: Vec<Port>,
     pub inputs: Vec<Input>,
     /// Ports without room.
     pub full_ports: u32,
-    pub messages: Slab<Message>,
-    pub routes: Vec<Route>,
+}
+
+/// What holds senders back: credits, windows and what was lost.
+#[derive(Default)]
+pub(super) struct Control {
     pub credits: Option<Credits>,
     /// Of each route, where frames are lost.
     pub flows: Vec<Flow>,
     pub acknowledgements: VecDeque<(Nanos, u32)>,
     pub losses: VecDeque<(Nanos, super::flow::Loss)>,
+}
+
+/// What is counted.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// Streams and jobs without what is timed of them.
+    pub unfinished: u32,
+    pub frames: u64,
+    pub dropped: u64,
+}
+
+pub(super) struct Engine<'a, O> {
+    pub now: Nanos,
+    pub agenda: Agenda,
+    pub pace: Pace,
+    pub settings: Settings,
+    pub hosts: Hosts,
+    pub messages: Slab<Message>,
+    pub routes: Vec<Route>,
+    pub control: Control,
     pub operations: Slab<Operation>,
     pub streams: Vec<StreamState>,
     jobs: &'a [Job],
@@ -150,14 +175,11 @@ pub(super) struct Engine<'a, O> {
     processes: Vec<(u32, u32)>,
     first_process: Vec<u32>,
     job_routes: Vec<BTreeMap<(u32, u32), u32>>,
-    /// Streams and jobs without what is timed of them.
-    pub unfinished: u32,
+    pub counts: Counts,
     /// It is given up when nothing that is timed happens for so long.
     patience: Nanos,
     deadline: Nanos,
     overrun: bool,
-    pub frames: u64,
-    pub dropped: u64,
     pub observer: &'a mut O,
 }
 
@@ -184,8 +206,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         let streams = &experiment.workload.streams;
         let mut engine = Self {
             now: 0,
-            slots: Slots::new(0),
-            layout: Layout { shift },
+            agenda: Agenda { slots: Slots::new(0), layout: Layout { shift } },
             pace: Pace::new(&links),
             settings: Settings {
                 frame_bytes,
@@ -196,16 +217,15 @@ impl<'a, O: Observer> Engine<'a, O> {
                 one_queue: queues.discipline == Discipline::Fifo,
                 plain: host_ns == 0 && !lossy && granted.is_none(),
             },
-            outputs: (0..hosts).map(|_| Output::new(DoubleQueue::new(queues))).collect(),
-            ports: (0..hosts).map(|_| Port::default()).collect(),
-            inputs: (0..hosts).map(|_| Input::new(DoubleQueue::new(queues))).collect(),
-            full_ports: 0,
+            hosts: Hosts {
+                outputs: (0..hosts).map(|_| Output::new(DoubleQueue::new(queues))).collect(),
+                ports: (0..hosts).map(|_| Port::default()).collect(),
+                inputs: (0..hosts).map(|_| Input::new(DoubleQueue::new(queues))).collect(),
+                full_ports: 0,
+            },
             messages: Slab::new(),
             routes: Vec::new(),
-            credits: None,
-            flows: Vec::new(),
-            acknowledgements: VecDeque::new(),
-            losses: VecDeque::new(),
+            control: Control::default(),
             operations: Slab::new(),
             streams: streams
                 .iter()
@@ -217,12 +237,10 @@ impl<'a, O: Observer> Engine<'a, O> {
             processes: Vec::new(),
             first_process: Vec::new(),
             job_routes: vec![BTreeMap::new(); jobs.len()],
-            unfinished: 0,
+            counts: Counts::default(),
             patience,
             deadline: patience,
             overrun: false,
-            frames: 0,
-            dropped: 0,
             observer,
         };
         for (at, job) in (0..).zip(jobs) {
@@ -230,14 +248,14 @@ impl<'a, O: Observer> Engine<'a, O> {
             engine.processes.extend((0..job.hosts.len() as u32).map(|process| (at, process)));
         }
         let others = streams.len() + engine.processes.len();
-        engine.slots = Slots::new(engine.layout.stream(others as u32) + 1);
+        engine.agenda.slots = Slots::new(engine.agenda.layout.stream(others as u32) + 1);
         engine.make_routes(experiment, present);
         if lossy {
             let avoids = links.transport == Transport::CongestionAvoidance;
-            engine.flows = engine.routes.iter().map(|_| Flow::new(avoids)).collect();
+            engine.control.flows = engine.routes.iter().map(|_| Flow::new(avoids)).collect();
         }
         if let Some(granted) = granted {
-            engine.credits = Some(Credits::new(granted, &mut engine.routes, hosts));
+            engine.control.credits = Some(Credits::new(granted, &mut engine.routes, hosts));
         }
         engine.start(present);
         engine
@@ -290,15 +308,15 @@ impl<'a, O: Observer> Engine<'a, O> {
     fn start(&mut self, present: Present) {
         let streams = self.streams.len();
         let is_there = |one: Present| present == Present::All || present == one;
-        self.unfinished = (0..streams).filter(|&at| is_there(Present::Stream(at))).count() as u32;
+        self.counts.unfinished = (0..streams).filter(|&at| is_there(Present::Stream(at))).count() as u32;
         for job in (0..self.jobs.len()).filter(|&at| is_there(Present::Job(at))) {
             if self.jobs[job].compute_ns.is_empty() || self.jobs[job].hosts.is_empty() {
                 self.progress[job].ended = Some(0);
                 continue;
             }
-            self.unfinished += 1;
+            self.counts.unfinished += 1;
             for process in 0..self.jobs[job].hosts.len() as u32 {
-                self.slots.set(self.process_slot(job as u32, process), self.jobs[job].compute_ns[0]);
+                self.agenda.slots.set(self.process_slot(job as u32, process), self.jobs[job].compute_ns[0]);
             }
         }
         for stream in (0..streams).filter(|&at| is_there(Present::Stream(at))) {
@@ -314,10 +332,10 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     /// Runs until all that is timed has been done, or is given up; whether it is done.
     pub fn run(&mut self, frames_before: u64, watch: &mut dyn FnMut(u64) -> bool) -> Result<bool, SimError> {
-        let (shift, mask) = (self.layout.shift, (1 << self.layout.shift) - 1);
+        let (shift, mask) = (self.agenda.layout.shift, (1 << self.agenda.layout.shift) - 1);
         let mut events = 0;
-        while self.unfinished > 0 {
-            let (at, slot) = self.slots.first();
+        while self.counts.unfinished > 0 {
+            let (at, slot) = self.agenda.slots.first();
             if at > self.deadline {
                 if self.overrun {
                     let messages = self.messages.len();
@@ -338,7 +356,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             events += 1;
             if events == EVENTS_PER_CALL {
                 events = 0;
-                if !watch(frames_before + self.frames) {
+                if !watch(frames_before + self.counts.frames) {
                     return Err(SimError::Interrupted);
                 }
             }
@@ -347,11 +365,11 @@ impl<'a, O: Observer> Engine<'a, O> {
     }
 
     fn on_other(&mut self, slot: usize) {
-        let first = self.layout.stream(0);
+        let first = self.agenda.layout.stream(0);
         if slot < first {
             match slot {
-                _ if slot == self.layout.grant() => self.on_grant(),
-                _ if slot == self.layout.acknowledgement() => self.on_acknowledgement(),
+                _ if slot == self.agenda.layout.grant() => self.on_grant(),
+                _ if slot == self.agenda.layout.acknowledgement() => self.on_acknowledgement(),
                 _ => self.on_loss(),
             }
             return;
@@ -361,7 +379,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             None => self.on_stream(number as u32),
             Some(process) => {
                 let (job, process) = self.processes[process];
-                self.slots.clear(slot);
+                self.agenda.slots.clear(slot);
                 self.on_process(job, process);
             }
         }
@@ -380,11 +398,11 @@ impl<'a, O: Observer> Engine<'a, O> {
         if O::LISTENS {
             self.observer.made(self.now, Observed { message, class, from, to, bytes });
         }
-        if let Some(credits) = &mut self.credits {
+        if let Some(credits) = &mut self.control.credits {
             credits.announce(class, to);
         }
         if self.settings.lossy {
-            self.flows[route as usize].waiting.push_back(message);
+            self.control.flows[route as usize].waiting.push_back(message);
             self.pump(route);
         } else {
             self.give(from, message);
@@ -418,7 +436,7 @@ impl<'a, O: Observer> Engine<'a, O> {
 
     fn process_slot(&self, job: u32, process: u32) -> usize {
         let place = self.first_process[job as usize] + process;
-        self.layout.stream(self.streams.len() as u32 + place)
+        self.agenda.layout.stream(self.streams.len() as u32 + place)
     }
 
     /// A process has computed.
@@ -444,12 +462,12 @@ impl<'a, O: Observer> Engine<'a, O> {
         progress.waits[process as usize] = false;
         progress.step[process as usize] += 1;
         if let Some(&compute) = of.compute_ns.get(progress.step[process as usize] as usize) {
-            self.slots.set(self.process_slot(job, process), self.now.saturating_add(compute).min(NEVER));
+            self.agenda.slots.set(self.process_slot(job, process), self.now.saturating_add(compute).min(NEVER));
         } else {
             progress.running -= 1;
             if progress.running == 0 {
                 progress.ended = Some(self.now);
-                self.unfinished -= 1;
+                self.counts.unfinished -= 1;
             }
         }
         self.has_progressed();
@@ -462,8 +480,8 @@ impl<'a, O: Observer> Engine<'a, O> {
             is_complete,
             streams: self.streams.into_iter().map(StreamState::measured).collect(),
             jobs: self.progress.iter().map(|progress| progress.ended).collect(),
-            frames: self.frames,
-            dropped: self.dropped,
+            frames: self.counts.frames,
+            dropped: self.counts.dropped,
         }
     }
 

@@ -93,7 +93,7 @@ impl<O: Observer> Engine<'_, O> {
     pub fn pump(&mut self, route: u32) {
         let Route { from, class, .. } = self.routes[route as usize];
         loop {
-            let flow = &mut self.flows[route as usize];
+            let flow = &mut self.control.flows[route as usize];
             if !flow.may_send() {
                 break;
             }
@@ -111,43 +111,43 @@ impl<O: Observer> Engine<'_, O> {
                 break;
             };
             flow.under_way += 1;
-            let output = &mut self.outputs[from as usize];
+            let output = &mut self.hosts.outputs[from as usize];
             if output.is_full(class, self.settings.one_queue, self.settings.buffer) {
                 self.lose(Loss { route, message, bytes, was_sent: false });
             } else {
                 output.queue.push(class, bytes, message);
             }
         }
-        if self.outputs[from as usize].is_free() {
+        if self.hosts.outputs[from as usize].is_free() {
             self.send_next(from);
         }
     }
 
     /// A frame finds no room. Its sender hears of it a round trip later.
     pub fn lose(&mut self, loss: Loss) {
-        self.dropped += 1;
+        self.counts.dropped += 1;
         if O::LISTENS {
             let seen = self.seen(loss.message, loss.bytes);
             self.observer.lost(self.now, seen);
         }
         let at = self.now + self.round_trip();
-        self.losses.push_back((at, loss));
-        if self.losses.len() == 1 {
-            self.slots.set(self.layout.loss(), at);
+        self.control.losses.push_back((at, loss));
+        if self.control.losses.len() == 1 {
+            self.agenda.slots.set(self.agenda.layout.loss(), at);
         }
     }
 
     pub fn on_loss(&mut self) {
-        let Some((_, loss)) = self.losses.pop_front() else { return };
-        let slot = self.layout.loss();
-        match self.losses.front() {
-            Some(&(at, _)) => self.slots.set(slot, at),
-            None => self.slots.clear(slot),
+        let Some((_, loss)) = self.control.losses.pop_front() else { return };
+        let slot = self.agenda.layout.loss();
+        match self.control.losses.front() {
+            Some(&(at, _)) => self.agenda.slots.set(slot, at),
+            None => self.agenda.slots.clear(slot),
         }
-        if let (true, Some(credits)) = (loss.was_sent, &mut self.credits) {
+        if let (true, Some(credits)) = (loss.was_sent, &mut self.control.credits) {
             credits.lost(&self.routes[loss.route as usize]);
         }
-        let flow = &mut self.flows[loss.route as usize];
+        let flow = &mut self.control.flows[loss.route as usize];
         flow.again.push((loss.message, loss.bytes));
         flow.on_lost();
         self.pump(loss.route);
@@ -156,20 +156,20 @@ impl<O: Observer> Engine<'_, O> {
     /// The sender will know that a frame has arrived.
     pub fn acknowledge(&mut self, route: u32) {
         let at = self.now + self.settings.latency;
-        self.acknowledgements.push_back((at, route));
-        if self.acknowledgements.len() == 1 {
-            self.slots.set(self.layout.acknowledgement(), at);
+        self.control.acknowledgements.push_back((at, route));
+        if self.control.acknowledgements.len() == 1 {
+            self.agenda.slots.set(self.agenda.layout.acknowledgement(), at);
         }
     }
 
     pub fn on_acknowledgement(&mut self) {
-        let Some((_, route)) = self.acknowledgements.pop_front() else { return };
-        let slot = self.layout.acknowledgement();
-        match self.acknowledgements.front() {
-            Some(&(at, _)) => self.slots.set(slot, at),
-            None => self.slots.clear(slot),
+        let Some((_, route)) = self.control.acknowledgements.pop_front() else { return };
+        let slot = self.agenda.layout.acknowledgement();
+        match self.control.acknowledgements.front() {
+            Some(&(at, _)) => self.agenda.slots.set(slot, at),
+            None => self.agenda.slots.clear(slot),
         }
-        self.flows[route as usize].on_arrived();
+        self.control.flows[route as usize].on_arrived();
         self.pump(route);
     }
 }

@@ -29,16 +29,16 @@ impl<O: Observer> Engine<'_, O> {
     /// Whether the switch may send a host another frame.
     #[inline]
     pub fn has_room(&self, host: u32) -> bool {
-        self.settings.plain || self.settings.lossy || self.inputs[host as usize].held < self.settings.buffer
+        self.settings.plain || self.settings.lossy || self.hosts.inputs[host as usize].held < self.settings.buffer
     }
 
     /// A frame leaves the switch for a host.
     #[inline]
     pub fn approach(&mut self, host: u32, message: u32, bytes: u32) {
         let at = self.now + self.settings.latency;
-        let input = &mut self.inputs[host as usize];
+        let input = &mut self.hosts.inputs[host as usize];
         if self.settings.plain {
-            self.frames += 1;
+            self.counts.frames += 1;
             if O::LISTENS {
                 let seen = self.seen(message, bytes);
                 self.observer.arrives(at, seen);
@@ -51,23 +51,23 @@ impl<O: Observer> Engine<'_, O> {
         } else {
             input.held += 1;
         }
-        let input = &mut self.inputs[host as usize];
+        let input = &mut self.hosts.inputs[host as usize];
         input.coming.push_back((at, message, bytes));
         if input.coming.len() == 1 {
-            let slot = self.layout.arrival(host);
-            self.slots.set(slot, at);
+            let slot = self.agenda.layout.arrival(host);
+            self.agenda.slots.set(slot, at);
         }
     }
 
     /// A frame, or a message whose frames need no look, arrives.
     #[inline]
     pub fn on_arrival(&mut self, host: u32) {
-        let slot = self.layout.arrival(host);
-        let input = &mut self.inputs[host as usize];
+        let slot = self.agenda.layout.arrival(host);
+        let input = &mut self.hosts.inputs[host as usize];
         let Some((_, message, bytes)) = input.coming.pop_front() else { return };
         match input.coming.front() {
-            Some(&(at, ..)) => self.slots.set(slot, at),
-            None => self.slots.clear(slot),
+            Some(&(at, ..)) => self.agenda.slots.set(slot, at),
+            None => self.agenda.slots.clear(slot),
         }
         if self.settings.plain {
             self.complete(message);
@@ -79,7 +79,7 @@ impl<O: Observer> Engine<'_, O> {
     fn receive(&mut self, host: u32, message: u32, bytes: u32) {
         let of = &mut self.messages[message];
         let (class, route) = (of.class, of.route);
-        let input = &mut self.inputs[host as usize];
+        let input = &mut self.hosts.inputs[host as usize];
         if self.settings.lossy && input.queue.len(class) >= self.settings.buffer as usize {
             input.held -= 1;
             self.lose(Loss { route, message, bytes, was_sent: true });
@@ -89,29 +89,29 @@ impl<O: Observer> Engine<'_, O> {
         let ends_message = of.coming == 0;
         input.queue.push(class, bytes, message);
         self.on_frame_of(route, ends_message);
-        if self.inputs[host as usize].working.is_none() {
+        if self.hosts.inputs[host as usize].working.is_none() {
             self.work(host);
         }
     }
 
     /// The receiving program takes the next frame.
     fn work(&mut self, host: u32) {
-        let slot = self.layout.service(host);
+        let slot = self.agenda.layout.service(host);
         loop {
-            let input = &mut self.inputs[host as usize];
+            let input = &mut self.hosts.inputs[host as usize];
             let Some((class, bytes, message)) = input.queue.pop([true; 2]) else {
-                self.slots.clear(slot);
+                self.agenda.slots.clear(slot);
                 return;
             };
             input.held -= 1;
-            let frees = self.ports[host as usize].stalled;
+            let frees = self.hosts.ports[host as usize].stalled;
             if frees {
-                self.slots.set(self.layout.port(host), self.now);
+                self.agenda.slots.set(self.agenda.layout.port(host), self.now);
             }
             self.on_dequeue_of(self.messages[message].route, class);
             if self.settings.host_ns > 0 {
-                self.inputs[host as usize].working = Some((message, bytes));
-                self.slots.set(slot, self.now + self.settings.host_ns);
+                self.hosts.inputs[host as usize].working = Some((message, bytes));
+                self.agenda.slots.set(slot, self.now + self.settings.host_ns);
                 return;
             }
             self.is_with_program(message, bytes);
@@ -120,7 +120,7 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The receiving program is done with a frame.
     pub fn on_service(&mut self, host: u32) {
-        let working = self.inputs[host as usize].working.take();
+        let working = self.hosts.inputs[host as usize].working.take();
         if let Some((message, bytes)) = working {
             self.is_with_program(message, bytes);
         }
@@ -128,7 +128,7 @@ impl<O: Observer> Engine<'_, O> {
     }
 
     fn is_with_program(&mut self, message: u32, bytes: u32) {
-        self.frames += 1;
+        self.counts.frames += 1;
         if O::LISTENS {
             let seen = self.seen(message, bytes);
             self.observer.arrives(self.now, seen);

@@ -44,9 +44,9 @@ impl<O: Observer> Engine<'_, O> {
     #[inline]
     pub fn give(&mut self, host: u32, message: u32) {
         let lane = self.lane(self.messages[message].class);
-        self.outputs[host as usize].before[lane].push_back(message);
+        self.hosts.outputs[host as usize].before[lane].push_back(message);
         self.refill(host, lane);
-        if self.outputs[host as usize].is_free() {
+        if self.hosts.outputs[host as usize].is_free() {
             self.send_next(host);
         }
     }
@@ -59,7 +59,7 @@ impl<O: Observer> Engine<'_, O> {
     /// Frames for the room in a queue.
     #[inline]
     fn refill(&mut self, host: u32, lane: usize) {
-        let output = &mut self.outputs[host as usize];
+        let output = &mut self.hosts.outputs[host as usize];
         while let Some(&message) = output.before[lane].front() {
             let of = &mut self.messages[message];
             if output.is_full(of.class, self.settings.one_queue, self.settings.buffer) {
@@ -77,7 +77,7 @@ impl<O: Observer> Engine<'_, O> {
     /// The frame on the link has left it.
     #[inline]
     pub fn on_output(&mut self, host: u32) {
-        let (message, bytes) = self.outputs[host as usize].on_link;
+        let (message, bytes) = self.hosts.outputs[host as usize].on_link;
         self.reach_port(message, bytes);
         self.send_next(host);
     }
@@ -85,17 +85,20 @@ impl<O: Observer> Engine<'_, O> {
     /// The next frame goes onto the link, if there is one that may.
     #[inline]
     pub fn send_next(&mut self, host: u32) {
-        let may_send =
-            if self.full_ports == 0 && self.credits.is_none() { [true; 2] } else { self.classes_that_may_send(host) };
-        let output = &mut self.outputs[host as usize];
+        let may_send = if self.hosts.full_ports == 0 && self.control.credits.is_none() {
+            [true; 2]
+        } else {
+            self.classes_that_may_send(host)
+        };
+        let output = &mut self.hosts.outputs[host as usize];
         let Some((class, bytes, message)) = output.queue.pop(may_send) else {
             output.on_link.0 = NONE;
-            self.slots.clear(host as usize);
+            self.agenda.slots.clear(host as usize);
             return;
         };
         output.on_link = (message, bytes);
         let on_link = self.settings.host_ns + self.pace.next(bytes, &mut output.carry);
-        self.slots.set(host as usize, self.now + on_link);
+        self.agenda.slots.set(host as usize, self.now + on_link);
         let lane = if self.settings.one_queue { 0 } else { class as usize };
         if !output.before[lane].is_empty() {
             self.refill(host, lane);
@@ -104,11 +107,11 @@ impl<O: Observer> Engine<'_, O> {
             self.observer.leaves(self.now, self.seen(message, bytes));
         }
         if !self.settings.lossy {
-            let port = &mut self.ports[self.messages[message].to as usize];
+            let port = &mut self.hosts.ports[self.messages[message].to as usize];
             port.held += 1;
-            self.full_ports += u32::from(port.held == self.settings.buffer);
+            self.hosts.full_ports += u32::from(port.held == self.settings.buffer);
         }
-        if let Some(credits) = &mut self.credits {
+        if let Some(credits) = &mut self.control.credits {
             credits.sent(&self.routes[self.messages[message].route as usize]);
         }
     }
@@ -116,12 +119,12 @@ impl<O: Observer> Engine<'_, O> {
     /// Which class may send: its first frame has a credit, and room at the port it goes to. A sender without room is told when
     /// there is room. With one queue, a frame without room keeps all others waiting.
     fn classes_that_may_send(&mut self, host: u32) -> [bool; 2] {
-        let queue = &self.outputs[host as usize].queue;
+        let queue = &self.hosts.outputs[host as usize].queue;
         let first = Class::BOTH.map(|class| queue.front(class).map(|(_, &message)| message));
         let mut may_send = first.map(|message| {
             message.is_some_and(|message| {
                 let route = &self.routes[self.messages[message].route as usize];
-                self.credits.as_ref().is_none_or(|credits| credits.may_send(route))
+                self.control.credits.as_ref().is_none_or(|credits| credits.may_send(route))
             })
         });
         if self.settings.lossy {
@@ -134,7 +137,7 @@ impl<O: Observer> Engine<'_, O> {
             if next.is_some_and(|next| next != class) {
                 continue;
             }
-            let port = &mut self.ports[self.messages[message].to as usize];
+            let port = &mut self.hosts.ports[self.messages[message].to as usize];
             if port.held < self.settings.buffer {
                 continue;
             }
@@ -152,9 +155,9 @@ impl<O: Observer> Engine<'_, O> {
     /// There is room at a port: those that have waited for it may go on, the first one first.
     #[inline]
     pub fn wake(&mut self, to: u32) {
-        while self.ports[to as usize].held < self.settings.buffer {
-            let Some(host) = self.ports[to as usize].waiters.pop_front() else { return };
-            if self.outputs[host as usize].is_free() {
+        while self.hosts.ports[to as usize].held < self.settings.buffer {
+            let Some(host) = self.hosts.ports[to as usize].waiters.pop_front() else { return };
+            if self.hosts.outputs[host as usize].is_free() {
                 self.send_next(host);
             }
         }

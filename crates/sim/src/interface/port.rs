@@ -30,7 +30,7 @@ impl<O: Observer> Engine<'_, O> {
     #[inline]
     pub fn reach_port(&mut self, message: u32, bytes: u32) {
         let to = self.messages[message].to;
-        let port = &mut self.ports[to as usize];
+        let port = &mut self.hosts.ports[to as usize];
         if self.settings.lossy {
             if port.held >= self.settings.buffer {
                 let route = self.messages[message].route;
@@ -42,34 +42,34 @@ impl<O: Observer> Engine<'_, O> {
         if port.queue.is_empty() {
             let gone = port.free_at + self.pace.alone(bytes);
             if gone <= self.now && self.has_room(to) {
-                self.ports[to as usize].free_at = self.now;
+                self.hosts.ports[to as usize].free_at = self.now;
                 self.depart(to, message, bytes);
                 return;
             }
-            let slot = self.layout.port(to);
-            self.slots.set(slot, gone.max(self.now));
+            let slot = self.agenda.layout.port(to);
+            self.agenda.slots.set(slot, gone.max(self.now));
         }
-        self.ports[to as usize].queue.push_back((message, bytes));
+        self.hosts.ports[to as usize].queue.push_back((message, bytes));
     }
 
     /// The first frame of a port has left it.
     pub fn on_port(&mut self, to: u32) {
-        let slot = self.layout.port(to);
+        let slot = self.agenda.layout.port(to);
         let has_room = self.has_room(to);
-        let port = &mut self.ports[to as usize];
+        let port = &mut self.hosts.ports[to as usize];
         port.stalled = !has_room;
         let first = if has_room { port.queue.pop_front() } else { None };
         let Some((message, bytes)) = first else {
-            self.slots.clear(slot);
+            self.agenda.slots.clear(slot);
             return;
         };
         port.free_at = self.now;
         match port.queue.front() {
             Some(&(_, next)) => {
                 let takes = self.pace.next(next, &mut port.carry);
-                self.slots.set(slot, self.now + takes);
+                self.agenda.slots.set(slot, self.now + takes);
             }
-            None => self.slots.clear(slot),
+            None => self.agenda.slots.clear(slot),
         }
         self.depart(to, message, bytes);
     }
@@ -77,9 +77,9 @@ impl<O: Observer> Engine<'_, O> {
     /// A frame goes to its host.
     #[inline]
     fn depart(&mut self, to: u32, message: u32, bytes: u32) {
-        let port = &mut self.ports[to as usize];
+        let port = &mut self.hosts.ports[to as usize];
         if !self.settings.lossy {
-            self.full_ports -= u32::from(port.held == self.settings.buffer);
+            self.hosts.full_ports -= u32::from(port.held == self.settings.buffer);
         }
         port.held -= 1;
         let wake = !port.waiters.is_empty();

@@ -94,8 +94,8 @@ impl<O: Observer> Engine<'_, O> {
         state.began += 1;
         let gap = state.draws.gap_ns();
         if state.arrivals == Arrivals::Open {
-            let slot = self.layout.stream(stream);
-            self.slots.set(slot, self.now.saturating_add(gap).min(NEVER));
+            let slot = self.agenda.layout.stream(stream);
+            self.agenda.slots.set(slot, self.now.saturating_add(gap).min(NEVER));
         }
         let receivers = state.routes.len();
         let operation = self.operations.add(Operation { number, began: self.now, gap, left: receivers as u32 });
@@ -126,7 +126,7 @@ impl<O: Observer> Engine<'_, O> {
             state.latencies.push(self.now - began);
             if state.latencies.len() as u64 == state.messages {
                 state.ended = Some(self.now);
-                self.unfinished -= 1;
+                self.counts.unfinished -= 1;
             }
             self.has_progressed();
         }
@@ -154,7 +154,7 @@ impl<O: Observer> Engine<'_, O> {
 
     fn next_of(&mut self, stream: u32) {
         let next = self.streams[stream as usize].later.peek().map_or(NEVER, |&Reverse(at)| at);
-        let slot = self.layout.stream(stream);
-        self.slots.set(slot, next);
+        let slot = self.agenda.layout.stream(stream);
+        self.agenda.slots.set(slot, next);
     }
 }

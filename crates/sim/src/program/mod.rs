@@ -45,7 +45,7 @@ use self::meeting::Meeting;
 use self::node::{Node, State};
 use self::outbox::Outbox;
 use self::watch::Watch;
-use self::wires::{Divisor, Wires};
+use self::wires::{Divisor, Windows, Wires};
 use crate::error::SimError;
 
 pub use self::network::Network;
@@ -124,9 +124,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             meeting: Meeting::default(),
             totals: Totals::default(),
             gap_per_byte: network.gap_per_byte(),
-            length,
-            lengths: Divisor::new(length),
-            horizon: 0,
+            windows: Windows { length, lengths: Divisor::new(length), horizon: 0 },
             running,
             outbox: Outbox::default(),
             starved: None,
@@ -143,8 +141,8 @@ impl<R: crosswind_program::Rank> Engine<R> {
         let mut ranks = Vec::new();
         let mut order = Order::of(self.wires.ranks);
         while let Some(window) = self.wires.calendar.next(&mut ranks) {
-            self.wires.horizon = (window + 1).saturating_mul(self.wires.length);
-            if self.wires.horizon >= NEVER {
+            self.wires.windows.horizon = (window + 1).saturating_mul(self.wires.windows.length);
+            if self.wires.windows.horizon >= NEVER {
                 return Err(SimError::Endless);
             }
             // Many ranks lie in memory in their order, and in no near cache.
@@ -170,7 +168,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             }
             self.deliver();
             if let Some((from, to)) = self.wires.starved {
-                return Err(SimError::Starved { from, to, time_s: self.wires.horizon as f64 * 1e-9 });
+                return Err(SimError::Starved { from, to, time_s: self.wires.windows.horizon as f64 * 1e-9 });
             }
             looks += ranks.len() as u64;
             if looks >= LOOKS_PER_CALL {

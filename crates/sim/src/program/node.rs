@@ -106,9 +106,9 @@ impl<R: Rank> Node<R> {
 
     /// Does what can be done before the horizon, and says when to look again.
     pub fn advance(&mut self, me: u32, inbox: &mut Inbox, wires: &mut Wires) -> Result<(), SimError> {
-        let (horizon, gap) = (wires.horizon, wires.gap());
+        let (horizon, gap) = (wires.windows.horizon, wires.gap());
         // A rank that waits has waited until now.
-        self.now = self.now.max(horizon - wires.length);
+        self.now = self.now.max(horizon - wires.windows.length);
         if let Some(watch) = &mut self.watch {
             watch.take_in(me, inbox, self.now, wires);
         } else {
@@ -150,7 +150,7 @@ impl<R: Rank> Node<R> {
         }
         inbox.listens = self.watch.is_some();
         let watched = self.watch.as_ref().map_or(u64::MAX, |watch| watch.next(inbox, wires));
-        wires.look_at(me, inbox, self.now.min(watched.max(wires.horizon)));
+        wires.look_at(me, inbox, self.now.min(watched.max(wires.windows.horizon)));
         Ok(())
     }
 

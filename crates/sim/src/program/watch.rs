@@ -48,7 +48,7 @@ impl Watch {
     pub fn take_in(&mut self, me: u32, inbox: &mut Inbox, processor: u64, wires: &mut Wires) {
         let mut thrown: Vec<(Packet, u32)> = Vec::new();
         let mut extracted: Vec<(u32, u64)> = Vec::new();
-        let horizon = wires.horizon;
+        let horizon = wires.windows.horizon;
         let early = wires.window.limits() && wires.window.credit == CreditReturn::Extracted;
         let (network, settings) = (wires.network, wires.window);
         let (gap, per_byte) = (wires.gap(), wires.gap_per_byte);

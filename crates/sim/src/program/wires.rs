@@ -54,6 +54,16 @@ impl Divisor {
     }
 }
 
+/// Time in windows, within which no rank can tell another anything.
+pub struct Windows {
+    /// They are so many nanoseconds long.
+    pub length: u64,
+    /// The same, made for dividing by it.
+    pub lengths: Divisor,
+    /// The end of the one that is being worked on.
+    pub horizon: u64,
+}
+
 /// The network, and the calendar of ranks.
 pub struct Wires {
     pub network: Network,
@@ -65,12 +75,7 @@ pub struct Wires {
     pub totals: Totals,
     /// Of the network.
     pub gap_per_byte: Gap,
-    /// Windows of time are so many nanoseconds long.
-    pub length: u64,
-    /// The same, made for dividing by it.
-    pub lengths: Divisor,
-    /// The end of the window that is being worked on.
-    pub horizon: u64,
+    pub windows: Windows,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.
     pub running: Vec<Timeline>,
     /// What has been sent and is in no inbox yet. Nothing of it arrives before the window is over, so it can wait until the
@@ -103,7 +108,7 @@ impl Wires {
     /// Looks at a rank at `time`, if not before.
     #[inline]
     pub fn look_at(&mut self, rank: u32, inbox: &mut Inbox, time: u64) {
-        let window = self.lengths.of(time);
+        let window = self.windows.lengths.of(time);
         if window < inbox.visit {
             inbox.visit = window;
             self.calendar.add(window, rank);
@@ -178,15 +183,15 @@ impl Wires {
 
     /// Whether a destination runs, as far as senders know: what was so at the start of the window of time.
     pub fn runs(&mut self, rank: u32) -> bool {
-        let start = self.horizon - self.length;
+        let start = self.windows.horizon - self.windows.length;
         self.running.get_mut(rank as usize).is_none_or(|timeline| timeline.is_on(start))
     }
 
     /// When senders know that a destination went away, or came back; the end of time if changes are not followed.
     pub fn knows_a_change(&mut self, rank: u32) -> u64 {
-        let start = self.horizon - self.length;
+        let start = self.windows.horizon - self.windows.length;
         let change = self.running.get_mut(rank as usize).map_or(NEVER, |timeline| timeline.changes(start));
-        if change < NEVER { change + self.length } else { u64::MAX }
+        if change < NEVER { change + self.windows.length } else { u64::MAX }
     }
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from crosswind.papers.grading import Check, Claim, check, check_readings, excluded
+from crosswind.papers.grading import Check, Claim, check, check_readings, open_by
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
 from crosswind.papers.scheduling_and_communication.figures import Rows, local_setting
 
@@ -26,12 +26,17 @@ ONE_WAY = ("column", "em3d", "sample")
 COSTS_OF_A_WRONG_WINDOW = {"sample": (0.6, 0.8), "em3d": (0.6, 0.8), "column": (0.2, 0.2)}
 """E2-1: "60 % faster" and "20 % faster" in section 3, "up to 80 %" at its end and in section 9."""
 RANKS = 64
-MOST_LIGHT, MOST_HEAVY = (1.0 / (1.0 - part) ** RANKS for part in (0.005 / 10.0, 0.05 / 5.0))
-"""What independent daemons on all ranks can take at most, of any program (D2-7)."""
+STAGGERED_LIGHT, STAGGERED_HEAVY = (1.0 / (1.0 - RANKS * part) for part in (0.005 / 10.0, 0.05 / 5.0))
+"""What daemons on all ranks can take at most, of any program: they never coincide."""
+SPREAD_HEAVY = 1.0 / (1.0 - 0.05 / 5.0) ** RANKS
+"""The same where each rank has a phase of its own, over the mean part of the time that none of them takes (D2-7)."""
 ROUND_TRIP_PACKETS = (2 * 6.0 + 4 * 2.2) / 4.0
 """Packets that fit into a round trip of the CM-5: (2 L + 4 o) / g."""
 
-NETWORK = "a network that can fill, with senders that must poll: here buffers are unlimited, and no hot spot forms"
+NETWORK = (
+    "a network that can fill, with senders that must poll, by a simulation outside of this project: here buffers are"
+    " unlimited, and no hot spot forms"
+)
 PHASES = "how the ranks' quanta lie to each other, which the text does not say: spread or drifting"
 
 Ask = Callable[[Reading], tuple[bool, str]]
@@ -229,19 +234,20 @@ class _Judge:
                 check(f"5 ms every 10 s, {how}: below 10 %", max(light.values()) < 1.10, _listed(light, digits=3)),
                 check(
                     f"5 ms every 10 s, {how}: at least 2 % for the program that is slowed down most"
-                    f" (no program can lose more than {100 * (MOST_LIGHT - 1):.1f} %)",
+                    f" (daemons that never coincide take {100 * (STAGGERED_LIGHT - 1):.1f} %)",
                     max(light.values()) >= 1.02,
                     _listed(light, digits=3),
                 ),
                 check(f"10 ms every 5 s, {how}: below 20 %", max(medium.values()) < 1.2, _listed(medium, digits=3)),
-                excluded(
+                open_by(
                     check(
-                        f"50 ms every 5 s, {how}: EM3D 2.4 times ({MOST_HEAVY:.1f} to 2.8, D2-7)",
-                        MOST_HEAVY <= heavy["em3d"] <= 2.8,
+                        f"50 ms every 5 s, {how}: EM3D 2.4 times (1.9 to 2.8, D2-7)",
+                        1.9 <= heavy["em3d"] <= 2.8,
                         f"{heavy['em3d']:.2f}",
                     ),
-                    "64 independent daemons of 50 ms every 5 s slow no program by more than"
-                    f" 1 / (1 - 0.05 / 5)^64 = {MOST_HEAVY:.2f}",
+                    "how the nodes' daemons lie to each other, which the text does not say: with phases drawn for each,"
+                    f" what any of them takes allows {SPREAD_HEAVY:.2f} on average, one after the other"
+                    f" {STAGGERED_HEAVY:.2f}",
                 ),
                 check(f"50 ms every 5 s, {how}: COLUMN below 20 %", heavy["column"] < 1.2, f"{heavy['column']:.3f}"),
             ]
