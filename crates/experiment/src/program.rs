@@ -126,7 +126,7 @@ impl ProgramVisitor for Simulation<'_, '_> {
 
 impl Simulation<'_, '_> {
     fn once<P: Program>(&mut self, program: &P, timelines: &Timelines) -> Result<Outcome<P::Rank>, ExperimentError> {
-        let network = Network::of(&self.point.experiment.network.network());
+        let network = Network::of(&self.point.experiment.network.network()).seeded(self.point.experiment.seed);
         let window = WindowSettings::from_policy(&self.point.experiment.policy);
         let outcome = simulate(program, &network, window, timelines, self.watch)?;
         program.check(&outcome.results()).map_err(ExperimentError::WrongResult)?;

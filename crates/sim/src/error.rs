@@ -49,6 +49,22 @@ pub enum SimError {
         /// What it may be.
         permitted: &'static str,
     },
+    /// A fat tree that is none.
+    #[error("{field} is {value}; it must be {permitted}")]
+    FatTree {
+        /// Which field.
+        field: &'static str,
+        /// What it is.
+        value: u32,
+        /// What it may be.
+        permitted: &'static str,
+    },
+    /// What is decided outside of the ranks' processors.
+    #[error("{setting} cannot be simulated with network.fat_tree: leave one of the two away")]
+    NotInFatTree {
+        /// As it stands in the description.
+        setting: &'static str,
+    },
     /// A program without ranks.
     #[error("the program has 0 ranks; it must have at least 1")]
     NoRanks,

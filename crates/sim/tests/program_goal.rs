@@ -12,6 +12,7 @@ use programs::disturbed;
 
 /// LogGOPSim's default parameters, every message a packet.
 const DEFAULTS: Network = Network {
+    fat_tree: None,
     latency_ns: 2_500,
     overhead_ns: 1_500,
     gap_ns: 1_000,

@@ -329,6 +329,7 @@ fn timelines(noises: &[Noise], ranks: u32) -> Timelines {
 fn networks(random: &mut Random) -> Network {
     let (overhead_ns, gap_ns) = [(1_500, 1_000), (1_000, 4_000), (500, 500)][random.below(3) as usize];
     Network {
+        fat_tree: None,
         latency_ns: 2_500,
         overhead_ns,
         gap_ns,

@@ -13,6 +13,7 @@ use programs::{Scripts, compute, disturbed, message};
 
 /// A network that costs next to nothing, for forms that know no network.
 const FREE: Network = Network {
+    fat_tree: None,
     latency_ns: 1_000,
     overhead_ns: 0,
     gap_ns: 0,
@@ -96,6 +97,25 @@ fn a_node_that_had_nothing_to_do_anyway_may_be_shared() {
     let source = "[[source]]\nkind = \"job\"\nranks = [17]\nshare = 0.5\nslice_s = 0.0001\n";
     let measured = slowdown(&program, &disturbed(source, 64, 1));
     assert!(measured < 1.05, "{measured}");
+}
+
+/// A quantum loses `s - w / 2` where the work between two barriers is shorter than the skew, `s^2 / (2 w)` where it is longer; in the
+/// mean over lengths, for what is left of the work at the end of a quantum depends on whether they divide it.
+#[test]
+fn skewed_barriers_lose_what_the_work_under_way_does_not_hide() {
+    let source = "[[source]]\nkind = \"coscheduled\"\nquantum_s = 0.1\njobs = 2\nskew_s = 0.01\n";
+    let timelines = disturbed(source, 256, 1);
+    let (skew_ms, quantum_ms) = (10.0, 100.0);
+    for works in [[0.53, 0.71, 0.97], [3.1, 4.7, 6.9], [13.7, 17.9, 23.3]] {
+        let (mut measured, mut form) = (0.0, 0.0);
+        for work_ms in works {
+            let times = (20_000.0 / work_ms) as usize;
+            measured += slowdown(&barriers(256, (work_ms * 1e6) as u64, times), &timelines) / 2.0;
+            let lost = if work_ms < skew_ms { skew_ms - work_ms / 2.0 } else { skew_ms * skew_ms / (2.0 * work_ms) };
+            form += 1.0 / (1.0 - lost / quantum_ms);
+        }
+        assert!((measured / form - 1.0).abs() < 0.015, "works {works:?}: {measured}, form {form}");
+    }
 }
 
 #[test]

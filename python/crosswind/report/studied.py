@@ -10,7 +10,9 @@ from typing import Any
 from crosswind.papers import studies
 from crosswind.papers.grading import HOLDS
 from crosswind.papers.scheduling_and_communication import variants
+from crosswind.papers.scheduling_and_communication.calibration import ALL
 from crosswind.papers.scheduling_and_communication.daemons import Daemon, together
+from crosswind.papers.scheduling_and_communication.figures import DISTURBED, FILLING, ONE_SUM, STAGGERED
 from crosswind.papers.scheduling_and_communication.study import TITLE, Study
 from crosswind.papers.studies import AnyStudy
 from crosswind.papers.tabled_study import Cell, Part, TabledStudy
@@ -158,7 +160,11 @@ HEADINGS = {
     "figure-2-windows": "The window, locally scheduled",
     "figure-3": "Coscheduling skew",
     "figure-4": "Daemons",
+    STAGGERED: "Daemons that never coincide",
     "figure-5": "One non-idle processor",
+    ONE_SUM: "The window, dedicated, one sum of CHOLESKY at a time",
+    FILLING: "The window, dedicated, in a network that can fill",
+    DISTURBED: "A large window in a network that can fill, disturbed",
     variants.NAME: "What the paper names and did not build",
 }
 Draw = Callable[[str, Sequence[Entry], str], list[Figure]]
@@ -182,10 +188,16 @@ def _drawn(study: Study) -> list[tuple[str, Mapping[str, Any], Draw]]:
         "figure-4": lambda name, rows, prefix: _curves(
             name, _narrow(study, rows), prefix, "interval_s", "interval, s", ("duration_s", "polls")
         ),
+        STAGGERED: lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
         "figure-5": lambda name, rows, prefix: (
             _curves(name, _narrow(study, rows), prefix, "share", "share of the parallel program", ("polls",))
             + _large(study, name, rows, prefix)
         ),
+        ONE_SUM: lambda name, rows, prefix: _curves(name, rows, prefix, "window", "window, packets", ()),
+        FILLING: lambda name, rows, prefix: _curves(
+            name, rows, prefix, "window", "window, packets", ("buffer_packets", "polls_per_send")
+        ),
+        DISTURBED: _filling_disturbed,
         variants.NAME: _variants,
     }
     return [(name, study.figures[name], draw[name]) for name in draw if name in study.figures]
@@ -276,6 +288,22 @@ def _variants(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
     return figures
 
 
+def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
+    """Draw what the dedicated window and a large one come to, for each reading of a network that can fill."""
+    figures, most = [], max(row["window"] for row in rows)
+    for under in dict.fromkeys(str(row["under"]) for row in rows):
+        groups: dict[tuple[str, str], list[Entry]] = {}
+        for row in (row for row in rows if row["under"] == under):
+            which = f"{most} packets" if row["window"] == most else "dedicated window"
+            series = ", ".join(_said(key, row[key]) for key in ("buffer_packets", "polls_per_send"))
+            groups.setdefault((f"{str(row['program']).upper()}, {which}", series), []).append(row)
+        points = [_dot(*names, alike) for names, alike in groups.items()]
+        words = f"Slowdowns under {under} in a network that can fill, with the best dedicated window and a large one."
+        title = f"A network that can fill, under {under}"
+        figures.append(_dots(identifier(prefix, name, under), title, words, points))
+    return figures
+
+
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> dict[str, Any]:
     return {
         "name": name,
@@ -301,6 +329,10 @@ def _said(key: str, value: Any) -> str:
             return "polling" if value else "not polling"
         case "credit":
             return f"credit back when {value}"
+        case "buffer_packets":
+            return f"buffers of {value}"
+        case "polls_per_send":
+            return f"polls {'all' if value == ALL else value} between two sends"
     return f"{key} {value}"
 
 

@@ -12,7 +12,14 @@ from crosswind.papers import studies
 from crosswind.papers.grading import Claim
 from crosswind.papers.meter import Meter
 from crosswind.papers.scheduling_and_communication import figures, variants
-from crosswind.papers.scheduling_and_communication.calibration import FULL, PROGRAMS, QUICK, Calibration, Reading
+from crosswind.papers.scheduling_and_communication.calibration import (
+    FULL,
+    PROGRAMS,
+    QUICK,
+    Calibration,
+    Filling,
+    Reading,
+)
 from crosswind.papers.scheduling_and_communication.daemons import disturbance, load
 from crosswind.papers.scheduling_and_communication.study import Study
 from crosswind.run.results import ProgramRun, Runs
@@ -54,6 +61,11 @@ def is_program(name):
         ("figure-3", lambda p, s: s * (1.08 if p["skew_s"] > 5e-3 else 1.0), {"D-5"}),
         ("figure-5", lambda p, s: s * (1.2 if p["program"] == "em3d" and p["share"] < 1 else 1.0), {"D-7"}),
         ("figure-5", lambda p, s: s * (1.3 if p["polls"] and p["share"] < 1 else 1.0), {"D-7"}),
+        (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),  # noqa: E501
+        (figures.STAGGERED, lambda p, s: 0.5 * s, {"D-6"}),
+        (figures.DISTURBED, lambda p, s: s * (0.5 if p["under"] == "daemons" and p["window"] == 512 else 1.0), {"D-6"}),
+        (figures.DISTURBED, lambda p, s: s * (2.0 if p["under"] == "serial job" and p["window"] == 512 else 1.0), {"D-7"}),  # noqa: E501
+        (figures.ONE_SUM, lambda p, s: s * (3.0 if p["window"] == 1 else 1.0), {"D-8"}),
         ("figure-1", lambda p, s: s * (3.0 if p["program"] == "connect" and p["window"] == 1 else 1.0), {"D-8"}),
     ],
 )  # fmt: skip
@@ -151,18 +163,19 @@ def test_time_left_is_at_the_pace_of_what_was_run_now_and_knows_what_stood_in_fi
     assert told[-1] == (110 / 300, "110 of about 300 runs, 380 s left")
 
 
+TINY = {
+    "cholesky": {"grid_length": 16, "matrices": 2},
+    "connect": {"vertices_per_rank": 64},
+    "column": {"keys_per_rank": 64},
+    "em3d": {"nodes_per_rank": 10, "steps": 5},
+    "sample": {"keys_per_rank": 64},
+}
 SMALL = Calibration(
     "quick",
     ranks=4,
     repetitions=2,
     variant_repetitions=1,
-    parameters={
-        "cholesky": {"grid_length": 16, "matrices": 2},
-        "connect": {"vertices_per_rank": 64},
-        "column": {"keys_per_rank": 64},
-        "em3d": {"nodes_per_rank": 10, "steps": 5},
-        "sample": {"keys_per_rank": 64},
-    },
+    parameters=TINY,
     windows=(1, 8),
     coscheduled_windows=(8,),
     local_windows=(8,),
@@ -173,6 +186,10 @@ SMALL = Calibration(
     shared_rank=1,
     slowed_ranks=(0, 2),
     readings=(Reading("spread", "handled"), Reading("spread", "extracted")),
+    fillings=(Filling(2, 1),),
+    filling_windows=(1, 8),
+    filling_parameters=TINY,
+    filling_disturbed=("sample", "cholesky"),
 )
 
 

@@ -366,6 +366,17 @@ impl Source {
         }
     }
 
+    /// Whether what runs meanwhile takes messages off the network.
+    #[must_use]
+    pub const fn polls(&self) -> bool {
+        match self {
+            Self::Daemon(source) => source.polls,
+            Self::Job(source) => source.polls,
+            Self::Local(source) => source.polls,
+            Self::Coscheduled(_) | Self::Recorded(_) => false,
+        }
+    }
+
     /// Has it at the same times on all the ranks that it is on, and jobs coscheduled with others.
     pub(super) fn align(&mut self) {
         match self {

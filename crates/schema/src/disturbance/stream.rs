@@ -83,13 +83,13 @@ impl Ready {
             all.extend(pattern(source).map(|pattern| {
                 let mut ranks = source.ranks().map(<[u32]>::to_vec);
                 ranks.iter_mut().for_each(|ranks| ranks.sort_unstable());
-                let (together, polls, queues) = match source {
-                    Source::Daemon(daemon) => (daemon.aligned, daemon.polls, true),
-                    Source::Job(job) => (job.everywhere, job.polls, false),
-                    Source::Recorded(recorded) => (recorded.aligned, false, true),
-                    Source::Local(local) => (false, local.polls, false),
-                    Source::Coscheduled(_) => (false, false, false),
+                let (together, queues) = match source {
+                    Source::Daemon(daemon) => (daemon.aligned, true),
+                    Source::Job(job) => (job.everywhere, false),
+                    Source::Recorded(recorded) => (recorded.aligned, true),
+                    Source::Local(_) | Source::Coscheduled(_) => (false, false),
                 };
+                let polls = source.polls();
                 Self { pattern, name: source.causes().join("\n"), cause, ranks, together, polls, queues, cost }
             }));
             cause += source.causes().len() as u16;

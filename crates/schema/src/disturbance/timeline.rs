@@ -75,6 +75,12 @@ impl Timelines {
         self.ranks
     }
 
+    /// Whether anything that runs meanwhile takes messages off the network.
+    #[must_use]
+    pub fn polls(&self) -> bool {
+        self.shared.sources.iter().any(|source| source.polls)
+    }
+
     /// Names of the causes.
     #[must_use]
     pub fn causes(&self) -> &[String] {

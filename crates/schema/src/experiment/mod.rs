@@ -24,7 +24,7 @@ pub use self::change::{Change, ChangeKind, PlacedChange};
 pub use self::draw::Tasks;
 pub use self::execution::{Execution, ProgramExecution};
 pub use self::kind::AnyExperiment;
-pub use self::network::{KnownNetwork, Network, NetworkSource};
+pub use self::network::{FatTree, KnownNetwork, Network, NetworkSource};
 pub use self::policy::{Order, Policy};
 pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
 pub use self::streams::{Class, StreamsExperiment};

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::parameters::Whole;
+use super::window::{AwayRule, Credit, WindowPolicy, WindowRule};
+use crate::disturbance::{Disturbance, Source};
 use crate::error::{DescriptionError, Problem};
 use crate::source::{known, string_or_table};
 use crate::units::{PositiveSeconds, Quantity, Seconds};
@@ -30,6 +32,77 @@ pub struct Network {
     /// Of a barrier, from the arrival of the last rank until all go on, s; absent: `latency_s`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_s: Option<PositiveSeconds>,
+    /// Switches that can fill; absent: the network holds whatever is sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fat_tree: Option<FatTree>,
+}
+
+/// A fat tree of switches with finite buffers, for requests, and another for replies and acknowledgements: four children and two
+/// parents to each switch, as the CM-5's. The latency is that of the longest way, in equal parts for its links; a packet takes
+/// one such part on each, whatever its bytes. Simulated only, up to 1024 ranks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FatTree {
+    /// Packets that the buffer at each input of a switch holds.
+    #[serde(default = "switch_packets")]
+    pub buffer_packets: Whole<1, 1_000_000>,
+    /// Packets that have arrived and that a node's interface holds, of each network.
+    #[serde(default = "received_packets")]
+    pub receive_packets: Whole<1, 1_000_000>,
+    /// Packets to be sent that a node's interface holds, of each network.
+    #[serde(default = "sent_packets")]
+    pub send_packets: Whole<1, 1_000_000>,
+    /// Requests that a processor takes from its interface between two packets of its own while it could send: 0 takes them only when
+    /// it cannot go on, a large number takes all that have arrived.
+    #[serde(default = "polls")]
+    pub polls_per_send: Whole<0, 1_000_000>,
+}
+
+/// Ranks that a fat tree is simulated for: a table of numbers for each pair is kept; the largest CM-5 had as many nodes.
+const MOST_RANKS: u64 = 1024;
+
+impl FatTree {
+    /// What is decided outside of the ranks' processors is not simulated with it.
+    pub(super) fn check(
+        ranks: Option<u64>,
+        policy: &WindowPolicy,
+        disturbance: Option<&Disturbance>,
+    ) -> Result<(), DescriptionError> {
+        let refuse = |path: &str, what: String| Err(Problem::Value(what).at(path.into()));
+        let with = "cannot be simulated with network.fat_tree; leave one of the two away";
+        if let Some(ranks) = ranks.filter(|&ranks| ranks > MOST_RANKS) {
+            return refuse("workload.ranks", format!("is {ranks}; with network.fat_tree it must be 1 to {MOST_RANKS}"));
+        }
+        if policy.away == AwayRule::Discard {
+            return refuse("policy.away", format!("is \"discard\", which {with}"));
+        }
+        if policy.window == WindowRule::Follow {
+            return refuse("policy.window", format!("is \"follow\", which {with}"));
+        }
+        if policy.credit == Credit::Extracted {
+            return refuse("policy.credit", format!("is \"extracted\", which {with}"));
+        }
+        if disturbance.is_some_and(|disturbance| disturbance.sources.iter().any(Source::polls)) {
+            return refuse("disturbance", format!("has a source that polls, which {with}"));
+        }
+        Ok(())
+    }
+}
+
+const fn switch_packets() -> Whole<1, 1_000_000> {
+    Whole::fixed(2)
+}
+
+const fn received_packets() -> Whole<1, 1_000_000> {
+    Whole::fixed(16)
+}
+
+const fn sent_packets() -> Whole<1, 1_000_000> {
+    Whole::fixed(2)
+}
+
+const fn polls() -> Whole<0, 1_000_000> {
+    Whole::fixed(1)
 }
 
 /// A network that is known by name.
@@ -66,6 +139,7 @@ impl KnownNetwork {
             packet_bytes,
             acknowledgement_s: None,
             control_s: Some(PositiveSeconds::fixed(control)),
+            fat_tree: None,
         }
     }
 }

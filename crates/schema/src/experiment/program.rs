@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::execution::ProgramExecution;
-use super::network::NetworkSource;
+use super::network::{FatTree, NetworkSource};
 use super::parameters::{
     BspParameters, CholeskyParameters, ColumnParameters, ConnectParameters, Em3dParameters, EpParameters, FtParameters,
     GoalParameters, IsParameters, MgParameters, NasParameters, SampleParameters,
@@ -356,7 +356,15 @@ impl Grid for ProgramExperiment {
     fn check_point(&self) -> Result<(), DescriptionError> {
         self.workload.check()?;
         self.policy.check()?;
-        self.network.network().check()?;
+        let network = self.network.network();
+        network.check()?;
+        if network.fat_tree.is_some() {
+            let inline = match &self.disturbance {
+                Some(DisturbanceSource::Inline(inline)) => Some(inline),
+                _ => None,
+            };
+            FatTree::check(self.workload.ranks, &self.policy, inline)?;
+        }
         match &self.disturbance {
             Some(DisturbanceSource::Path(path)) if path.is_empty() => Err(Problem::Empty.at("disturbance".into())),
             Some(DisturbanceSource::Inline(inline)) => inline

@@ -29,6 +29,12 @@ impl Matching {
         }
     }
 
+    /// Whether there is one to take.
+    pub fn has(&self, from: u32, tag: u32) -> bool {
+        let key = key(from, tag);
+        self.few.iter().any(|&(known, _)| known == key) || self.many.contains_key(&key)
+    }
+
     /// A receive takes one. `false`: there is none.
     pub fn take(&mut self, from: u32, tag: u32) -> bool {
         let key = key(from, tag);

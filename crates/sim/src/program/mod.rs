@@ -22,8 +22,10 @@
 //! | what if packets arrive while it is away? | `watch` |
 //! | are all at the barrier? | `meeting` |
 //! | which send belongs to which receive? | `matching` |
+//! | what if the network's buffers fill? | `fat_tree` |
 
 mod calendar;
+mod fat_tree;
 mod inbox;
 mod matching;
 mod meeting;
@@ -48,6 +50,7 @@ use self::watch::Watch;
 use self::wires::{Divisor, Windows, Wires};
 use crate::error::SimError;
 
+pub use self::fat_tree::FatTree;
 pub use self::network::Network;
 pub use self::outcome::{Outcome, RankTimes};
 pub use self::wires::Totals;
@@ -56,8 +59,6 @@ pub use self::wires::Totals;
 const LOOKS_PER_CALL: u64 = 1 << 20;
 /// From so many ranks in a window on they are looked at in their order, and asked for before.
 const MANY: usize = 512;
-/// Ranks named in the message about a deadlock.
-const NAMED: usize = 5;
 
 /// Simulates a parallel program.
 ///
@@ -73,7 +74,23 @@ pub fn simulate<P: Program>(
     timelines: &Timelines,
     watch: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Outcome<P::Rank>, SimError> {
+    if let Some(tree) = network.fat_tree {
+        return fat_tree::simulate(program, network, tree, window, timelines, watch);
+    }
     Engine::new(program, network, window, timelines)?.run(watch)
+}
+
+/// # Errors
+/// When a network, or a disturbance of so many ranks, cannot be simulated.
+fn check(ranks: u32, network: &Network, timelines: &Timelines) -> Result<(), SimError> {
+    network.check()?;
+    if ranks == 0 {
+        return Err(SimError::NoRanks);
+    }
+    if timelines.ranks() != ranks {
+        return Err(SimError::Timelines { ranks, timelines: timelines.ranks() });
+    }
+    Ok(())
 }
 
 struct Engine<R> {
@@ -89,14 +106,8 @@ impl<R: crosswind_program::Rank> Engine<R> {
         window: WindowSettings,
         timelines: &Timelines,
     ) -> Result<Self, SimError> {
-        network.check()?;
         let ranks = program.ranks();
-        if ranks == 0 {
-            return Err(SimError::NoRanks);
-        }
-        if timelines.ranks() != ranks {
-            return Err(SimError::Timelines { ranks, timelines: timelines.ranks() });
-        }
+        check(ranks, network, timelines)?;
         if let Away::Discard { resend_ns } = window.away {
             let round_trip = 2 * (network.latency_ns + network.overhead_ns);
             if resend_ns < round_trip {
@@ -226,20 +237,8 @@ impl<R: crosswind_program::Rank> Engine<R> {
     fn outcome(self) -> Result<Outcome<R>, SimError> {
         let waiting: Vec<(u32, String)> =
             (0..).zip(&self.nodes).filter_map(|(rank, node)| Some((rank, node.waits_for()?))).collect();
-        if !waiting.is_empty() {
-            let time_s = self.nodes.iter().map(|node| node.end).max().unwrap_or_default() as f64 * 1e-9;
-            let mut named: Vec<String> =
-                waiting.iter().take(NAMED).map(|(rank, what)| format!("rank {rank}: {what}")).collect();
-            if waiting.len() > NAMED {
-                named.push(format!("and {} more", waiting.len() - NAMED));
-            }
-            return Err(SimError::Deadlock {
-                waiting: waiting.len(),
-                ranks: self.nodes.len(),
-                time_s,
-                named: named.join("; "),
-            });
-        }
+        let last = self.nodes.iter().map(|node| node.end).max().unwrap_or_default();
+        outcome::all_are_done(self.nodes.len(), &waiting, last)?;
         if !self.nodes.iter().all(Node::is_settled) {
             return Err(SimError::Broken("a credit or an answer was lost"));
         }
@@ -249,7 +248,7 @@ impl<R: crosswind_program::Rank> Engine<R> {
             .map(|node| RankTimes { end_ns: node.end, busy_ns: node.busy, stalled_ns: node.stalled })
             .collect();
         Ok(Outcome {
-            makespan_ns: self.nodes.iter().map(|node| node.end).max().unwrap_or_default(),
+            makespan_ns: last,
             totals: self.wires.totals,
             times,
             ranks: self.nodes.into_iter().map(|node| node.rank).collect(),

@@ -8,6 +8,7 @@
 use crosswind_schema::experiment::Network as Description;
 use crosswind_schema::units::Quantity;
 
+use super::fat_tree::FatTree;
 use crate::error::SimError;
 
 /// Bits of a nanosecond's fraction in a [`Gap`].
@@ -43,6 +44,8 @@ pub struct Network {
     pub acknowledgement_ns: u64,
     /// Of a barrier: from the arrival of the last rank until all may go on.
     pub control_ns: u64,
+    /// The switches between the interfaces, where they can fill.
+    pub fat_tree: Option<FatTree>,
 }
 
 impl Network {
@@ -61,7 +64,15 @@ impl Network {
             packet_bytes: description.packet_bytes.get() as u32,
             acknowledgement_ns: description.acknowledgement_s.map_or(overhead_ns, |s| ns(s.get())),
             control_ns: description.control_s.map_or(latency_ns, |s| ns(s.get())),
+            fat_tree: description.fat_tree.as_ref().map(FatTree::of),
         }
+    }
+
+    /// The same, with the ways through its switches drawn from a seed.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.fat_tree = self.fat_tree.map(|tree| FatTree { seed, ..tree });
+        self
     }
 
     /// How many packets a message of so many bytes is; at least 1.

@@ -36,6 +36,23 @@ pub enum State {
     Done,
 }
 
+impl State {
+    /// What a rank waits for, for a person.
+    pub fn waits_for<R: Rank>(self, op: &Op, unanswered: u32, stored: u64, rank: &R) -> Option<String> {
+        match self {
+            Self::Done => None,
+            Self::Sync => Some(format!("sync ({unanswered} not answered)")),
+            Self::Stored(bytes) => Some(format!("wait for {bytes} stored bytes ({stored} are here)")),
+            Self::Wait => Some(rank.waits_for()),
+            Self::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
+            Self::Meeting(Purpose::Barrier) => Some("barrier".into()),
+            Self::Meeting(Purpose::StoreSync) => Some("store-sync".into()),
+            Self::Sending { .. } => Some(format!("credit to send {op:?}")),
+            Self::Over | Self::Before | Self::Released(_) => Some("its processor".into()),
+        }
+    }
+}
+
 /// A rank on its processor.
 pub struct Node<R> {
     /// When the processor is done with all it has begun.
@@ -509,16 +526,6 @@ impl<R: Rank> Node<R> {
 
     /// What it waits for, for a person.
     pub fn waits_for(&self) -> Option<String> {
-        match &self.state {
-            State::Done => None,
-            State::Sync => Some(format!("sync ({} not answered)", self.unanswered)),
-            State::Stored(bytes) => Some(format!("wait for {bytes} stored bytes ({} are here)", self.stored)),
-            State::Wait => Some(self.rank.waits_for()),
-            State::Receive { from, tag } => Some(format!("receive from {from} with tag {tag}")),
-            State::Meeting(Purpose::Barrier) => Some("barrier".into()),
-            State::Meeting(Purpose::StoreSync) => Some("store-sync".into()),
-            State::Sending { .. } => Some(format!("credit to send {:?}", self.op)),
-            State::Over | State::Before | State::Released(_) => Some("its processor".into()),
-        }
+        self.state.waits_for(&self.op, self.unanswered, self.stored, &self.rank)
     }
 }

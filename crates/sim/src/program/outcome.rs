@@ -3,6 +3,10 @@
 use crosswind_program::Rank;
 
 use super::wires::Totals;
+use crate::error::SimError;
+
+/// Ranks named in the message about a deadlock.
+const NAMED: usize = 5;
 
 /// A run.
 #[derive(Debug)]
@@ -42,4 +46,20 @@ impl<R> Outcome<R> {
     pub fn stalled_ns(&self) -> u64 {
         self.times.iter().map(|times| times.stalled_ns).sum()
     }
+}
+
+/// Nothing can happen any more.
+///
+/// # Errors
+/// [`SimError::Deadlock`] when any rank still waits. `waiting`: which do, and for what; `last`: when the last thing happened, ns.
+pub(super) fn all_are_done(ranks: usize, waiting: &[(u32, String)], last: u64) -> Result<(), SimError> {
+    if waiting.is_empty() {
+        return Ok(());
+    }
+    let mut named: Vec<String> =
+        waiting.iter().take(NAMED).map(|(rank, what)| format!("rank {rank}: {what}")).collect();
+    if waiting.len() > NAMED {
+        named.push(format!("and {} more", waiting.len() - NAMED));
+    }
+    Err(SimError::Deadlock { waiting: waiting.len(), ranks, time_s: last as f64 * 1e-9, named: named.join("; ") })
 }

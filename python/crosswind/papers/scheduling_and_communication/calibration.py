@@ -14,6 +14,14 @@ Form = Literal["quick", "full"]
 
 PROGRAMS = ("cholesky", "connect", "column", "em3d", "sample")
 
+PAPERS = "the paper's"
+PAPERS_WINDOWS = {"sample": 1, "em3d": 2, "column": 5}
+"""Windows that are best when dedicated in the paper, packets; COLUMN's is "slightly less" than a round trip of 5.2."""
+ALL = 1_000_000
+"""Requests between two sends: all that have arrived."""
+CM5 = {"latency_s": 6e-6, "overhead_s": 2.2e-6, "gap_s": 4e-6, "packet_bytes": 16, "control_s": 5e-6}
+"""What the name cm5 stands for in an experiment."""
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -28,10 +36,13 @@ class Reading:
         How the ranks' quanta lie to each other: spread or drifting (`disturbance.toml`).
     credit : str
         When a credit goes back: handled or extracted (`experiment.toml`).
+    windows : str
+        Which windows are the best dedicated ones: those found here, or the paper's.
     """
 
     phases: str
     credit: str
+    windows: str = "here"
 
     @property
     def polls(self) -> bool:
@@ -41,7 +52,40 @@ class Reading:
     @property
     def name(self) -> str:
         """In words."""
-        return f"phases {self.phases}, credit back when {self.credit}"
+        windows = ", the paper's windows" if self.windows == PAPERS else ""
+        return f"phases {self.phases}, credit back when {self.credit}{windows}"
+
+
+@dataclass(frozen=True)
+class Filling:
+    """One way to read what the text leaves open about a network that can fill (`network.fat_tree`).
+
+    Attributes
+    ----------
+    buffer_packets : int
+        Depth of a switch's buffers; an interface holds eight times as many that have arrived, and as many to be sent.
+    polls_per_send : int
+        Requests that a processor takes between two packets of its own while it could send.
+    """
+
+    buffer_packets: int
+    polls_per_send: int
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        polls = "all that have arrived" if self.polls_per_send == ALL else f"{self.polls_per_send}"
+        return f"fat tree, buffers of {self.buffer_packets}, polls {polls} between two sends"
+
+    @property
+    def setting(self) -> dict[str, int]:
+        """What a point of a figure sets."""
+        return {"buffer_packets": self.buffer_packets, "polls_per_send": self.polls_per_send}
+
+    def network(self) -> dict[str, Any]:
+        """Return the CM-5's costs with these switches, as an experiment describes them."""
+        tree = {**self.setting, "receive_packets": 8 * self.buffer_packets, "send_packets": self.buffer_packets}
+        return {**CM5, "fat_tree": tree}
 
 
 @dataclass(frozen=True)
@@ -85,6 +129,14 @@ class Calibration:
         Of each program in figure 3, where they are not those of the other figures.
     readings : tuple of Reading
         Of local scheduling; the first is the one that figures show.
+    fillings : tuple of Filling
+        Of a network that can fill.
+    filling_windows : tuple of int
+        Packets, of figure 1 in such a network.
+    filling_parameters : dict
+        Of each program there: shorter than elsewhere, for every packet takes six links.
+    filling_disturbed : tuple of str
+        Programs that are asked in such a network what a large window does under daemons and beside a serial job.
     shared_rank : int
         The non-idle node of figure 5.
     """
@@ -95,7 +147,7 @@ class Calibration:
     repetitions: int = 5
     network: str = "cm5"
     parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
-    windows: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 16, 32, 64, 128, 256, 512)
+    windows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 16, 32, 64, 128, 256, 512)
     coscheduled_windows: tuple[int, ...] = (1, 8, 512)
     local_windows: tuple[int, ...] = (1, 8, 512)
     large_window: int = 512
@@ -119,7 +171,13 @@ class Calibration:
     readings: tuple[Reading, ...] = (
         Reading("spread", "handled"),
         Reading("drifting", "handled"),
+        Reading("spread", "handled", PAPERS),
+        Reading("drifting", "handled", PAPERS),
     )
+    fillings: tuple[Filling, ...] = (Filling(2, 0), Filling(2, 1), Filling(2, ALL), Filling(1, 1), Filling(4, 1))
+    filling_windows: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 16, 64, 512)
+    filling_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    filling_disturbed: tuple[str, ...] = PROGRAMS
     skewed_parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def summary(self) -> dict[str, Any]:
@@ -173,6 +231,17 @@ class Calibration:
                 "go back when a packet is handled",
                 'figure 0: "stall until B is rescheduled and can respond with more credits"',
             ),
+            (
+                "a network that can fill",
+                "fat tree, 4 children and 2 parents a switch, 1 µs a link; "
+                + "; ".join(one.name for one in self.fillings),
+                "neither topology, depths nor polling in the text; section 3 says that processors are flooded",
+            ),
+            (
+                "the paper's windows",
+                ", ".join(f"{program} {window}" for program, window in PAPERS_WINDOWS.items()),
+                "section 3; a variant beside the windows that are best here",
+            ),
             ("readings of local scheduling", "; ".join(one.name for one in self.readings), "not in the text (E2-6)"),
             (
                 "drifting phases",
@@ -182,7 +251,27 @@ class Calibration:
         ]
 
 
-FULL = Calibration("full", parameters={"cholesky": {"matrices": 60}}, skewed_parameters={"em3d": {"steps": 1500}})
+SHORT = {
+    "cholesky": {"matrices": 40},
+    "connect": {"vertices_per_rank": 2_048},
+    "column": {"keys_per_rank": 66_560},
+    "em3d": {"steps": 100},
+    "sample": {"keys_per_rank": 32_768},
+}
+SHORTER = {
+    "cholesky": {"matrices": 10},
+    "connect": {"vertices_per_rank": 512},
+    "column": {"keys_per_rank": 16_640},
+    "em3d": {"steps": 10},
+    "sample": {"keys_per_rank": 4_096},
+}
+
+FULL = Calibration(
+    "full",
+    parameters={"cholesky": {"matrices": 60}},
+    skewed_parameters={"em3d": {"steps": 1500}},
+    filling_parameters=SHORT,
+)
 """Under skew EM3D runs for ten quanta of 1 s at least: the quantum that its end falls into counts as a whole. CHOLESKY
 factorises fewer matrices than by default: the text gives no number, and ten are under way in either case. CONNECT keeps
 its size, which decides how often it synchronises."""
@@ -191,21 +280,17 @@ QUICK = Calibration(
     "quick",
     repetitions=1,
     variant_repetitions=1,
-    parameters={
-        "cholesky": {"matrices": 40},
-        "connect": {"vertices_per_rank": 2_048},
-        "column": {"keys_per_rank": 66_560},
-        "em3d": {"steps": 100},
-        "sample": {"keys_per_rank": 32_768},
-    },
-    windows=(1, 2, 4, 8, 512),
+    parameters=SHORT,
+    windows=(1, 2, 5, 8, 512),
     coscheduled_windows=(1, 8, 512),
     local_windows=(8, 512),
     skews_s=(1e-2,),
     daemon_intervals_s=(5.0, 10.0),
     polls=(False,),
     shares=(0.2, 0.5),
-    readings=(Reading("spread", "handled"), Reading("drifting", "handled")),
+    filling_windows=(1, 2, 3, 5, 8, 512),
+    filling_parameters=SHORTER,
+    filling_disturbed=("sample", "cholesky"),
 )
 """Shorter programs, one seed, the points that the claims need: the shape in a minute or two."""
 

@@ -15,13 +15,24 @@ from typing import Any
 from crosswind import _core
 from crosswind.disturbance import Disturbance
 from crosswind.experiment import Experiment, ProgramPoint
-from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, Reading
+from crosswind.papers.scheduling_and_communication.calibration import (
+    PAPERS,
+    PAPERS_WINDOWS,
+    PROGRAMS,
+    Calibration,
+    Filling,
+    Reading,
+)
 from crosswind.run.results import ProgramRun, Runs
 
 Setting = tuple[dict[str, Any], dict[str, Any] | None]
 """What a point of a figure sets, and its disturbance."""
 
 WINDOWS = "figure-1"
+FILLING = "figure-1-filling"
+DISTURBED = "filling-disturbed"
+STAGGERED = "figure-4-staggered"
+ONE_SUM = "figure-1-one-sum"
 JOBS = 2
 COSCHEDULED_QUANTUM_S = 0.1
 
@@ -116,14 +127,18 @@ def _description(
     program = setting["program"]
     workload = {"kind": "program", "program": program, "ranks": calibration.ranks, "seed": calibration.seed}
     given = {**calibration.parameters, **parameters}
-    if program in given:
-        workload["parameters"] = given[program]
+    own = {**given.get(program, {}), **{name: setting[name] for name in ("sums_at_once",) if name in setting}}
+    if own:
+        workload["parameters"] = own
     policy = {
         "window_packets": setting["window"],
         "credit": setting.get("credit", "handled"),
         **setting.get("policy", {}),
     }
-    document = {"schema_version": 1, "name": program, "seed": calibration.seed, "network": calibration.network}
+    network: Any = calibration.network
+    if "polls_per_send" in setting:
+        network = Filling(setting["buffer_packets"], setting["polls_per_send"]).network()
+    document = {"schema_version": 1, "name": program, "seed": calibration.seed, "network": network}
     whole = {**document, "workload": workload, "policy": policy}
     return dict(Experiment.from_dict(whole).to_dict())
 
@@ -132,6 +147,45 @@ def windows(calibration: Calibration) -> Figure:
     """Figure 1: every program, dedicated, window by window."""
     settings: list[Setting] = [({"program": p, "window": w}, None) for p in PROGRAMS for w in calibration.windows]
     return Figure(WINDOWS, "sensitivity to window size, dedicated", settings)
+
+
+def one_sum(calibration: Calibration) -> Figure:
+    """Figure 1 for a CHOLESKY that waits for each sum: how many are under way the text does not say."""
+    settings: list[Setting] = [
+        ({"program": "cholesky", "sums_at_once": 1, "window": window}, None) for window in calibration.filling_windows
+    ]
+    return Figure(ONE_SUM, "sensitivity to window size, one sum of CHOLESKY at a time", settings)
+
+
+def filling(calibration: Calibration) -> Figure:
+    """Figure 1 in a network that can fill, under every reading of it."""
+    settings: list[Setting] = [
+        ({"program": program, **reading.setting, "window": window}, None)
+        for program in PROGRAMS
+        for reading in calibration.fillings
+        for window in calibration.filling_windows
+    ]
+    return Figure(
+        FILLING, "sensitivity to window size, a network that can fill", settings, calibration.filling_parameters
+    )
+
+
+def filling_disturbed(calibration: Calibration, rows: Rows) -> Figure:
+    """Such a network under daemons of 50 ms and beside a serial job: its best dedicated window, and a large one."""
+    daemon = described("daemon", interval_s=5.0, duration_s=max(calibration.daemon_durations_s))
+    job = serial_job(calibration, min(calibration.shares))
+    settings: list[Setting] = []
+    for program in calibration.filling_disturbed:
+        for reading in calibration.fillings:
+            for window in sorted({rows.best_window(program, FILLING, **reading.setting), calibration.large_window}):
+                params = {"program": program, **reading.setting, "window": window}
+                settings += [({**params, "under": "daemons"}, daemon), ({**params, "under": "serial job"}, job)]
+    return Figure(DISTURBED, "large windows in a network that can fill", settings)
+
+
+def dedicated_windows(best: Mapping[str, int], program: str) -> set[int]:
+    """Return the windows that are best when dedicated: here, and in the paper."""
+    return {best[program], PAPERS_WINDOWS.get(program, best[program])}
 
 
 def coscheduled(calibration: Calibration, best: Mapping[str, int]) -> Figure:
@@ -146,7 +200,7 @@ def coscheduled(calibration: Calibration, best: Mapping[str, int]) -> Figure:
 
 def local_windows(calibration: Calibration, best: Mapping[str, int]) -> Figure:
     """Which window is best under local scheduling: all that are tried, under every reading, with one seed each."""
-    tried = {p: sorted({*calibration.local_windows, best[p]}) for p in PROGRAMS}
+    tried = {p: sorted({*calibration.local_windows, *dedicated_windows(best, p)}) for p in PROGRAMS}
     return _local("figure-2-windows", "locally scheduled, window by window", calibration, lambda p, *_: tried[p])
 
 
@@ -157,7 +211,7 @@ def local(calibration: Calibration, best: Mapping[str, int], tried: Rows) -> Fig
         where = {"phases": reading.phases, "credit": reading.credit, "quantum_s": quantum_s}
         rows = tried.of("figure-2-windows", program=program, **where)
         fastest = min(rows, key=lambda row: (row.makespan_s, row.params["window"]))
-        return sorted({best[program], int(fastest.params["window"])})
+        return sorted({*dedicated_windows(best, program), int(fastest.params["window"])})
 
     return _local("figure-2", "locally scheduled with one other program", calibration, both)
 
@@ -167,7 +221,7 @@ def _local(
 ) -> Figure:
     settings: list[Setting] = []
     for program in PROGRAMS:
-        for reading in calibration.readings:
+        for reading in (one for one in calibration.readings if one.windows != PAPERS):
             for quantum in calibration.local_quanta_s:
                 other = local_job(calibration, reading, quantum)
                 for window in windows_of(program, reading, quantum):
@@ -217,7 +271,7 @@ def daemons(calibration: Calibration, best: Mapping[str, int]) -> Figure:
                     daemon = described("daemon", interval_s=interval, duration_s=duration, polls=polls)
                     hardest = duration == max(calibration.daemon_durations_s) and interval == 5.0
                     wide = {calibration.large_window} if hardest else set()
-                    for window in sorted({best[program], *wide}):
+                    for window in sorted({*dedicated_windows(best, program), *wide}):
                         varied = {
                             "duration_s": duration,
                             "interval_s": interval,
@@ -226,6 +280,21 @@ def daemons(calibration: Calibration, best: Mapping[str, int]) -> Figure:
                         }
                         settings.append(({"program": program, **varied, "window": window}, daemon))
     return Figure("figure-4", "daemon processes", settings)
+
+
+def staggered(calibration: Calibration, best: Mapping[str, int]) -> Figure:
+    """EM3D under figure 4's hardest daemons, one rank after the other, so that no two of them ever coincide."""
+    interval, duration = 5.0, max(calibration.daemon_durations_s)
+    cpus = [
+        {"cpu": rank, "intervals": [[rank * interval / calibration.ranks, duration, 0]]}
+        for rank in range(calibration.ranks)
+    ]
+    in_turn = described("recorded", length_s=interval, causes=["daemon"], aligned=True, cpu=cpus)
+    settings: list[Setting] = [
+        ({"program": "em3d", "daemons": "in turn", "window": window}, in_turn)
+        for window in sorted(dedicated_windows(best, "em3d"))
+    ]
+    return Figure(STAGGERED, "daemons that never coincide", settings)
 
 
 def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
@@ -237,7 +306,7 @@ def shared_node(calibration: Calibration, best: Mapping[str, int]) -> Figure:
                 job = serial_job(calibration, share, polls=polls)
                 greediest = share == min(calibration.shares) and not polls
                 wide = {calibration.large_window} if greediest else set()
-                for window in sorted({best[program], *wide}):
+                for window in sorted({*dedicated_windows(best, program), *wide}):
                     varied = {"share": share, "polls": polls, "credit": _credit(polls)}
                     settings.append(({"program": program, **varied, "window": window}, job))
     return Figure("figure-5", "one non-idle processor", settings)
@@ -314,9 +383,9 @@ class Rows:
             raise KeyError(f"{len(found)} rows of {figure} set {where}")
         return found[0]
 
-    def best_window(self, program: str, figure: str = "figure-1") -> int:
+    def best_window(self, program: str, figure: str = "figure-1", **where: Any) -> int:
         """Return the window with the shortest mean makespan; of windows alike to the last digit, the smallest."""
-        rows = sorted(self.of(figure, program=program), key=lambda row: (row.makespan_s, row.params["window"]))
+        rows = sorted(self.of(figure, program=program, **where), key=lambda row: (row.makespan_s, row.params["window"]))
         return int(rows[0].params["window"])
 
     def dedicated_s(self, program: str) -> float:
@@ -331,14 +400,22 @@ class Rows:
         program = row.params["program"]
         if figure in ("figure-1", "not-built"):
             return self.dedicated_s(program) * jobs(row.params)
+        if figure == ONE_SUM:
+            return min(other.makespan_s for other in self.of(figure))
+        if figure == FILLING:
+            where = {"buffer_packets": row.params["buffer_packets"], "polls_per_send": row.params["polls_per_send"]}
+            return min(other.makespan_s for other in self.of(figure, program=program, **where))
+        if figure in (DISTURBED, STAGGERED):
+            return row.dedicated_s
         narrow = {**row.params, "window": self.best_window(program)}
         if figure == "figure-3":
             return self.one(figure, **{**narrow, "skew_s": 0.0}).makespan_s
         return self.one(figure, **narrow).dedicated_s * jobs(row.params)
 
-    def slowdown(self, figure: str, row: Row) -> float:
-        """Return a row's slowdown as the figure's caption defines it."""
-        return row.makespan_s / self.reference_s(figure, row)
+    def slowdown(self, figure: str, row: Row, *, own_window: bool = False) -> float:
+        """Return a row's slowdown as the figure's caption defines it; `own_window`: as if the row's were the best."""
+        reference = row.dedicated_s * jobs(row.params) if own_window else self.reference_s(figure, row)
+        return row.makespan_s / reference
 
 
 def jobs(params: Mapping[str, Any]) -> int:

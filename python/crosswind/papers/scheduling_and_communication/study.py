@@ -119,8 +119,11 @@ def study(chosen: Calibration, work: Work) -> Study:
     perform(figures.coscheduled(chosen, best))
     tried = perform(figures.local_windows(chosen, best), seeds=1)
     perform(figures.local(chosen, best, Rows(work.runs)), given=tried)
-    for make in (figures.skew, figures.daemons, figures.shared_node):
+    for make in (figures.skew, figures.daemons, figures.staggered, figures.shared_node):
         perform(make(chosen, best))
+    perform(figures.one_sum(chosen))
+    perform(figures.filling(chosen))
+    perform(figures.filling_disturbed(chosen, Rows(work.runs)), seeds=1)
     perform(variants.not_built(chosen, best), seeds=chosen.variant_repetitions)
     return _study(Rows(work.runs), chosen, work.runs)
 
@@ -139,7 +142,7 @@ def expected(chosen: Calibration) -> dict[str, int]:
     tried = figures.local_windows(chosen, best)
     # Of the windows tried, the best when dedicated and the best so: two.
     local = 2 * len(PROGRAMS) * len(chosen.readings) * len(chosen.local_quanta_s) * chosen.repetitions
-    after = (figures.coscheduled, figures.skew, figures.daemons, figures.shared_node)
+    after = (figures.coscheduled, figures.skew, figures.daemons, figures.staggered, figures.shared_node)
     count = {figure.id: len(FigureGrid(figure, chosen)) for figure in (make(chosen, best) for make in after)}
     named = variants.not_built(chosen, best)
     return {
@@ -147,6 +150,9 @@ def expected(chosen: Calibration) -> dict[str, int]:
         tried.id: len(tried.settings),
         "figure-2": local,
         **count,
+        figures.ONE_SUM: len(chosen.filling_windows),
+        figures.FILLING: len(FigureGrid(figures.filling(chosen), chosen)),
+        figures.DISTURBED: 4 * len(chosen.filling_disturbed) * len(chosen.fillings),
         named.id: len(named.settings) * chosen.variant_repetitions,
     }
 
