@@ -15,6 +15,7 @@ use super::observer::{Observed, Observer};
 use super::output::Output;
 use super::pace::Pace;
 use super::port::Port;
+use super::processor::{Costs, Processor, Task};
 use super::slab::Slab;
 use super::slots::Slots;
 use super::traffic::{Measured, Operation, StreamState};
@@ -83,12 +84,16 @@ pub(super) struct Settings {
     pub buffer: u32,
     /// What finds no room is lost; otherwise it waits.
     pub lossy: bool,
+    /// Frames of a flow wait for its window.
+    pub flows: bool,
+    /// What a host's processor takes for its messages, where it does.
+    pub processor: Option<Costs>,
     pub one_queue: bool,
     /// Frames that arrive are immediately with the receiving program; no event is needed for each.
     pub plain: bool,
 }
 
-/// What can happen: to each host's output, port, input, receiving program and credits, then to things of which there is one,
+/// What can happen: to each host's output, port, input, receiving program, credits and processor, then to things of which there is one,
 /// to streams, to processes.
 pub(super) struct Layout {
     shift: u32,
@@ -110,17 +115,20 @@ impl Layout {
     pub fn idle(&self, host: u32) -> usize {
         self.at(4, host)
     }
+    pub fn processor(&self, host: u32) -> usize {
+        self.at(5, host)
+    }
     pub fn grant(&self) -> usize {
-        self.at(5, 0)
+        self.at(6, 0)
     }
     pub fn acknowledgement(&self) -> usize {
-        self.at(5, 1)
+        self.at(6, 1)
     }
     pub fn loss(&self) -> usize {
-        self.at(5, 2)
+        self.at(6, 2)
     }
     pub fn stream(&self, stream: u32) -> usize {
-        self.at(5, 3 + stream)
+        self.at(6, 3 + stream)
     }
 }
 
@@ -135,6 +143,8 @@ pub(super) struct Hosts {
     pub outputs: Vec<Output>,
     pub ports: Vec<Port>,
     pub inputs: Vec<Input>,
+    /// None where processors have nothing to do with messages.
+    pub processors: Vec<Processor>,
     /// Ports without room.
     pub full_ports: u32,
 }
@@ -201,6 +211,9 @@ impl<'a, O: Observer> Engine<'a, O> {
         };
         let granted = if queued { CreditSettings::from_policy(&experiment.policy) } else { None };
         let (host_ns, lossy) = (nanos(links.host_s_per_frame.get()), links.transport != Transport::Reliable);
+        let processor = links.processor.as_ref().map(Costs::new);
+        let window = links.window_frames();
+        let flows = lossy || window.is_some();
         let hosts = experiment.workload.hosts.get() as u32;
         let shift = hosts.next_power_of_two().trailing_zeros();
         let streams = &experiment.workload.streams;
@@ -214,13 +227,16 @@ impl<'a, O: Observer> Engine<'a, O> {
                 host_ns,
                 buffer: links.buffer_frames.get() as u32,
                 lossy,
+                flows,
+                processor,
                 one_queue: queues.discipline == Discipline::Fifo,
-                plain: host_ns == 0 && !lossy && granted.is_none(),
+                plain: host_ns == 0 && !flows && granted.is_none(),
             },
             hosts: Hosts {
                 outputs: (0..hosts).map(|_| Output::new(DoubleQueue::new(queues))).collect(),
                 ports: (0..hosts).map(|_| Port::default()).collect(),
                 inputs: (0..hosts).map(|_| Input::new(DoubleQueue::new(queues))).collect(),
+                processors: (0..hosts).filter(|_| processor.is_some()).map(|_| Processor::default()).collect(),
                 full_ports: 0,
             },
             messages: Slab::new(),
@@ -250,9 +266,8 @@ impl<'a, O: Observer> Engine<'a, O> {
         let others = streams.len() + engine.processes.len();
         engine.agenda.slots = Slots::new(engine.agenda.layout.stream(others as u32) + 1);
         engine.make_routes(experiment, present);
-        if lossy {
-            let avoids = links.transport == Transport::CongestionAvoidance;
-            engine.control.flows = engine.routes.iter().map(|_| Flow::new(avoids)).collect();
+        if flows {
+            engine.control.flows = engine.routes.iter().map(|_| Flow::new(links.transport, window)).collect();
         }
         if let Some(granted) = granted {
             engine.control.credits = Some(Credits::new(granted, &mut engine.routes, hosts));
@@ -316,7 +331,7 @@ impl<'a, O: Observer> Engine<'a, O> {
             }
             self.counts.unfinished += 1;
             for process in 0..self.jobs[job].hosts.len() as u32 {
-                self.agenda.slots.set(self.process_slot(job as u32, process), self.jobs[job].compute_ns[0]);
+                self.compute(job as u32, process, self.jobs[job].compute_ns[0]);
             }
         }
         for stream in (0..streams).filter(|&at| is_there(Present::Stream(at))) {
@@ -351,6 +366,7 @@ impl<'a, O: Observer> Engine<'a, O> {
                 2 => self.on_arrival(host),
                 3 => self.on_service(host),
                 4 => self.on_idle(host),
+                5 => self.on_processor(host),
                 _ => self.on_other(slot),
             }
             events += 1;
@@ -401,7 +417,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         if let Some(credits) = &mut self.control.credits {
             credits.announce(class, to);
         }
-        if self.settings.lossy {
+        if self.settings.flows {
             self.control.flows[route as usize].waiting.push_back(message);
             self.pump(route);
         } else {
@@ -439,8 +455,18 @@ impl<'a, O: Observer> Engine<'a, O> {
         self.agenda.layout.stream(self.streams.len() as u32 + place)
     }
 
+    /// A process computes: for so long, or as long as its host's processor takes.
+    fn compute(&mut self, job: u32, process: u32, ns: Nanos) {
+        if self.settings.processor.is_some() {
+            let host = self.jobs[job as usize].hosts[process as usize];
+            self.submit(host, Task::Compute { job, process, ns });
+        } else {
+            self.agenda.slots.set(self.process_slot(job, process), self.now.saturating_add(ns).min(NEVER));
+        }
+    }
+
     /// A process has computed.
-    fn on_process(&mut self, job: u32, process: u32) {
+    pub fn on_process(&mut self, job: u32, process: u32) {
         let of = &self.jobs[job as usize];
         let superstep = self.progress[job as usize].step[process as usize];
         for &(to, bytes) in &of.messages[of.sent(superstep, process)] {
@@ -462,7 +488,7 @@ impl<'a, O: Observer> Engine<'a, O> {
         progress.waits[process as usize] = false;
         progress.step[process as usize] += 1;
         if let Some(&compute) = of.compute_ns.get(progress.step[process as usize] as usize) {
-            self.agenda.slots.set(self.process_slot(job, process), self.now.saturating_add(compute).min(NEVER));
+            self.compute(job, process, compute);
         } else {
             progress.running -= 1;
             if progress.running == 0 {

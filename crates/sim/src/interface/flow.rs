@@ -1,4 +1,4 @@
-//! Where frames are lost: how many frames a flow may have under way, its window.
+//! How many frames a flow may have under way, its window: where frames are lost, and where windows are fixed.
 //!
 //! Slow start: one frame, and one more for each that is acknowledged, so the window doubles with every round trip, until a frame
 //! finds a buffer full. Then the flow waits until everything that is under way has arrived or is known to be lost, and begins with
@@ -7,12 +7,18 @@
 //! Congestion avoidance, which the paper leaves out: at a loss the window becomes half of what is under way, and then grows by
 //! one frame with each window that is acknowledged (TCP Reno, RFC 5681). Further losses among what was under way then are the same one.
 //!
+//! A fixed window (`network.window_bytes`) is the most that a connection holds unacknowledged, as a socket's buffer; where nothing
+//! is lost it is the window itself.
+//!
 //! Every loss is known a round trip later, so nothing times out. Acknowledgements take the latency and no part of a link.
 
 use std::collections::VecDeque;
 
+use crosswind_schema::experiment::streams::Transport;
+
 use super::engine::{Engine, Route};
 use super::observer::Observer;
+use super::processor::Task;
 
 #[derive(Debug)]
 pub(super) struct Flow {
@@ -21,6 +27,10 @@ pub(super) struct Flow {
     /// Message and length of frames to send again.
     again: Vec<(u32, u32)>,
     window: u32,
+    /// Where the window is fixed, or bounded.
+    most: u32,
+    /// It neither grows nor shrinks.
+    is_fixed: bool,
     under_way: u32,
     /// Of what was under way at a loss, frames that have neither arrived nor are known to be lost.
     recovering: u32,
@@ -30,25 +40,32 @@ pub(super) struct Flow {
 }
 
 impl Flow {
-    pub const fn new(avoids: bool) -> Self {
+    pub const fn new(transport: Transport, most: Option<u32>) -> Self {
+        let most = match most {
+            Some(most) => most,
+            None => u32::MAX,
+        };
+        let is_fixed = matches!(transport, Transport::Reliable);
         Self {
             waiting: VecDeque::new(),
             again: Vec::new(),
-            window: 1,
+            window: if is_fixed { most } else { 1 },
+            most,
+            is_fixed,
             under_way: 0,
             recovering: 0,
-            avoids,
+            avoids: matches!(transport, Transport::CongestionAvoidance),
             acknowledged: None,
         }
     }
 
     const fn may_send(&self) -> bool {
         let drains = self.recovering > 0 && !self.avoids;
-        !drains && self.under_way < self.window
+        !drains && self.under_way < self.window && self.under_way < self.most
     }
 
     fn on_arrived(&mut self) {
-        if self.recovering == 0 {
+        if self.recovering == 0 && !self.is_fixed {
             match &mut self.acknowledged {
                 None => self.window = self.window.saturating_add(1),
                 Some(acknowledged) => {
@@ -91,7 +108,7 @@ pub(super) struct Loss {
 impl<O: Observer> Engine<'_, O> {
     /// Frames of a flow go into its sender's queue, as far as its window goes.
     pub fn pump(&mut self, route: u32) {
-        let Route { from, class, .. } = self.routes[route as usize];
+        let from = self.routes[route as usize].from;
         loop {
             let flow = &mut self.control.flows[route as usize];
             if !flow.may_send() {
@@ -111,15 +128,34 @@ impl<O: Observer> Engine<'_, O> {
                 break;
             };
             flow.under_way += 1;
-            let output = &mut self.hosts.outputs[from as usize];
-            if output.is_full(class, self.settings.one_queue, self.settings.buffer) {
-                self.lose(Loss { route, message, bytes, was_sent: false });
+            if self.settings.processor.is_some() {
+                self.submit(from, Task::Send { route, message, bytes });
             } else {
-                output.queue.push(class, bytes, message);
+                self.push(route, message, bytes);
             }
         }
         if self.hosts.outputs[from as usize].is_free() {
             self.send_next(from);
+        }
+    }
+
+    /// A host's processor is done with a frame: it comes to the interface.
+    pub fn enqueue(&mut self, route: u32, message: u32, bytes: u32) {
+        let from = self.routes[route as usize].from;
+        self.push(route, message, bytes);
+        if self.hosts.outputs[from as usize].is_free() {
+            self.send_next(from);
+        }
+    }
+
+    /// Puts a frame into its sender's queue. Where nothing is lost the windows bound it.
+    fn push(&mut self, route: u32, message: u32, bytes: u32) {
+        let Route { from, class, .. } = self.routes[route as usize];
+        let output = &mut self.hosts.outputs[from as usize];
+        if self.settings.lossy && output.is_full(class, self.settings.one_queue, self.settings.buffer) {
+            self.lose(Loss { route, message, bytes, was_sent: false });
+        } else {
+            output.queue.push(class, bytes, message);
         }
     }
 
@@ -169,6 +205,15 @@ impl<O: Observer> Engine<'_, O> {
             Some(&(at, _)) => self.agenda.slots.set(slot, at),
             None => self.agenda.slots.clear(slot),
         }
+        if self.settings.processor.is_some() {
+            self.submit(self.routes[route as usize].from, Task::Acknowledgement { route });
+        } else {
+            self.is_acknowledged(route);
+        }
+    }
+
+    /// A sender knows that a frame has arrived.
+    pub fn is_acknowledged(&mut self, route: u32) {
         self.control.flows[route as usize].on_arrived();
         self.pump(route);
     }

@@ -7,6 +7,7 @@ use crosswind_policy::queue::DoubleQueue;
 use super::engine::Engine;
 use super::flow::Loss;
 use super::observer::Observer;
+use super::processor::Task;
 use crate::time::Nanos;
 
 pub(super) struct Input {
@@ -109,6 +110,12 @@ impl<O: Observer> Engine<'_, O> {
                 self.agenda.slots.set(self.agenda.layout.port(host), self.now);
             }
             self.on_dequeue_of(self.messages[message].route, class);
+            if self.settings.processor.is_some() {
+                self.hosts.inputs[host as usize].working = Some((message, bytes));
+                self.agenda.slots.clear(slot);
+                self.submit(host, Task::Receive { bytes });
+                return;
+            }
             if self.settings.host_ns > 0 {
                 self.hosts.inputs[host as usize].working = Some((message, bytes));
                 self.agenda.slots.set(slot, self.now + self.settings.host_ns);
@@ -136,7 +143,7 @@ impl<O: Observer> Engine<'_, O> {
         let of = &mut self.messages[message];
         of.left -= 1;
         let (is_whole, route) = (of.left == 0, of.route);
-        if self.settings.lossy {
+        if self.settings.flows {
             self.acknowledge(route);
         }
         if is_whole {

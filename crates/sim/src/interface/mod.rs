@@ -9,8 +9,8 @@
 //!
 //! # What is not here
 //!
-//! The processors that compute (a job computes so long, whatever happens), more than one switch, acknowledgements and credits
-//! that take room on links, errors of transmission.
+//! More than one switch, acknowledgements and credits that take room on links, errors of transmission. Where the description has no
+//! `network.processor`, a job computes so long, whatever happens.
 //!
 //! | question | file |
 //! |---|---|
@@ -20,6 +20,7 @@
 //! | which frame goes onto the link, and when? | `output`, `pace` |
 //! | what does the switch do with it? | `port` |
 //! | when is it with the receiving program? | `input` |
+//! | what do messages take of a host's processor, and of its job? | `processor` |
 //! | how many frames may a sender send? | `credits`, `flow` |
 //! | what came of it? | `outcome` |
 //! | what happened to each frame? | `observer` |
@@ -36,6 +37,7 @@ mod outcome;
 mod output;
 mod pace;
 mod port;
+mod processor;
 mod slab;
 mod slots;
 mod traffic;

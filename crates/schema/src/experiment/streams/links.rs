@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::error::{DescriptionError, Problem};
 use crate::experiment::parameters::Whole;
 use crate::source::{known, string_or_table};
-use crate::units::{MegabytesPerSecond, Quantity, Seconds};
+use crate::units::{MegabytesPerSecond, Quantity, Seconds, SecondsPerMegabyte};
 
 /// How senders react to full buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -47,7 +47,40 @@ pub struct Links {
     /// What senders do when a buffer is full.
     #[serde(default)]
     pub transport: Transport,
+    /// Most bytes of a connection that are under way and not acknowledged, in whole frames; absent: no limit, or 65,536 with
+    /// `processor`. With `transport = "reliable"` it bounds the queue of an interface, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_bytes: Option<Whole<1, 1_000_000_000>>,
+    /// What messages take of a host's processor, and of the job on it; absent: nothing, and a job computes undisturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<Processor>,
 }
+
+/// What a host's processor takes for messages: for each frame, and for each MB of it, in a platform's terms. It deals with what has
+/// arrived first, acknowledgements among it, then with what is to be sent; a job computes with what is left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Processor {
+    /// A `platform.toml` from which `ir_send_s_per_mb` and `ir_receive_s_per_mb` are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The node of that platform; absent: its root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// For each frame that is sent, s.
+    pub send_s: Seconds,
+    /// For each MB that is sent, s.
+    pub ir_send_s_per_mb: SecondsPerMegabyte,
+    /// For each frame that is received, s.
+    pub receive_s: Seconds,
+    /// For each MB that is received, s.
+    pub ir_receive_s_per_mb: SecondsPerMegabyte,
+    /// For each acknowledgement that comes back, s.
+    pub acknowledgement_s: Seconds,
+}
+
+/// The window of a socket, where a processor needs one and none is given.
+const SOCKET_BYTES: u64 = 65_536;
 
 const fn ten_microseconds() -> Seconds {
     Seconds::fixed(10e-6)
@@ -94,6 +127,8 @@ impl KnownLinks {
             host_s_per_frame: Seconds::default(),
             buffer_frames: sixty_four(),
             transport: Transport::default(),
+            window_bytes: None,
+            processor: None,
         }
     }
 }
@@ -150,7 +185,21 @@ impl Links {
                 return refused(field, format!("is {value} s; it must be at most {SLOWEST_S} s"));
             }
         }
-        Ok(())
+        let Some(processor) = &self.processor else { return Ok(()) };
+        if self.host_s_per_frame.get() > 0.0 {
+            let why =
+                "is there beside host_s_per_frame, which is send_s and receive_s of it; leave one of the two away";
+            return refused("processor", why.into());
+        }
+        processor.check()
+    }
+
+    /// Most frames of a connection under way, where there is a limit; at least 1.
+    #[must_use]
+    pub fn window_frames(&self) -> Option<u32> {
+        let given = self.window_bytes.map(Whole::get);
+        let bytes = given.or(self.processor.as_ref().map(|_| SOCKET_BYTES))?;
+        Some((bytes / self.frame_bytes.get()).clamp(1, u64::from(u32::MAX)) as u32)
     }
 
     /// How long a frame with so many bytes of a message takes on a link, ns, at least 1.
@@ -158,5 +207,35 @@ impl Links {
     pub fn frame_ns(&self, bytes: u32) -> u64 {
         let bytes = if self.pad { self.frame_bytes.get() } else { u64::from(bytes) };
         ((bytes as f64 * 1e3 / self.link_mb_per_s.get()).round() as u64).max(1)
+    }
+}
+
+impl Processor {
+    fn check(&self) -> Result<(), DescriptionError> {
+        let refused =
+            |field: &str, sentence: String| Err(Problem::Value(sentence).at(format!("network.processor.{field}")));
+        let seconds = [
+            ("send_s", self.send_s.get()),
+            ("ir_send_s_per_mb", self.ir_send_s_per_mb.get()),
+            ("receive_s", self.receive_s.get()),
+            ("ir_receive_s_per_mb", self.ir_receive_s_per_mb.get()),
+            ("acknowledgement_s", self.acknowledgement_s.get()),
+        ];
+        for (field, value) in seconds {
+            if value > SLOWEST_S {
+                return refused(field, format!("is {value}; it must be at most {SLOWEST_S}"));
+            }
+        }
+        let given = self.ir_send_s_per_mb.get() > 0.0 || self.ir_receive_s_per_mb.get() > 0.0;
+        match (&self.platform, &self.node) {
+            (Some(path), _) if path.is_empty() => {
+                refused("platform", "is empty; it must be the path of a platform.toml".into())
+            }
+            (Some(_), _) if given => {
+                refused("platform", "is there beside ir_send_s_per_mb or ir_receive_s_per_mb; leave one away".into())
+            }
+            (None, Some(node)) => refused("node", format!("is {node:?}, but there is no network.processor.platform")),
+            _ => Ok(()),
+        }
     }
 }
