@@ -14,13 +14,11 @@ from crosswind import _core
 from crosswind.experiment import Experiment, Point
 from crosswind.papers.communication_interactions.calibration import (
     FLOWS,
-    FRAME_BYTES,
-    LATENCY_S,
-    LINK_MB_PER_S,
     LOCAL_BYTES,
     PROGRAMS,
     TESTED,
     Calibration,
+    ProgramReading,
     StreamReading,
     message_s,
 )
@@ -128,27 +126,37 @@ def _meeting(types: list[str], calibration: Calibration, arrivals: str) -> dict[
 
 
 def programs(calibration: Calibration) -> Figure:
-    """Figures 3 and 4: MG, FT, EP and IS on 4 and 8 hosts, PP at every host."""
+    """Figures 3 and 4: MG, FT, EP and IS on 4 and 8 hosts, PP at every host; under every reading."""
     settings: list[Setting] = []
     for program in PROGRAMS:
         for hosts in calibration.program_hosts:
-            for transport in calibration.transports:
+            for reading in calibration.of_programs:
                 for alpha in calibration.alphas:
-                    params = {"program": program, "hosts": hosts, "transport": transport, "alpha": alpha}
-                    settings.append((params, _beside_pp(program, hosts, transport, alpha, calibration)))
+                    params = program_params(program, hosts, alpha, reading)
+                    settings.append((params, _beside_pp(program, hosts, reading, alpha, calibration)))
     return Figure("figures-3-4", "NAS programs beside local flows", settings)
 
 
-def _beside_pp(program: str, hosts: int, transport: str, alpha: float, calibration: Calibration) -> dict[str, Any]:
-    many = calibration.local_outstanding
-    gap = many / alpha - message_s(LOCAL_BYTES)
-    local = {"class": "local", "message_bytes": LOCAL_BYTES, "arrivals": "closed", "outstanding": many, "messages": 1}
-    streams = [
-        {"name": f"PP of host {host}", "from": host, "to": (host + 1) % hosts, **local, "gap_s": _exponential(gap)}
-        for host in range(hosts)
-    ]
+def program_params(program: str, hosts: int, alpha: float, reading: ProgramReading) -> dict[str, Any]:
+    """Return what a point of figures 3 and 4 sets."""
+    each_us = {} if reading.each_us is None else {"each_us": reading.each_us}
+    return {"program": program, "hosts": hosts, "transport": reading.transport, "alpha": alpha, **each_us}
+
+
+def _beside_pp(
+    program: str, hosts: int, reading: ProgramReading, alpha: float, calibration: Calibration
+) -> dict[str, Any]:
+    local: dict[str, Any] = {"class": "local", "message_bytes": LOCAL_BYTES, "messages": 1}
+    if reading.each_us is None:
+        many = calibration.local_outstanding
+        gap = many / alpha - message_s(LOCAL_BYTES)
+        local |= {"arrivals": "closed", "outstanding": many, "gap_s": _exponential(gap)}
+    else:
+        # A source that is late sends what it has planned as soon as its window lets it.
+        local |= {"arrivals": "open", "gap_s": _exponential(1.0 / alpha)}
+    streams = [{"name": f"PP of host {host}", "from": host, "to": (host + 1) % hosts, **local} for host in range(hosts)]
     job = {"program": program, "hosts": list(range(hosts)), "parameters": calibration.parameters(program)}
-    return _experiment(f"{program} on {hosts}, {alpha:g}/s", hosts, streams, jobs=[job], transport=transport)
+    return _experiment(f"{program} on {hosts}, {alpha:g}/s", hosts, streams, jobs=[job], network=reading.network())
 
 
 def side(calibration: Calibration, name: str) -> Figure:
@@ -213,9 +221,9 @@ def _experiment(
     *,
     jobs: list[dict[str, Any]] | None = None,
     policy: Mapping[str, Any] | None = None,
-    transport: str = "reliable",
+    network: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    network = {"link_mb_per_s": LINK_MB_PER_S, "latency_s": LATENCY_S, "frame_bytes": FRAME_BYTES, "pad": True}
+    links = dict(network or ProgramReading("reliable").network())
     workload = {"kind": "streams", "hosts": hosts, "stream": streams, **({"job": jobs} if jobs else {})}
-    whole = {"schema_version": 1, "name": name, "network": {**network, "transport": transport}, "workload": workload}
+    whole = {"schema_version": 1, "name": name, "network": links, "workload": workload}
     return {**whole, "policy": dict(policy)} if policy else whole

@@ -11,6 +11,7 @@ from crosswind.papers.communication_interactions.calibration import (
     FLOWS,
     PROGRAMS,
     TESTED,
+    TIMES,
     Calibration,
     ProgramReading,
     StreamReading,
@@ -133,7 +134,7 @@ def _programs(rows: Rows, calibration: Calibration, id_: str, title: str, progra
         one, two = (rows.eta(program, hosts, alpha, reading, queue).middle for queue in QUEUES)
         wanted = printed.ETA.get((program, hosts), {}).get(int(alpha))
         said = 100 * wanted if wanted is not None else None
-        table.append([program.upper(), hosts, reading.transport, reading.time, alpha, 100 * one, 100 * two, said])
+        table.append([program.upper(), hosts, reading.name, TIMES[program], alpha, 100 * one, 100 * two, said])
     drawings = []
     for reading in calibration.of_programs:
         points = [

@@ -11,12 +11,13 @@ from typing import Any
 
 from crosswind import _core
 from crosswind.papers.communication_interactions.calibration import (
+    TIMES,
     Calibration,
     FlowReading,
     ProgramReading,
     StreamReading,
 )
-from crosswind.papers.communication_interactions.figures import SIDES
+from crosswind.papers.communication_interactions.figures import SIDES, program_params
 from crosswind.run.results import Runs
 
 Entry = Mapping[str, Any]
@@ -82,9 +83,9 @@ class Rows:
         return Spread.of([_delta(entry, name) for entry in entries])
 
     def eta(self, program: str, hosts: int, alpha: float, reading: ProgramReading, queue: str = "fifo") -> Spread:
-        """Return the communication delay ratio η = (T - t) / t, with one queue (fifo) or two (queued)."""
-        entries = self.entries("figures-3-4", program=program, hosts=hosts, transport=reading.transport, alpha=alpha)
-        compute_s = self.skeleton(program, hosts)["compute_s"] if reading.time == "communication" else 0.0
+        """Return η = (T - t) / t, of communication or of the run (`TIMES`), with one queue (fifo) or two (queued)."""
+        entries = self.entries("figures-3-4", **program_params(program, hosts, alpha, reading))
+        compute_s = self.skeleton(program, hosts)["compute_s"] if TIMES[program] == "communication" else 0.0
 
         def eta(job: Entry) -> float:
             alone_s, together_s = float(job["alone_s"]), float(job[f"{queue}_s"])
