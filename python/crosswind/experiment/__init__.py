@@ -128,6 +128,7 @@ class Experiment(Description[_core.Experiment]):
         description = json.loads(text)
         workload = description["workload"]
         if workload["kind"] == "streams":
+            self._files.fill_processor(description)
             return StreamsPoint(number, params, description)
         if workload["kind"] == "program":
             disturbance = self._files.disturbance(description.get("disturbance"))
@@ -150,6 +151,10 @@ class Experiment(Description[_core.Experiment]):
         description = self.to_dict()
         sweep = description.get("sweep", {})
         if self.kind == "streams":
+            for network in [description.get("network"), *sweep.get("network", [])]:
+                self._files.fill_processor({"network": network})
+            for source in sweep.get("network.processor.platform", []):
+                self._files.platform(source)
             return
         if self.kind == "program":
             for source in sweep.get("disturbance", [description.get("disturbance")]):

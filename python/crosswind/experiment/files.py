@@ -38,6 +38,23 @@ class Files:
         """Return a platform that is given inline or by its file's path."""
         return self._described(self._platforms, source, "platform", Platform.load, Platform.from_dict)
 
+    def fill_processor(self, description: dict[str, Any]) -> None:
+        """Put a platform's interference rates into `network.processor`, where that names a platform."""
+        network = description.get("network")
+        processor = network.get("processor") if isinstance(network, dict) else None
+        if not processor or "platform" not in processor:
+            return
+        path, name = processor.pop("platform"), processor.pop("node", None)
+        nodes = {node["name"]: node for node in self.platform(path).nodes if "parent" in node}
+        if name is None and len(nodes) == 1:
+            (name,) = nodes
+        if name not in nodes:
+            said = "is missing" if name is None else f"is {json.dumps(name)}"
+            message = f"network.processor.node {said}; {path} has {', '.join(nodes) or 'none'} below its root"
+            raise DescriptionError(message, "no-such-node", "name one of them")
+        for field in ("ir_send_s_per_mb", "ir_receive_s_per_mb"):
+            processor[field] = nodes[name].get(field, 0.0)
+
     def disturbance(self, source: str | dict[str, Any] | None) -> Disturbance | None:
         """Return a disturbance that is given inline or by its file's path; None for none."""
         if source is None:

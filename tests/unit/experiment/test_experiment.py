@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosswind import DescriptionError, Disturbance, Experiment, Platform
+from crosswind import DescriptionError, Disturbance, Experiment, Platform, _core
 
 PLATFORM = 'schema_version = 1\nname = "p"\n[[node]]\nname = "r"\ncompute_per_s = 2.0\n'
 HEAD = 'schema_version = 1\nname = "e"\nplatform = "p.toml"\n'
@@ -146,3 +146,71 @@ def test_any_sweep_is_answered_before_anything_runs(path, values):
     experiment = accepted(description)
     if experiment is not None:
         assert len(experiment) == len(values)
+
+
+PROCESSOR = """schema_version = 1
+name = "pp"
+[network]
+link_mb_per_s = 100.0
+[network.processor]
+platform = "platform.toml"
+{node}
+[workload]
+kind = "streams"
+hosts = 2
+[[workload.stream]]
+name = "a"
+class = "local"
+from = 0
+to = 1
+message_bytes = 8192
+"""
+MEASURED = """schema_version = 1
+name = "two"
+[[node]]
+name = "here"
+compute_per_s = 1.0
+[[node]]
+name = "there"
+parent = "here"
+compute_per_s = 1.0
+receive_limit_mb_per_s = 100.0
+ir_receive_s_per_mb = 0.02
+ir_send_s_per_mb = 0.01
+"""
+
+
+def with_processor(tmp_path, node="", platform=MEASURED):
+    (tmp_path / "platform.toml").write_text(platform)
+    (tmp_path / "experiment.toml").write_text(PROCESSOR.format(node=node))
+    return Experiment.load(tmp_path / "experiment.toml")
+
+
+@pytest.mark.parametrize("node", ["", 'node = "there"'])
+def test_what_a_message_takes_of_a_processor_comes_from_a_measured_platform(tmp_path, node):
+    experiment = with_processor(tmp_path, node)
+    experiment.check_files()
+    assert tmp_path / "platform.toml" in experiment.files
+    (point,) = experiment.points()
+    processor = point.description["network"]["processor"]
+    assert (processor["ir_send_s_per_mb"], processor["ir_receive_s_per_mb"]) == (0.01, 0.02)
+    # 8 KiB through processors that take 10 and 20 ms for a MB, and the link between.
+    sent, received = 8192e-6 * 0.01, 8192e-6 * 0.02
+    (stream,) = json.loads(_core.simulate_streams(json.dumps(point.description)))["streams"]
+    assert stream["alone_s"] / 100 > sent + received
+
+
+@pytest.mark.parametrize(
+    ("node", "platform", "said"),
+    [
+        ('node = "nowhere"', MEASURED, 'network.processor.node is "nowhere"; platform.toml has there below its root'),
+        (
+            "",
+            MEASURED + MEASURED.split("[[node]]", 2)[2].join(["[[node]]", ""]).replace('"there"', '"third"'),
+            "missing",
+        ),
+    ],
+)
+def test_a_node_that_the_platform_does_not_have_is_refused_before_anything_runs(tmp_path, node, platform, said):
+    with pytest.raises(DescriptionError, match=said):
+        with_processor(tmp_path, node, platform).check_files()

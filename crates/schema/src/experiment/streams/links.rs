@@ -64,7 +64,8 @@ pub struct Processor {
     /// A `platform.toml` from which `ir_send_s_per_mb` and `ir_receive_s_per_mb` are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
-    /// The node of that platform; absent: its root.
+    /// The node of that platform below the root: what it loses as it receives, and its parent as it sends to it; absent: the only
+    /// one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// For each frame that is sent, s.
