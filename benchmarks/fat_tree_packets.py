@@ -74,7 +74,8 @@ def main() -> None:
         if len({run["makespan_s"] for run in own}) != 1:
             sys.exit(f"window {window}: the same seed gave different runs")
         rates = record.spread([run["packets_per_s"] for run in own])
-        results[str(window)] = {"packets": own[0]["packets"], "packets_per_s": rates, "claim_packets_per_s": CLAIM_PER_S}
+        packets = own[0]["packets"]
+        results[str(window)] = {"packets": packets, "packets_per_s": rates, "claim_packets_per_s": CLAIM_PER_S}
         print(f"window {window:>3}: {rates['median'] / 1e6:.2f} million packets/s", file=sys.stderr)
     path = record.write("fat_tree_packets", [], network=NETWORK, keys_per_rank=KEYS, results=results)
     missed = [window for window, own in results.items() if own["packets_per_s"]["median"] < CLAIM_PER_S]

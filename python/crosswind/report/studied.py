@@ -319,21 +319,19 @@ def _dots(id_: str, title: str, words: str, points: Sequence[Mapping[str, Any]])
     return Figure(id_, title, words, slowdown_dots(points, log=wide))
 
 
+_SAID: dict[str, Callable[[Any], str]] = {
+    "quantum_s": lambda value: f"quantum {plain(1000 * value)} ms",
+    "duration_s": lambda value: f"{plain(1000 * value)} ms",
+    "polls": lambda value: "polling" if value else "not polling",
+    "credit": lambda value: f"credit back when {value}",
+    "buffer_packets": lambda value: f"buffers of {value}",
+    "polls_per_send": lambda value: f"polls {'all' if value == ALL else value} between two sends",
+}
+
+
 def _said(key: str, value: Any) -> str:
-    match key:
-        case "quantum_s":
-            return f"quantum {plain(1000 * value)} ms"
-        case "duration_s":
-            return f"{plain(1000 * value)} ms"
-        case "polls":
-            return "polling" if value else "not polling"
-        case "credit":
-            return f"credit back when {value}"
-        case "buffer_packets":
-            return f"buffers of {value}"
-        case "polls_per_send":
-            return f"polls {'all' if value == ALL else value} between two sends"
-    return f"{key} {value}"
+    say = _SAID.get(key)
+    return say(value) if say else f"{key} {value}"
 
 
 def _claims(study: AnyStudy) -> Table:

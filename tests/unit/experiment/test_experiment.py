@@ -194,8 +194,8 @@ def test_what_a_message_takes_of_a_processor_comes_from_a_measured_platform(tmp_
     (point,) = experiment.points()
     processor = point.description["network"]["processor"]
     assert (processor["ir_send_s_per_mb"], processor["ir_receive_s_per_mb"]) == (0.01, 0.02)
-    # 8 KiB through processors that take 10 and 20 ms for a MB, and the link between.
-    sent, received = 8192e-6 * 0.01, 8192e-6 * 0.02
+    # 8 frames through processors that take 10 and 20 ms for a MB, the first of them alone, the others behind it.
+    sent, received = 1024e-6 * 0.01, 8192e-6 * 0.02
     (stream,) = json.loads(_core.simulate_streams(json.dumps(point.description)))["streams"]
     assert stream["alone_s"] / 100 > sent + received
 

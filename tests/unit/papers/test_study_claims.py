@@ -64,7 +64,7 @@ def is_program(name):
         (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),  # noqa: E501
         (figures.STAGGERED, lambda p, s: 0.5 * s, {"D-6"}),
         (figures.DISTURBED, lambda p, s: s * (0.5 if p["under"] == "daemons" and p["window"] == 512 else 1.0), {"D-6"}),
-        (figures.DISTURBED, lambda p, s: s * (2.0 if p["under"] == "serial job" and p["window"] == 512 else 1.0), {"D-7"}),  # noqa: E501
+        (figures.DISTURBED, lambda p, s: s * (2.0 if p["under"] == "serial job" and p["window"] == 512 else 1.0), {"D-7"}),
         (figures.ONE_SUM, lambda p, s: s * (3.0 if p["window"] == 1 else 1.0), {"D-8"}),
         ("figure-1", lambda p, s: s * (3.0 if p["program"] == "connect" and p["window"] == 1 else 1.0), {"D-8"}),
     ],
