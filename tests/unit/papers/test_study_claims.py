@@ -61,10 +61,10 @@ def is_program(name):
         ("figure-3", lambda p, s: s * (1.08 if p["skew_s"] > 5e-3 else 1.0), {"D-5"}),
         ("figure-5", lambda p, s: s * (1.2 if p["program"] == "em3d" and p["share"] < 1 else 1.0), {"D-7"}),
         ("figure-5", lambda p, s: s * (1.3 if p["polls"] and p["share"] < 1 else 1.0), {"D-7"}),
-        (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),  # noqa: E501
+        (figures.FILLING, lambda p, s: s * (3.0 if (p["program"], p["window"]) == ("sample", 512) else 1.0), {"D-8"}),
         (figures.STAGGERED, lambda p, s: 0.5 * s, {"D-6"}),
         (figures.DISTURBED, lambda p, s: s * (0.5 if p["under"] == "daemons" and p["window"] == 512 else 1.0), {"D-6"}),
-        (figures.DISTURBED, lambda p, s: s * (2.0 if p["under"] == "serial job" and p["window"] == 512 else 1.0), {"D-7"}),
+        (figures.DISTURBED, lambda p, s: s * (2.0 if p["under"] == "serial job" and p["window"] == 512 else 1.0), {"D-7"}),  # noqa: E501
         (figures.ONE_SUM, lambda p, s: s * (3.0 if p["window"] == 1 else 1.0), {"D-8"}),
         ("figure-1", lambda p, s: s * (3.0 if p["program"] == "connect" and p["window"] == 1 else 1.0), {"D-8"}),
     ],
