@@ -26,6 +26,8 @@ Examples:
 
     crosswind fit measurement.parquet -o platform.toml
 
+    crosswind fit today.parquet --earlier monday.parquet --earlier tuesday.parquet
+
     crosswind fit trace.parquet -o platform.toml
 
     crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
@@ -47,6 +49,10 @@ def fit(
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
     ] = "idle",
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    earlier: Annotated[
+        list[Path] | None,
+        typer.Option(help="An earlier measurement of the same host: how far the next may lie. Again for more."),
+    ] = None,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     contention: Annotated[
@@ -81,7 +87,11 @@ def fit(
             raise DescriptionError(message, "argument", "one trace, or measurements")
         _fit_trace(Trace.load(traces[0]), out, json)
         return
-    fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed) for path in measurements]
+    if earlier and len(measurements) > 1:
+        message = f"--earlier belongs to one measurement; there are {len(measurements)}"
+        raise DescriptionError(message, "usage", "fit them one by one")
+    known = [Measurement.load(path) for path in earlier or ()]
+    fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed, earlier=known) for path in measurements]
     for one in fits:
         tell_warnings(one.warnings)
     if out or platform:
@@ -170,9 +180,9 @@ def _sentence(channel: Any) -> str:
     Examples
     --------
     >>> from types import SimpleNamespace
-    >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.361, ci95=(0.339, 0.393), next95=(0.33, 0.406))
+    >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.361, ci95=(0.339, 0.393), next95=(0.31, 0.42), earlier=4)
     >>> print(_sentence(SimpleNamespace(direction="send", peer="b:7117", headline=found)))
-    Sending 1 GB/s to b:7117 takes 36.1 % of the computation (33.9 to 39.3 %; the next measurement: 33.0 to 40.6 %)
+    Sending 1 GB/s to b:7117 takes 36.1 % of the computation (33.9 to 39.3 %; the next, by 4 earlier: 31.0 to 42.0 %)
     """
     found = channel.headline
     verb, word = ("Sending", "to") if channel.direction == "send" else ("Receiving", "from")
@@ -180,7 +190,8 @@ def _sentence(channel: Any) -> str:
     low, high, next_low, next_high = (100 * part for part in (*found.ci95, *found.next95))
     known = "how well is unknown: too few cycles"
     if math.isfinite(low + high):
-        known = f"{low:.1f} to {high:.1f} %; the next measurement: {next_low:.1f} to {next_high:.1f} %"
+        by = f"by {found.earlier} earlier" if found.earlier else "if the host stays as it is"
+        known = f"{low:.1f} to {high:.1f} %; the next, {by}: {next_low:.1f} to {next_high:.1f} %"
     return f"{verb} {size} {word} {channel.peer} takes {100 * found.loss:.1f} % of the computation ({known})"
 
 

@@ -6,11 +6,15 @@ at the same rates are what measurements with different tops are compared by.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import PchipInterpolator
+from scipy.stats import t as student_t
 
 from crosswind.model.interval import IDLE_BELOW, half_width, of_cycles
 from crosswind.model.points import Points
@@ -38,13 +42,16 @@ class LossAt:
         Part of the full rate lost there, and its 95 % interval.
     next95 : tuple of float
         Where another measurement of the same host, made in the same way, finds it in 95 of 100 cases: its own noise
-        comes on top of this one's.
+        comes on top of this one's. What changes from one measurement to the next is in it only with `earlier` ones.
+    earlier : int
+        How many earlier measurements of the same host it knows.
     """
 
     mb_per_s: float
     loss: float
     ci95: tuple[float, float]
     next95: tuple[float, float]
+    earlier: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,6 +142,29 @@ def losses(points: Points, seed: int = 0) -> tuple[LossAt, ...]:
         following = (loss - NEXT * below, loss + NEXT * above)
         found.append(LossAt(float(rate), loss, (loss - below, loss + above), following))
     return tuple(found)
+
+
+def with_earlier(found: LossAt, earlier: Sequence[float]) -> LossAt:
+    """Return a loss that knows what earlier measurements of the same host found at the same rate.
+
+    A host is not the same from minute to minute (which pages a buffer got, what else its caches hold), and no single
+    measurement can tell by how much. The interval for the next one then holds the prediction interval of a mean of as
+    many draws (Student's t), and is never narrower than this measurement's own.
+
+    Examples
+    --------
+    >>> alone = LossAt(500.0, 0.31, (0.29, 0.33), (0.28, 0.34))
+    >>> low, high = with_earlier(alone, [0.30, 0.36, 0.29]).next95
+    >>> round(low, 2), round(high, 2)
+    (0.2, 0.43)
+    """
+    every = [*earlier, found.loss]
+    if len(every) < 2:
+        return found
+    reach = float(student_t.ppf(0.975, len(every) - 1)) * stdev(every) * math.sqrt(1.0 + 1.0 / len(every))
+    low, high = found.next95
+    following = (min(low, fmean(every) - reach), max(high, fmean(every) + reach))
+    return replace(found, next95=following, earlier=len(earlier))
 
 
 def _slow(points: Points, part: Floats, member: NDArray[np.intp], sums: Floats, rates: Floats) -> list[float]:

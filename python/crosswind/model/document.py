@@ -109,6 +109,7 @@ def rows(fit: Fit) -> list[dict[str, Any]]:
             "headline_high": c.headline.ci95[1] if c.headline else None,
             "headline_next_low": c.headline.next95[0] if c.headline else None,
             "headline_next_high": c.headline.next95[1] if c.headline else None,
+            "headline_earlier": c.headline.earlier if c.headline else None,
             "displacement": c.displacement,
             "slow_down": c.slow_down,
             "cost_per_call_us": c.cost_per_call_us,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from crosswind.model import document, trust
 from crosswind.model.additive import Additivity, check_additivity
 from crosswind.model.baseline import Baseline, baseline
 from crosswind.model.channel import ChannelFit, fit_channel
+from crosswind.model.curve import with_earlier
 from crosswind.model.hull import Hull
 from crosswind.model.normalise import Normalise
 from crosswind.model.plane import PlaneFit, fit_plane
@@ -133,7 +135,13 @@ class Fit(Tabular):
         return f"Fit({self.measurement.header['name']!r}: {rates})"
 
 
-def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle", seed: int = 0) -> Fit:
+def fit(
+    measurement: Measurement | str | Path,
+    *,
+    normalise: Normalise = "idle",
+    seed: int = 0,
+    earlier: Sequence[Measurement | str | Path] = (),
+) -> Fit:
     """Fit interference rates to a measurement.
 
     The normalised compute rate is taken as c - IR TR for each direction of each peer alone; together, as a plane, as
@@ -147,6 +155,9 @@ def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle",
         What a compute rate of 1 means: the mean of idle blocks, or the highest rate seen, as in the papers.
     seed : int
         Of the bootstraps: same seed, same figures.
+    earlier : sequence of Measurement or path
+        Other measurements of the same host, made in the same way: they widen the interval for the next one by what
+        changes from measurement to measurement.
 
     Returns
     -------
@@ -155,7 +166,8 @@ def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle",
     Raises
     ------
     DescriptionError
-        When too little was sampled for any fit, or the file is not a measurement.
+        When too little was sampled for any fit, the file is not a measurement, or an earlier one is of another host or
+        made in another way.
 
     Notes
     -----
@@ -167,7 +179,8 @@ def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle",
     if not isinstance(measurement, Measurement):
         measurement = Measurement.load(measurement)
     fitted = [fit_channel(measurement, i, normalise, seed) for i in range(len(measurement.header["channels"]))]
-    channels = tuple(c for c in fitted if c is not None)
+    before = [_like(measurement, one) for one in earlier]
+    channels = tuple(_knowing(c, before, normalise, seed) for c in fitted if c is not None)
     estimator = channels[0].estimator if channels else "wall"
     every = blocks(measurement, estimator)
     plane, three_point, additive = _together(every, channels)
@@ -187,6 +200,30 @@ def fit(measurement: Measurement | str | Path, *, normalise: Normalise = "idle",
         normalise=normalise,
         warnings=trust.judge(measurement, channels, missing, base, plane=plane, additive=additive),
     )
+
+
+def _like(measurement: Measurement, earlier: Measurement | str | Path) -> Measurement:
+    """Return an earlier measurement, which must be of the same host and made in the same way."""
+    other = earlier if isinstance(earlier, Measurement) else Measurement.load(earlier)
+    for section, field in (("host", "name"), ("kernel", "name"), ("placement", "mode")):
+        there, here = other.header[section][field], measurement.header[section][field]
+        if there != here:
+            message = f'the earlier measurement is of {section} "{there}", this one of "{here}"'
+            raise DescriptionError(message, "other-kind", "only measurements of the same host tell how it changes")
+    return other
+
+
+def _knowing(channel: ChannelFit, before: Sequence[Measurement], normalise: Normalise, seed: int) -> ChannelFit:
+    """Return a fit, the losses of which know what earlier measurements found at the same rates."""
+    found: dict[float, list[float]] = {}
+    for one in before:
+        for place in range(len(one.header["channels"])):
+            other = fit_channel(one, place, normalise, seed)
+            if other is not None and (other.direction, other.peer) == (channel.direction, channel.peer):
+                for loss in other.losses:
+                    found.setdefault(loss.mb_per_s, []).append(loss.loss)
+    losses = tuple(with_earlier(loss, found.get(loss.mb_per_s, ())) for loss in channel.losses)
+    return replace(channel, losses=losses)
 
 
 def _together(

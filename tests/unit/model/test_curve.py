@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from crosswind.model.curve import loss_at, losses, told_rates
+from crosswind.model.curve import LossAt, loss_at, losses, told_rates, with_earlier
 from crosswind.model.fit import fit
 from crosswind.plan import plan
 from crosswind.platform import Platform
@@ -58,6 +58,24 @@ def test_intervals_hold_the_truth_and_the_next_measurement_as_often_as_they_say(
         before = one
     assert 0.90 <= truth / (runs + 1) <= 0.999
     assert 0.90 <= following / runs <= 0.999
+
+
+def test_earlier_measurements_tell_how_far_a_host_that_changes_may_be_next_time():
+    """Each measurement is right about its own minute; between minutes the host changes by more than that."""
+    draw = np.random.default_rng(1)
+    alone = known = count = 0
+    for _ in range(200):
+        found = draw.normal(0.3, 0.03, size=8)
+        for at in range(3, 7):
+            loss = found[at]
+            one = LossAt(500.0, loss, (loss - 0.01, loss + 0.01), (loss - 0.014, loss + 0.014))
+            following = with_earlier(one, found[:at]).next95
+            count += 1
+            alone += one.next95[0] <= found[at + 1] <= one.next95[1]
+            known += following[0] <= found[at + 1] <= following[1]
+    assert alone / count < 0.5
+    assert 0.93 <= known / count <= 0.99
+    assert with_earlier(one, []) == one
 
 
 def test_one_cycle_leaves_the_intervals_open():

@@ -40,6 +40,26 @@ def test_the_law_is_found_within_its_interval():
     assert receive.ir_s_per_mb > send.ir_s_per_mb  # K-2
 
 
+def test_earlier_measurements_of_the_host_widen_the_interval_for_the_next_one():
+    today = synthetic.measurement(0.0002, 0.0001, seed=9)
+    others = [synthetic.measurement(ir, 0.0001, seed=seed) for seed, ir in enumerate((0.00016, 0.00018, 0.00023))]
+    alone, known = fit(today), fit(today, earlier=others)
+    for one, other in zip(alone.channels, known.channels, strict=True):
+        assert (other.headline.loss, other.headline.ci95) == (one.headline.loss, one.headline.ci95)
+        assert (one.headline.earlier, other.headline.earlier) == (0, 3)
+        assert other.headline.next95[0] <= one.headline.next95[0]
+        assert other.headline.next95[1] >= one.headline.next95[1]
+    low, high = known.channels[0].headline.next95
+    assert low < 2000 * 0.00016
+    assert high > 2000 * 0.00023
+    assert json.loads(json.dumps(known.to_dict()))["peers"][0]["losses"][-1]["earlier"] == 3
+
+
+def test_an_earlier_measurement_of_another_host_is_refused():
+    with pytest.raises(DescriptionError, match='is of host "other", this one of "synthetic"'):
+        fit(synthetic.measurement(), earlier=[synthetic.measurement(host="other")])
+
+
 def test_without_noise_every_estimate_is_exact():
     found = fit(synthetic.measurement(0.00016, 0.0001, cycles=10, **QUIET))
     for channel, ir in zip(found.channels, (0.00016, 0.0001), strict=True):
