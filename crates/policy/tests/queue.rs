@@ -13,8 +13,10 @@ fn settings(discipline: Discipline, threshold: u32, literal: bool) -> QueueSetti
 
 fn any_settings() -> impl Strategy<Value = QueueSettings> {
     let discipline = prop::sample::select(Discipline::ALL.to_vec());
-    (discipline, 1u32..9, any::<bool>())
-        .prop_map(|(discipline, threshold, literal)| settings(discipline, threshold, literal))
+    (discipline, 1u32..9, any::<bool>(), 1u32..5).prop_map(|(discipline, threshold, literal, batch)| {
+        let batch = if discipline == Discipline::Threshold && !literal { batch } else { 1 };
+        QueueSettings { batch, ..settings(discipline, threshold, literal) }
+    })
 }
 
 fn class(local: bool) -> Class {
@@ -34,6 +36,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Step::Pop([true, true])),
     ];
     prop::collection::vec(step, 0..300)
+}
+
+#[test]
+fn local_frames_of_a_batch_go_together_and_wait_for_no_more_than_the_threshold() {
+    let settings = QueueSettings { batch: 3, ..settings(Discipline::Threshold, 2, false) };
+    let mut queue = DoubleQueue::new(settings);
+    for number in 0..8 {
+        queue.push(Parallel, FRAME, number);
+        queue.push(Local, FRAME, number);
+    }
+    let order: String = std::iter::from_fn(|| queue.pop([true; 2])).map(|(class, ..)| &class.name()[..1]).collect();
+    assert_eq!(order, "pplllpplllppllpp");
+    // A batch ends with the last local frame that waits; the next one waits for its turn again.
+    queue.push(Local, FRAME, 0);
+    assert_eq!(queue.pop([true; 2]).map(|(class, ..)| class), Some(Local));
+    queue.push(Parallel, FRAME, 0);
+    assert_eq!(queue.pop([true; 2]).map(|(class, ..)| class), Some(Parallel));
+    queue.push(Parallel, FRAME, 0);
+    queue.push(Local, FRAME, 0);
+    assert_eq!(queue.pop([true; 2]).map(|(class, ..)| class), Some(Parallel));
 }
 
 proptest! {

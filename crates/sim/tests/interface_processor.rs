@@ -93,6 +93,23 @@ fn a_window_of_one_frame_makes_each_wait_for_the_acknowledgement_of_the_last() {
     }
 }
 
+/// Host 0 sends to host 1 and receives from host 2; its processor takes longer than the link for either.
+#[test]
+fn one_server_for_what_is_sent_and_what_arrives_is_shared_by_both() {
+    let links = "[network]\nlink_mb_per_s = 100.0\nframe_bytes = 1000\npad = false\nlatency_s = 0.0\n";
+    let ways = [stream("out", Parallel, 0, 1, ""), stream("in", Parallel, 2, 0, "")];
+    let rest = "message_bytes = 1000\nmessages = 2000\narrivals = \"backlogged\"\noutstanding = 8\n";
+    let costs = "[network.processor]\nsend_s = 1e-4\nreceive_s = 2e-4\norder = \"queues\"\n";
+    let streams: String = ways.iter().map(|way| format!("{way}{rest}")).collect();
+    let text = format!("{links}{costs}\n[workload]\nkind = \"streams\"\nhosts = 3\n{streams}");
+    let run = together(&experiment(&text), &[], false, &mut Log::default());
+    for of in &run.streams {
+        // By turns: a frame in and one out in 0.3 ms.
+        let ended = of.ended.unwrap() as f64 * 1e-9;
+        assert!(within(ended, 2000.0 * 3e-4, 0.01), "{ended}");
+    }
+}
+
 #[test]
 fn a_description_that_contradicts_itself_is_refused() {
     for (rest, said) in [

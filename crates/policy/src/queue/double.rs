@@ -18,8 +18,8 @@ struct Waiting<F> {
 /// Frames of two classes, and which of them leaves next. Frames of a class leave in the order in which they came.
 ///
 /// - `Fifo`: in the order in which they came, whatever their class.
-/// - `Threshold`: while both classes wait, `threshold` parallel frames, then a local one. The count begins anew when one of the
-///   queues was empty; as printed (`literal`) it does not.
+/// - `Threshold`: while both classes wait, `threshold` parallel frames, then a local one, or as many as a `batch` has. The count
+///   begins anew when one of the queues was empty; as printed (`literal`) it does not.
 /// - `Drr`: the same in bytes. The first local frame goes as soon as `threshold` times its length of parallel frames have gone
 ///   while it waited (what they were too long is counted for the next), so neither class can gain by long frames or by short
 ///   ones (E4-14). Where every frame takes the time of the longest (`pad`) each counts as much. This is deficit round robin of two queues with the smallest quantum that lets the first local frame go.
@@ -49,6 +49,8 @@ pub struct DoubleQueue<F> {
     came: u64,
     /// What the first local frame has earned by waiting: parallel frames (threshold) or bytes (drr) that went meanwhile.
     earned: u64,
+    /// Local frames that still go together with the one that went last.
+    following: u32,
     /// As printed: the frame that left last was a parallel one, and no local one has been looked for since.
     after_parallel: bool,
 }
@@ -63,7 +65,7 @@ impl<F> DoubleQueue<F> {
         // The printed count begins at 1.
         let earned = if settings.literal { 1 } else { 0 };
         let queues = [VecDeque::new(), VecDeque::new()];
-        Self { settings, queues, bytes: [0; 2], came: 0, earned, after_parallel: false }
+        Self { settings, queues, bytes: [0; 2], came: 0, earned, following: 0, after_parallel: false }
     }
 
     /// How it chooses.
@@ -148,6 +150,12 @@ impl<F> DoubleQueue<F> {
     #[inline]
     fn by_frames(&mut self, ready: [bool; 2]) -> Option<Class> {
         let threshold = self.settings.at_least_one();
+        if self.following > 0 {
+            self.following = if ready[LOCAL] { self.following - 1 } else { 0 };
+            if ready[LOCAL] {
+                return Some(Class::Local);
+            }
+        }
         if ready[PARALLEL] && !(ready[LOCAL] && self.earned >= threshold) {
             // A local frame without credit keeps its turn, but saves up no second one.
             let waits = !self.queues[LOCAL].is_empty();
@@ -156,6 +164,7 @@ impl<F> DoubleQueue<F> {
         }
         ready[LOCAL].then(|| {
             self.earned = 0;
+            self.following = self.settings.batch.saturating_sub(1);
             Class::Local
         })
     }

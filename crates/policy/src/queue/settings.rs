@@ -13,6 +13,9 @@ pub struct QueueSettings {
     pub threshold: u32,
     /// The threshold as printed: it counts on while no frame waits.
     pub literal: bool,
+    /// Of class local, so many frames go together once one goes (threshold): what one read of a sending program brings. 0
+    /// counts as 1.
+    pub batch: u32,
     /// The longest frame, bytes.
     pub frame_bytes: u32,
     /// Every frame takes the time of the longest, and counts as much.
@@ -36,7 +39,7 @@ impl QueueSettings {
     /// One queue, for frames up to so many bytes.
     #[must_use]
     pub const fn fifo(frame_bytes: u32) -> Self {
-        Self { discipline: Discipline::Fifo, threshold: 1, literal: false, frame_bytes, pad: false }
+        Self { discipline: Discipline::Fifo, threshold: 1, literal: false, batch: 1, frame_bytes, pad: false }
     }
 
     /// The queues that an experiment describes, for frames up to so many bytes; `pad`: each takes the time of the longest.
@@ -46,6 +49,7 @@ impl QueueSettings {
             discipline: policy.queue,
             threshold: policy.threshold.get().try_into().unwrap_or(u32::MAX),
             literal: policy.literal,
+            batch: policy.batch.get() as u32,
             frame_bytes,
             pad,
         }

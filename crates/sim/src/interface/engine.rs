@@ -236,7 +236,9 @@ impl<'a, O: Observer> Engine<'a, O> {
                 outputs: (0..hosts).map(|_| Output::new(DoubleQueue::new(queues))).collect(),
                 ports: (0..hosts).map(|_| Port::default()).collect(),
                 inputs: (0..hosts).map(|_| Input::new(DoubleQueue::new(queues))).collect(),
-                processors: (0..hosts).filter(|_| processor.is_some()).map(|_| Processor::default()).collect(),
+                processors: processor
+                    .map(|costs| (0..hosts).map(|_| Processor::new(&costs, queues)).collect())
+                    .unwrap_or_default(),
                 full_ports: 0,
             },
             messages: Slab::new(),

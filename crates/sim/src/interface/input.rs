@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use crosswind_policy::queue::DoubleQueue;
+use crosswind_schema::experiment::streams::ProcessorOrder;
 
-use super::engine::Engine;
+use super::engine::{Engine, Message};
 use super::flow::Loss;
 use super::observer::Observer;
 use super::processor::Task;
@@ -88,6 +89,11 @@ impl<O: Observer> Engine<'_, O> {
         }
         of.coming -= 1;
         let ends_message = of.coming == 0;
+        if self.settings.processor.is_some_and(|costs| costs.order == ProcessorOrder::Queues) {
+            self.on_frame_of(route, ends_message);
+            self.submit(host, Task::Receive { message, bytes });
+            return;
+        }
         input.queue.push(class, bytes, message);
         self.on_frame_of(route, ends_message);
         if self.hosts.inputs[host as usize].working.is_none() {
@@ -100,20 +106,15 @@ impl<O: Observer> Engine<'_, O> {
         let slot = self.agenda.layout.service(host);
         loop {
             let input = &mut self.hosts.inputs[host as usize];
-            let Some((class, bytes, message)) = input.queue.pop([true; 2]) else {
+            let Some((_, bytes, message)) = input.queue.pop([true; 2]) else {
                 self.agenda.slots.clear(slot);
                 return;
             };
-            input.held -= 1;
-            let frees = self.hosts.ports[host as usize].stalled;
-            if frees {
-                self.agenda.slots.set(self.agenda.layout.port(host), self.now);
-            }
-            self.on_dequeue_of(self.messages[message].route, class);
+            self.taken(host, message);
             if self.settings.processor.is_some() {
                 self.hosts.inputs[host as usize].working = Some((message, bytes));
                 self.agenda.slots.clear(slot);
-                self.submit(host, Task::Receive { bytes });
+                self.submit(host, Task::Receive { message, bytes });
                 return;
             }
             if self.settings.host_ns > 0 {
@@ -125,6 +126,16 @@ impl<O: Observer> Engine<'_, O> {
         }
     }
 
+    /// A frame has been taken from its queue: there is room for another.
+    pub fn taken(&mut self, host: u32, message: u32) {
+        let Message { route, class, .. } = self.messages[message];
+        self.hosts.inputs[host as usize].held -= 1;
+        if self.hosts.ports[host as usize].stalled {
+            self.agenda.slots.set(self.agenda.layout.port(host), self.now);
+        }
+        self.on_dequeue_of(route, class);
+    }
+
     /// The receiving program is done with a frame.
     pub fn on_service(&mut self, host: u32) {
         let working = self.hosts.inputs[host as usize].working.take();
@@ -134,7 +145,7 @@ impl<O: Observer> Engine<'_, O> {
         self.work(host);
     }
 
-    fn is_with_program(&mut self, message: u32, bytes: u32) {
+    pub fn is_with_program(&mut self, message: u32, bytes: u32) {
         self.counts.frames += 1;
         if O::LISTENS {
             let seen = self.seen(message, bytes);

@@ -1,23 +1,25 @@
 //! A host's processor: it deals with what has arrived, then with what is to be sent, then it computes.
 //!
 //! What messages take of it is missing to the job that computes on the same host: the interference of communication on computation,
-//! in the terms of a platform (s for each MB that is sent or received). First come, first served among tasks of one kind; a
-//! task gives way to one that goes first, and goes on where it was.
+//! in the terms of a platform (s for each MB that is sent or received). First come, first served among tasks of one kind, or, with
+//! `order = "queues"`, as the experiment's queues say, in which what is sent and what has arrived wait together; a task gives
+//! way to one that goes first, and goes on where it was.
 
 use std::collections::VecDeque;
 
-use crosswind_schema::experiment::streams::Processor as Description;
+use crosswind_policy::queue::{DoubleQueue, QueueSettings};
+use crosswind_schema::experiment::streams::{Processor as Description, ProcessorOrder};
 use crosswind_schema::units::Quantity;
 
 use super::engine::Engine;
 use super::observer::Observer;
 use crate::time::{Nanos, nanos};
 
-/// What it does. The order is that in which it is done.
+/// What it does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// A frame for the receiving program.
-    Receive { bytes: u32 },
+    Receive { message: u32, bytes: u32 },
     /// Word that a frame of a route has arrived.
     Acknowledgement { route: u32 },
     /// A frame for the interface.
@@ -27,11 +29,12 @@ pub(super) enum Task {
 }
 
 impl Task {
-    const fn level(self) -> usize {
-        match self {
-            Self::Receive { .. } | Self::Acknowledgement { .. } => 0,
-            Self::Send { .. } => 1,
-            Self::Compute { .. } => 2,
+    /// What goes first: less.
+    const fn level(self, order: ProcessorOrder) -> usize {
+        match (self, order) {
+            (Self::Compute { .. }, _) => 2,
+            (Self::Send { .. }, ProcessorOrder::ArrivedFirst) => 1,
+            _ => 0,
         }
     }
 }
@@ -42,6 +45,7 @@ pub(super) struct Costs {
     send: (Nanos, f64),
     receive: (Nanos, f64),
     acknowledgement: Nanos,
+    pub order: ProcessorOrder,
 }
 
 impl Costs {
@@ -51,6 +55,7 @@ impl Costs {
             send: (nanos(of.send_s.get()), of.ir_send_s_per_mb.get() * 1e3),
             receive: (nanos(of.receive_s.get()), of.ir_receive_s_per_mb.get() * 1e3),
             acknowledgement: nanos(of.acknowledgement_s.get()),
+            order: of.order,
         }
     }
 
@@ -58,7 +63,7 @@ impl Costs {
         let per_frame =
             |(fixed, per_byte): (Nanos, f64), bytes: u32| fixed + (f64::from(bytes) * per_byte).round() as Nanos;
         match task {
-            Task::Receive { bytes } => per_frame(self.receive, bytes),
+            Task::Receive { bytes, .. } => per_frame(self.receive, bytes),
             Task::Send { bytes, .. } => per_frame(self.send, bytes),
             Task::Acknowledgement { .. } => self.acknowledgement,
             Task::Compute { ns, .. } => ns,
@@ -67,31 +72,44 @@ impl Costs {
 }
 
 /// Tasks with the time that is left of each.
-#[derive(Default)]
 pub(super) struct Processor {
     waiting: [VecDeque<(Task, Nanos)>; 3],
+    /// Frames, where queues say which goes first.
+    queue: Option<DoubleQueue<Task>>,
     running: Option<(Task, Nanos)>,
     since: Nanos,
     /// A task has just been done, and what follows of it is being put into the queues.
     decides: bool,
 }
 
+impl Processor {
+    pub fn new(costs: &Costs, queues: QueueSettings) -> Self {
+        let queue = (costs.order == ProcessorOrder::Queues).then(|| DoubleQueue::new(queues));
+        Self { waiting: Default::default(), queue, running: None, since: 0, decides: false }
+    }
+}
+
 impl<O: Observer> Engine<'_, O> {
     /// A task comes to a host's processor.
     pub fn submit(&mut self, host: u32, task: Task) {
         let Some(costs) = self.settings.processor else { return };
-        let now = self.now;
+        let (now, order) = (self.now, costs.order);
         let own = &mut self.hosts.processors[host as usize];
-        own.waiting[task.level()].push_back((task, costs.of(task)));
+        match (&mut own.queue, task) {
+            (Some(queue), Task::Receive { message, bytes } | Task::Send { message, bytes, .. }) => {
+                queue.push(self.messages[message].class, bytes, task);
+            }
+            _ => own.waiting[task.level(order)].push_back((task, costs.of(task))),
+        }
         if own.decides {
             return;
         }
         if let Some((other, left)) = own.running {
-            if other.level() <= task.level() {
+            if other.level(order) <= task.level(order) {
                 return;
             }
             let done = now - own.since;
-            own.waiting[other.level()].push_front((other, left - done.min(left)));
+            own.waiting[other.level(order)].push_front((other, left - done.min(left)));
             own.running = None;
         }
         self.go_on_with(host);
@@ -99,13 +117,23 @@ impl<O: Observer> Engine<'_, O> {
 
     /// The first task begins, or goes on.
     fn go_on_with(&mut self, host: u32) {
+        let Some(costs) = self.settings.processor else { return };
         let slot = self.agenda.layout.processor(host);
         let own = &mut self.hosts.processors[host as usize];
-        own.running = own.waiting.iter_mut().find_map(VecDeque::pop_front);
+        let frame = |own: &mut Processor| own.queue.as_mut()?.pop([true; 2]).map(|(_, _, task)| (task, costs.of(task)));
+        let [arrived, sent, _] = &mut own.waiting;
+        let first = arrived.pop_front().or_else(|| sent.pop_front());
+        own.running = match first {
+            Some(first) => Some(first),
+            None => frame(own).or_else(|| own.waiting[2].pop_front()),
+        };
         own.since = self.now;
         match own.running {
             Some((_, left)) => self.agenda.slots.set(slot, self.now.saturating_add(left)),
             None => self.agenda.slots.clear(slot),
+        }
+        if let (Some((Task::Receive { message, .. }, _)), ProcessorOrder::Queues) = (own.running, costs.order) {
+            self.taken(host, message);
         }
     }
 
@@ -114,7 +142,9 @@ impl<O: Observer> Engine<'_, O> {
         let own = &mut self.hosts.processors[host as usize];
         let Some((task, _)) = own.running.take() else { return };
         own.decides = true;
+        let order = self.settings.processor.map_or(ProcessorOrder::default(), |costs| costs.order);
         match task {
+            Task::Receive { message, bytes } if order == ProcessorOrder::Queues => self.is_with_program(message, bytes),
             Task::Receive { .. } => self.on_service(host),
             Task::Acknowledgement { route } => self.is_acknowledged(route),
             Task::Send { route, message, bytes } => self.enqueue(route, message, bytes),

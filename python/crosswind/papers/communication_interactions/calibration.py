@@ -27,6 +27,7 @@ TIMES = {"mg": "communication", "ft": "communication", "ep": "the run", "is": "t
 """The t of (2.1): figure 3 asks for the time of communication, figure 4 for that of the run ("very small": of a time of
 microseconds nothing is). One of the two for both figures contradicts one of them."""
 ATM_MB_PER_S, SEGMENT_BYTES, WINDOW_BYTES = 16.95, 9140, 65_536
+SERVED_S = 1e-4
 FIXED, ACKNOWLEDGED = 0.3, 0.2
 LOCAL_BYTES = 8 * KIB
 """Bytes of a message of PP beside the programs."""
@@ -50,24 +51,54 @@ def message_s(message_bytes: int) -> float:
 
 @dataclass(frozen=True)
 class StreamReading:
-    """One way to read what section 6 leaves open: how often streams A, B and the local one send.
+    """One way to read what section 6 leaves open: how often the local stream sends, and what the filter takes.
+
+    Either the local stream follows its former messages at once, and the interface's queues are before the link; or the
+    filter is a process of its host, one server for what is sent and what has arrived, with the local stream at a
+    constant rate, at which messages of 16 KB just take all of the slower end.
 
     Attributes
     ----------
-    gaps : str
-        none: the next message follows the former at once; exponential: after a gap with the mean of a message's time.
     local_outstanding : int
-        Messages of the local stream that are under way at once.
+        Messages of the local stream that are under way at once; without a server.
+    receiving : float or None
+        Times as much as sending that receiving takes of the server; None: there is none.
+    batch : int
+        Local frames that go together: what one read of the filter brings.
     """
 
-    gaps: str
-    local_outstanding: int
+    local_outstanding: int = 1
+    receiving: float | None = None
+    batch: int = 1
 
     @property
     def name(self) -> str:
         """In words."""
-        gaps = "back to back" if self.gaps == "none" else "exponential gaps"
-        return f"{gaps}, {self.local_outstanding} local under way"
+        if self.receiving is None:
+            return f"back to back, {self.local_outstanding} local under way"
+        return f"one server, receiving {self.receiving:g} times sending, batches of {self.batch}"
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """What a point of a figure sets."""
+        if self.receiving is None:
+            return {"local_outstanding": self.local_outstanding}
+        return {"receiving": self.receiving, "batch": self.batch}
+
+    def network(self) -> dict[str, Any]:
+        """Return the links of an experiment; a frame of 1 KiB takes 0.1 ms of the server to send, 60 % of it fixed."""
+        links = ProgramReading("reliable").network()
+        if self.receiving is None:
+            return links
+        fixed_s, per_mb = 0.6 * SERVED_S, 0.4 * SERVED_S / (KIB / 1e6)
+        processor = {
+            "send_s": fixed_s,
+            "ir_send_s_per_mb": per_mb,
+            "receive_s": fixed_s * self.receiving,
+            "ir_receive_s_per_mb": per_mb * self.receiving,
+            "order": "queues",
+        }
+        return {**links, "buffer_frames": 100_000, "window_bytes": WINDOW_BYTES, "processor": processor}
 
 
 @dataclass(frozen=True)
@@ -176,9 +207,10 @@ class Calibration:
     hosts: int = 4
     threshold: int = 4
     streams: tuple[StreamReading, ...] = (
-        StreamReading("none", 1),
-        StreamReading("none", 2),
-        StreamReading("exponential", 1),
+        StreamReading(1),
+        StreamReading(2),
+        *(StreamReading(receiving=ratio, batch=4) for ratio in (1.0, 1.5, 2.0)),
+        *(StreamReading(receiving=2.0, batch=batch) for batch in (1, 8)),
     )
     flow_arrivals: tuple[FlowReading, ...] = (FlowReading("closed"), FlowReading("open"))
     transports: tuple[str, ...] = ("slow-start", "reliable")

@@ -16,6 +16,7 @@ from crosswind.papers.communication_interactions.calibration import (
     FLOWS,
     LOCAL_BYTES,
     PROGRAMS,
+    SERVED_S,
     TESTED,
     Calibration,
     ProgramReading,
@@ -163,7 +164,7 @@ def side(calibration: Calibration, name: str) -> Figure:
     """Figures 8, 9 and 10: a stream beside a local one that meets it at the sender, the receiver, or both."""
     settings = [
         (
-            {"stream": tested, "local_kib": kib, "gaps": reading.gaps, "local_outstanding": reading.local_outstanding},
+            side_params(tested, kib, reading),
             _tested(name, tested, kib, reading, calibration),
         )
         for reading in calibration.streams
@@ -178,8 +179,13 @@ def side(calibration: Calibration, name: str) -> Figure:
     return Figure(SIDES[name], titles[name], settings)
 
 
+def side_params(tested: str, kib: int, reading: StreamReading) -> dict[str, Any]:
+    """Return what a point of figures 8 to 10 sets."""
+    return {"stream": tested, "local_kib": kib, **reading.setting}
+
+
 def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibration: Calibration) -> dict[str, Any]:
-    size, local_size = TESTED[tested], 1024 * kib
+    size = TESTED[tested]
     others = list(range(1, calibration.hosts))
     ways: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         "sending": ({"from": 0, "to": 1}, {"from": 0, "to": 2}),
@@ -187,27 +193,27 @@ def _tested(side_: str, tested: str, kib: int, reading: StreamReading, calibrati
         "one-to-all": ({"from": 0, "to": others, "answer_bytes": size}, {"from": 0, "to": 1}),
     }
     way, local_way = ways[side_]
-    streams = [
-        {"name": tested, "class": "parallel", "message_bytes": size, **way, **_pace(reading, size, 1)},
-        {
-            "name": "local",
-            "class": "local",
-            "message_bytes": local_size,
-            **local_way,
-            **_pace(reading, local_size, reading.local_outstanding),
-        },
-    ]
-    timed = [{**stream, "messages": calibration.messages} for stream in streams]
-    policy = {"queue": "threshold", "threshold": calibration.threshold}
+    local = {"name": "local", "class": "local", "message_bytes": 1024 * kib, **local_way}
+    locals_ = [{**local, **_pace(reading, side_)}]
+    if side_ == "one-to-all" and reading.receiving is not None:
+        # "From the source workstation and another workstation": both ways (section 6.4).
+        locals_.append({**locals_[0], "name": "local back", "from": local["to"], "to": local["from"]})
+    test = {"name": tested, "class": "parallel", "message_bytes": size, **way, "arrivals": "backlogged"}
+    timed = [{**stream, "messages": calibration.messages} for stream in (test, *locals_)]
+    policy: dict[str, Any] = {"queue": "threshold", "threshold": calibration.threshold, "batch": reading.batch}
     if side_ != "sending":
-        policy["credits"] = "receiver"
-    return _experiment(f"{side_}: {tested} beside {kib} KiB", calibration.hosts, timed, policy=policy)
+        # A receiver that grants less than a batch would keep it apart.
+        policy |= {"credits": "receiver", "receive_threshold": reading.batch}
+    name = f"{side_}: {tested} beside {kib} KiB"
+    return _experiment(name, calibration.hosts, timed, policy=policy, network=reading.network())
 
 
-def _pace(reading: StreamReading, size: int, outstanding: int) -> dict[str, Any]:
-    if reading.gaps == "none":
-        return {"arrivals": "backlogged", "outstanding": outstanding}
-    return {"arrivals": "closed", "outstanding": outstanding, "gap_s": _exponential(message_s(size))}
+def _pace(reading: StreamReading, side_: str) -> dict[str, Any]:
+    """Return how often the local stream sends."""
+    if reading.receiving is None:
+        return {"arrivals": "backlogged", "outstanding": reading.local_outstanding}
+    slower = 1.0 if side_ == "sending" else max(1.0, reading.receiving)
+    return {"arrivals": "open", "gap_s": 16 * SERVED_S * slower}
 
 
 def _exponential(mean: float) -> dict[str, Any]:

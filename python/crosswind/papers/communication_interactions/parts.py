@@ -195,12 +195,18 @@ def _side(rows: Rows, calibration: Calibration, side: str) -> Part:
             "local message, KB",
             log=True,
         )
-        for reading in calibration.streams
+        for reading in _drawn(calibration)
         for tested in TESTED
     ]
     columns = [("reading", ""), ("stream", ""), ("local message", "KiB"), ("stream, one queue", ""), ("two queues", "")]
     columns += [("local, one queue", ""), ("two queues", ""), ("printed, one queue", ""), ("printed, two", "")]
     return Part(SIDES[side], title, columns, table, drawings)
+
+
+def _drawn(calibration: Calibration) -> list[StreamReading]:
+    """Return the first reading without a server and the last of its sweep of receiving; the table has all."""
+    swept = [reading for reading in calibration.streams if reading.receiving is not None and reading.batch == 4]
+    return [calibration.streams[0], *swept[-1:]]
 
 
 def _side_points(

@@ -17,7 +17,7 @@ from crosswind.papers.communication_interactions.calibration import (
     ProgramReading,
     StreamReading,
 )
-from crosswind.papers.communication_interactions.figures import SIDES, program_params
+from crosswind.papers.communication_interactions.figures import SIDES, program_params, side_params
 from crosswind.run.results import Runs
 
 Entry = Mapping[str, Any]
@@ -102,17 +102,13 @@ class Rows:
         self, side: str, tested: str, kib: int, reading: StreamReading, *, queue: str = "fifo", of: str = "tested"
     ) -> Spread:
         """Return T2 / T1 (fifo) or T3 / T1 (queued) of the tested stream, or of the local one beside it."""
-        entries = self.entries(
-            SIDES[side], stream=tested, local_kib=kib, gaps=reading.gaps, local_outstanding=reading.local_outstanding
-        )
+        entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
         place = 0 if of == "tested" else 1
         return Spread.of([float(entry["streams"][place][f"slowdown_{queue}"]) for entry in entries])
 
     def bound(self, side: str, tested: str, kib: int, reading: StreamReading, name: str) -> float | None:
         """Return a closed form of the point, None where it does not apply."""
-        entries = self.entries(
-            SIDES[side], stream=tested, local_kib=kib, gaps=reading.gaps, local_outstanding=reading.local_outstanding
-        )
+        entries = self.entries(SIDES[side], **side_params(tested, kib, reading))
         found: float | None = entries[0].get("bounds", {}).get(name)
         return found
 

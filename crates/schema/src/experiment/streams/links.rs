@@ -78,6 +78,20 @@ pub struct Processor {
     pub ir_receive_s_per_mb: SecondsPerMegabyte,
     /// For each acknowledgement that comes back, s.
     pub acknowledgement_s: Seconds,
+    /// Which of several messages it deals with first.
+    pub order: ProcessorOrder,
+}
+
+/// Which message a host's processor deals with first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProcessorOrder {
+    /// What has arrived, then what is to be sent, each in the order in which it came: a kernel's.
+    #[default]
+    ArrivedFirst,
+    /// As the queues of `[policy]` say, those of T2 with one: what is sent and what has arrived wait in the same queues, as before
+    /// a filter that is one process of the host.
+    Queues,
 }
 
 /// The window of a socket, where a processor needs one and none is given.

@@ -59,6 +59,8 @@ pub struct QueuePolicy {
     pub threshold: Whole<1, 1_000_000_000>,
     /// The threshold and the credits exactly as the paper prints them, which starve and stop (E4-14, E4-15).
     pub literal: bool,
+    /// With `queue = "threshold"`: local frames that go together once one goes, as one read of a sending program brings them.
+    pub batch: Whole<1, 1_000_000>,
     /// Whether receivers limit local senders.
     pub credits: CreditRule,
     /// With credits: frames that a receiver holds of each class.
@@ -75,6 +77,7 @@ impl Default for QueuePolicy {
             queue: Discipline::default(),
             threshold: Whole::fixed(4),
             literal: false,
+            batch: Whole::fixed(1),
             credits: CreditRule::default(),
             receive_frames: Whole::fixed(16),
             receive_threshold: Whole::fixed(1),
@@ -101,6 +104,10 @@ impl QueuePolicy {
         if threshold > frames {
             let more = format!("is {threshold}; it must be at most policy.receive_frames, {frames}");
             return refused("receive_threshold", more);
+        }
+        if self.batch.get() > 1 && (self.queue != Discipline::Threshold || self.literal) {
+            let other = "but only policy.queue = \"threshold\" without policy.literal sends local frames together";
+            return refused("batch", format!("is {}, {other}", self.batch.get()));
         }
         let idle = self.idle_s.get();
         if !(IDLE_S.0..=IDLE_S.1).contains(&idle) {
