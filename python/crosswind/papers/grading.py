@@ -11,6 +11,27 @@ HOLDS: Verdict = "holds"
 FAILS: Verdict = "does not hold"
 OPEN: Verdict = "not decidable from the text"
 WRONG: Verdict = "paper wrong"
+THE_TEXT = "as the text says"
+"""The reading of a part that leaves nothing open."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one reading of the text says to a part of a claim.
+
+    Attributes
+    ----------
+    reading : str
+        Its name.
+    holds : bool
+        Whether the part is true under it.
+    found : str
+        The numbers.
+    """
+
+    reading: str
+    holds: bool
+    found: str
 
 
 @dataclass(frozen=True)
@@ -28,12 +49,15 @@ class Check:
         what the text says, the paper is wrong.
     hangs_on : str
         Which mechanism or reading decides it, with the experiment or the arithmetic; empty where none was found.
+    answers : tuple of Answer
+        Of each reading; of the text alone where it leaves nothing open.
     """
 
     text: str
     found: str
     verdict: Verdict
     hangs_on: str = ""
+    answers: tuple[Answer, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,7 +114,10 @@ class Claim:
     def from_dict(cls, entry: Mapping[str, Any]) -> Claim:
         """Make it of what `summary` returned."""
         checks = [
-            Check(check["text"], check["found"], check["verdict"], check.get("hangs_on", ""))
+            Check(
+                *(check["text"], check["found"], check["verdict"], check.get("hangs_on", "")),
+                tuple(Answer(**answer) for answer in check.get("answers", ())),
+            )
             for check in entry["checks"]
         ]
         return cls(entry["id"], entry["section"], entry["text"], checks)
@@ -104,7 +131,7 @@ def check(text: str, true: bool, found: str, hangs_on: str = "") -> Check:
     >>> check("below 2", 1.5 < 2, "1.5").verdict
     'holds'
     """
-    return Check(text, found, HOLDS if true else FAILS, hangs_on)
+    return Check(text, found, HOLDS if true else FAILS, hangs_on, (Answer(THE_TEXT, true, found),))
 
 
 def open_by(asked: Check, readings: str) -> Check:
@@ -145,4 +172,4 @@ def check_readings(text: str, results: Sequence[tuple[str, bool, str]], hangs_on
         f"{name}: {found}{'' if len(verdicts) == 1 else ' (holds)' if true else ' (does not)'}"
         for name, true, found in results
     ]
-    return Check(text, "; ".join(said), verdict, hangs_on)
+    return Check(text, "; ".join(said), verdict, hangs_on, tuple(Answer(*result) for result in results))

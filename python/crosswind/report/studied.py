@@ -18,6 +18,7 @@ from crosswind.papers.studies import AnyStudy
 from crosswind.papers.tabled_study import Cell, Part, TabledStudy
 from crosswind.report.disturbed import TERMS as OF_PROGRAMS
 from crosswind.report.figure import Figure, identifier
+from crosswind.report.figures.claims import answers
 from crosswind.report.figures.slowdowns import slowdown_curves, slowdown_dots
 from crosswind.report.measured import Card
 from crosswind.report.section import Kind, Term, each, of_type
@@ -48,6 +49,7 @@ class StudiedSection:
     headline: str
     cards: list[Card]
     claims: list[Table]
+    answers: list[Figure]
     parts: list[tuple[str, list[Figure], Table]]
     calibration: Table
     daemons: Table | None
@@ -56,7 +58,7 @@ class StudiedSection:
     @property
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
-        return [figure for _, figures, _ in self.parts for figure in figures]
+        return [*self.answers, *(figure for _, figures, _ in self.parts for figure in figures)]
 
     @property
     def terms(self) -> Sequence[Term]:
@@ -78,6 +80,7 @@ def _tabled(study: TabledStudy, place: int) -> StudiedSection:
         headline=_headline(study),
         cards=[],
         claims=[_claims(study), _checks(study)],
+        answers=_answers(study, id_),
         parts=[(part.title, _drawings(part, id_), _numbers(part)) for part in study.parts],
         calibration=_calibration(study),
         daemons=None,
@@ -129,6 +132,7 @@ def _scheduling(study: Study, place: int) -> StudiedSection:
             for program, window in study.best_windows.items()
         ],
         claims=[_claims(study), _checks(study)],
+        answers=_answers(study, id_),
         parts=[
             (_heading(name), draw(name, figure["rows"], id_), _rows(name, figure["rows"]))
             for name, figure, draw in _drawn(study)
@@ -334,6 +338,30 @@ def _said(key: str, value: Any) -> str:
     return say(value) if say else f"{key} {value}"
 
 
+def _answers(study: AnyStudy, prefix: str) -> list[Figure]:
+    """Draw a figure for each claim: its parts under every reading of the text."""
+    figures = []
+    for claim in study.claims:
+        rows = [
+            {
+                "part": str(number_),
+                "text": check.text,
+                "reading": answer.reading,
+                "answer": "holds" if answer.holds else "does not",
+                "found": answer.found,
+            }
+            for number_, check in enumerate(claim.checks, 1)
+            for answer in check.answers
+        ]
+        if rows:
+            words = (
+                f"Whether each of {len(claim.checks)} parts of claim {claim.id} holds, under every reading of the text."
+            )
+            title = f"{claim.id}: {claim.text}"
+            figures.append(Figure(identifier(prefix, claim.id), title, words, answers(rows)))
+    return figures
+
+
 def _claims(study: AnyStudy) -> Table:
     columns = [
         Column("claim", numeric=False),
@@ -350,15 +378,19 @@ def _claims(study: AnyStudy) -> Table:
 def _checks(study: AnyStudy) -> Table:
     columns = [
         Column("claim", numeric=False),
+        Column("part", numeric=False),
         Column("verdict", numeric=False, term="verdict"),
         Column("what must be true", numeric=False),
         Column("found", numeric=False),
         Column("hangs on", numeric=False),
     ]
     rows = [
-        [claim.id, check.verdict, check.text, check.found, check.hangs_on if check.verdict != HOLDS else ""]
+        [
+            *(claim.id, str(number_), check.verdict, check.text, check.found),
+            check.hangs_on if check.verdict != HOLDS else "",
+        ]
         for claim in study.claims
-        for check in claim.checks
+        for number_, check in enumerate(claim.checks, 1)
     ]
     return Table("What each claim was asked", columns, rows)
 

@@ -130,7 +130,7 @@ def test_the_report_holds_claims_tables_and_figures(study, tmp_path):
     text = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page.split("<footer>")[0])))
     assert "Of 4 claims 3 hold (F-1, F-2, F-4); 1 cannot be decided (F-3)." in text
     assert "Buffered coscheduling beside the other waits" in text
-    assert len(re.findall(r'id="spec-study-1-', page)) == 4
+    assert len(re.findall(r'id="spec-study-1-', page)) == 4 + 4  # of the figures and of the claims
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
