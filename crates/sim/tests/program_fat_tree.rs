@@ -85,7 +85,7 @@ fn the_links_at_the_root_make_the_gap() {
     assert!((part..1.8).contains(&finite), "{finite}");
 }
 
-/// A receiver that is away fills what is before it, and then holds up those who never send to it.
+/// A receiver that is away fills what is before it, and then holds up ranks that never send to it.
 #[test]
 fn a_hot_spot_spreads() {
     let ops = |me: u32| -> Vec<Op> {
