@@ -16,6 +16,7 @@ HARDLY = 0.02
 """A run time that changes by no more than this part is hardly affected: F-1's band; printed are up to 11 % (E3-1)."""
 SERIALISED = 0.9
 """A ping that ends after this part of what both take one after the other is serialised; printed are 0.91 to 0.97."""
+WAIT = "whether a wait for an event gives its processor away at once, or lingers, which the text does not say"
 HURT = 1.10
 """Burners that take this much longer are hurt."""
 SMALL, LARGE = (6400, 1), (100, 64)
@@ -117,7 +118,7 @@ def _polling(matrix: Matrix) -> Claim:
 
 
 def _under(text: str, readings: Mapping[str, Matrix], ask: Callable[[Matrix], tuple[bool, str]]) -> Check:
-    return check_readings(text, [(name, *ask(matrix)) for name, matrix in readings.items()])
+    return check_readings(text, [(name, *ask(matrix)) for name, matrix in readings.items()], WAIT)
 
 
 def _said(found: Mapping[str, float]) -> str:
