@@ -161,6 +161,28 @@ proptest! {
     }
 }
 
+/// Ranks that may leave a barrier and have no room for what they owe: they wait until they have, and the run goes on.
+#[test]
+fn a_rank_that_is_released_while_its_acknowledgements_have_no_room_is_not_asked_again_and_again() {
+    let network = tree(1, 8, 1, 1);
+    // All send to all, and meet while acknowledgements are still owed.
+    let round = |me: u32| (0..16).filter(move |&to| to != me).map(|to| post(to, 1)).chain([Op::Barrier]);
+    let ops = (0..16).map(|me| (0..40).flat_map(|_| round(me)).collect()).collect();
+    let scripts = Scripts::new(ops);
+    let mut calls = 0;
+    let outcome = simulate(
+        &scripts,
+        &network,
+        WindowSettings::of(NonZeroU32::new(4).unwrap()),
+        &Timelines::undisturbed(16),
+        &mut |_| {
+            calls += 1;
+            calls < 20
+        },
+    );
+    assert_eq!(outcome.unwrap().totals.handled, 40 * 16 * 15);
+}
+
 #[test]
 fn programs_come_to_the_same_results_and_runs_to_the_same_bytes() {
     let sample = SampleParameters { keys_per_rank: Whole::fixed(512), ..Default::default() };

@@ -146,7 +146,11 @@ impl<R: Rank> Processor<R> {
                 self.poll_or_go_on(me, shared)?
             };
             if !goes_on {
-                let until = if let State::Released(at) = self.state { at } else { u64::MAX };
+                // A rank that may leave the barrier, and has no room for what it owes, is told when it has.
+                let until = match self.state {
+                    State::Released(at) if at > now => at,
+                    _ => u64::MAX,
+                };
                 return Ok(Next::Told(until));
             }
         }
