@@ -212,6 +212,24 @@ fn a_small_drop_counts_however_large_the_tasks_are() {
     }
 }
 
+#[test]
+fn a_jump_counts_however_little_of_the_trees_rate_it_takes() {
+    // Node 1 relays more than interference would leave of any compute rate; its tasks are 0.1 % of what the root computes.
+    let tree = Owned {
+        parent: vec![-1, 0, 1],
+        compute: vec![15.193_977_969_733_918, 0.0, 24.314_545_267_957_23],
+        send: vec![f64::INFINITY; 3],
+        receive: vec![1.0, 2.0, 935.167_019_790_806_3],
+        drop: vec![0.0, 0.002_391_641_795_612_949, 0.0],
+        ir_receive: vec![0.0, 0.188_032_962_244_967_88, 0.0],
+        ir_send: vec![0.0, 0.065_104_901_236_541_42, 0.345_072_588_811_741_24],
+    };
+    for ports in PORTS {
+        let rates = tree.plan((1.0, 1.0), ports, Method::Exact);
+        assert_eq!(rates.gain_per_work_per_s[1], f64::NEG_INFINITY, "{ports:?}");
+    }
+}
+
 /// A million nodes whose values repeat with different periods.
 fn million(parent: impl Fn(i32) -> i32) -> Owned {
     let count = 1_000_000;

@@ -196,7 +196,8 @@ impl Walk {
         let own = worth.subtree[place];
         let of = |change| worth_of(own, self.more(place, change, up));
         if rates.gain_per_work_per_s[n] == 0.0 {
-            rates.gain_per_work_per_s[n] = of(Change::Compute) / work;
+            // More never slows the best plan but by a jump; one too small to be told from rounding is none.
+            rates.gain_per_work_per_s[n] = of(Change::Compute).max(0.0) / work;
         }
         if self.ports == Ports::Multi {
             rates.gain_per_send_mb_per_s[n] = of(Change::Send) / size;

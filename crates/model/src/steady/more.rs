@@ -18,8 +18,10 @@ use super::up::Up;
 const STEP: f64 = 1e-6;
 /// Derivatives below this are rounding.
 const NOISE: f64 = 1e-7;
-/// Part of the rate that is lost in a jump, at least.
-const LOST: f64 = 1e-4;
+/// Part of the rate that is lost in a jump, at least: less is rounding.
+const LOST: f64 = 1e-10;
+/// How much smaller the second step of a node's first compute rate is: a slope loses so much less, a jump the same.
+const SMALLER: f64 = 1e-3;
 
 /// What becomes more.
 #[derive(Clone, Copy, Debug)]
@@ -74,17 +76,23 @@ impl Walk {
             return false;
         }
         let (mut at, mut best) = (place, up.best[place].rate);
-        let mut less = self.changed(place, Change::Compute, STEP * best, up);
-        while at > 0 && less < best * (1.0 - LOST) {
+        let steps = [STEP * best, SMALLER * STEP * best];
+        let mut less = steps.map(|step| self.changed(place, Change::Compute, step, up));
+        let is_jump = |best: f64, less: [f64; 2]| {
+            let lost = less.map(|less| best - less);
+            lost[1] > LOST * best && lost[1] > 0.5 * lost[0]
+        };
+        while at > 0 && is_jump(best, less) {
             let parent = self.parent(at);
-            if !worth.affords(1, self.children(parent).len()) {
+            if !worth.affords(2, self.children(parent).len()) {
                 return true;
             }
             let change = Change::Child { child: at, subtree: -1.0, link: 0.0 };
-            let lost = up.best[at].rate - less;
-            (at, best, less) = (parent, up.best[parent].rate, self.changed(parent, change, lost, up));
+            let lost = less.map(|less| up.best[at].rate - less);
+            (at, best) = (parent, up.best[parent].rate);
+            less = lost.map(|lost| self.changed(parent, change, lost, up));
         }
-        less < best * (1.0 - LOST)
+        is_jump(best, less)
     }
 
     fn parent(&self, place: usize) -> usize {
