@@ -10,6 +10,8 @@ pub struct Case {
     pub tasks: Tasks,
     pub order: Order,
     pub ports: Ports,
+    /// Whether the end is levelled, where order and ports allow it.
+    pub levelled: bool,
     pub interference: bool,
 }
 
@@ -89,22 +91,27 @@ fn same(count: u64, size: f64, work: f64) -> Tasks {
     Tasks { count, size_mb: Column::Same(size), work: Column::Same(work) }
 }
 
+/// A case by its name: a shape, then what is unlike the usual: `off` (no interference), `several` (several ports),
+/// `ordered` (the default order) and `levelled` (that, and the end levelled).
 pub fn case(name: &str, tasks: Option<u64>) -> Case {
-    let on = if name.ends_with("-off") { 0.0 } else { 1.0 };
-    let (order, single) = (Order::Arrival, Ports::Single);
+    let (shape, how) = name.split_once('-').unwrap_or((name, ""));
+    let has = |word: &str| how.split('-').any(|part| part == word);
+    let (on, levelled) = (if has("off") { 0.0 } else { 1.0 }, has("levelled"));
+    let order = if has("ordered") || levelled { Order::Interference } else { Order::Arrival };
     let count = |usual: u64| tasks.unwrap_or(usual);
-    let (spots, tasks, ports) = match name.trim_end_matches("-off") {
-        "fork" => (fork(on), same(count(100_000), 2.0, 5.0), single),
-        "tree" => (tree(9_724, 21, on), same(count(1_000_000), 2.0, 5.0), single),
-        "million" => (tree(1_000_000, 10, on), same(count(10_000_000), 2.0, 5.0), single),
+    let (spots, tasks) = match shape {
+        "fork" => (fork(on), same(count(100_000), 2.0, 5.0)),
+        "tree" => (tree(9_724, 21, on), same(count(1_000_000), 2.0, 5.0)),
+        "million" => (tree(1_000_000, 10, on), same(count(10_000_000), 2.0, 5.0)),
         "star" => {
             let count = count(1_000_000);
             let column = |mean: f64, by: u64| {
                 Column::Each((0..count).map(|n| mean * (0.5 + (n * by % 97) as f64 / 96.0)).collect())
             };
-            (star(1_000), Tasks { count, size_mb: column(2.0, 31), work: column(5.0, 57) }, Ports::Multi)
+            (star(1_000), Tasks { count, size_mb: column(2.0, 31), work: column(5.0, 57) })
         }
-        other => panic!("{other}: fork, tree, star or million, with or without -off"),
+        other => panic!("{other}: fork, tree, star or million, then -off, -several, -ordered or -levelled"),
     };
-    Case { platform: platform(&spots), tasks, order, ports, interference: on > 0.0 }
+    let ports = if shape == "star" || has("several") { Ports::Multi } else { Ports::Single };
+    Case { platform: platform(&spots), tasks, order, ports, levelled, interference: on > 0.0 }
 }

@@ -5,25 +5,26 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crosswind_policy::farm::Event;
-use crosswind_policy::heap::Heap;
-
+use crate::inbox::News;
 use crate::time::Nanos;
+use crate::tournament::{NO_KEY, Tournament};
+
+const NO_SEAT: u32 = u32::MAX;
 
 /// What is next.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Next {
     /// The entry of this number.
     Slot(u32),
     /// A message arrives.
-    Message { node: u32, event: Event },
+    Message { node: u32, news: News },
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Letter {
     at: (Nanos, u64),
     node: u32,
-    event: Event,
+    news: News,
 }
 
 impl PartialEq for Letter {
@@ -46,36 +47,107 @@ impl Ord for Letter {
     }
 }
 
-fn key(time: Nanos, counter: u64) -> u128 {
-    (u128::from(time) << 64) | u128::from(counter)
-}
-
 pub(crate) struct Agenda {
-    /// Time, then a counter, in one number.
-    slots: Heap<u128>,
+    /// Of each entry that has one: time, then a counter, then its slot, in one number.
+    keys: Tournament,
+    /// The lowest bits of a key, which are the slot.
+    slot_bits: u32,
+    /// The seat of each slot, or [`NO_SEAT`].
+    seats: Vec<u32>,
+    /// Seats that were left: they are taken first, so the tournament is as small as what is under way.
+    free: Vec<u32>,
+    /// Seats that were ever taken.
+    taken: u32,
+    /// The slot that came last and its seat, which others may take before the next comes.
+    over: Option<(u32, u32)>,
+    /// Seats whose keys changed since then.
+    changed: Vec<u32>,
     letters: BinaryHeap<Reverse<Letter>>,
     counter: u64,
 }
 
 impl Agenda {
     pub fn new(slots: usize) -> Self {
-        Self { slots: Heap::new(slots), letters: BinaryHeap::new(), counter: 0 }
+        Self {
+            keys: Tournament::new(),
+            slot_bits: usize::BITS - slots.leading_zeros(),
+            seats: vec![NO_SEAT; slots],
+            free: Vec::new(),
+            taken: 0,
+            over: None,
+            changed: Vec::new(),
+            letters: BinaryHeap::new(),
+            counter: 0,
+        }
+    }
+
+    #[inline]
+    fn key(&self, time: Nanos, counter: u64, slot: u32) -> u128 {
+        (u128::from(time) << 64) | u128::from((counter << self.slot_bits) | u64::from(slot))
+    }
+
+    /// Whether the counter, which has the bits that slots leave, is nearly used up: after 10^11 events on 10^8 slots.
+    pub fn is_worn_out(&self) -> bool {
+        self.counter >> (63 - self.slot_bits) != 0
     }
 
     #[inline]
     pub fn at(&mut self, time: Nanos, slot: u32) {
         self.counter += 1;
-        self.slots.put(key(time, self.counter), slot);
+        let key = self.key(time, self.counter, slot);
+        let mut seat = self.seats[slot as usize];
+        match self.over {
+            Some((over, _)) if over == slot => self.over = None,
+            _ if seat != NO_SEAT => {}
+            _ => seat = self.take_seat(slot),
+        }
+        self.keys.write(seat, key);
+        self.change(seat);
+    }
+
+    #[inline(never)]
+    fn take_seat(&mut self, slot: u32) -> u32 {
+        let seat = if let Some((over, seat)) = self.over.take() {
+            self.seats[over as usize] = NO_SEAT;
+            seat
+        } else if let Some(seat) = self.free.pop() {
+            seat
+        } else {
+            if self.taken as usize == self.keys.seats() {
+                self.keys.grow();
+            }
+            self.taken += 1;
+            self.taken - 1
+        };
+        self.seats[slot as usize] = seat;
+        seat
+    }
+
+    #[inline]
+    fn change(&mut self, seat: u32) {
+        if self.changed.last() != Some(&seat) {
+            self.changed.push(seat);
+        }
     }
 
     #[inline]
     pub fn cancel(&mut self, slot: u32) {
-        self.slots.remove(slot);
+        let seat = std::mem::replace(&mut self.seats[slot as usize], NO_SEAT);
+        if seat != NO_SEAT {
+            self.over = self.over.filter(|&(over, _)| over != slot);
+            self.leave(seat);
+        }
     }
 
-    pub fn post(&mut self, time: Nanos, node: u32, event: Event) {
+    fn leave(&mut self, seat: u32) {
+        self.free.push(seat);
+        self.keys.write(seat, NO_KEY);
+        self.change(seat);
+    }
+
+    pub fn post(&mut self, time: Nanos, node: u32, news: News) {
         self.counter += 1;
-        self.letters.push(Reverse(Letter { at: (time, self.counter), node, event }));
+        self.letters.push(Reverse(Letter { at: (time, self.counter), node, news }));
     }
 
     /// Loses the messages that are under way to some nodes.
@@ -85,14 +157,26 @@ impl Agenda {
 
     #[inline]
     pub fn pop(&mut self) -> Option<(Nanos, Next)> {
-        let slot = self.slots.first();
+        if let Some((slot, seat)) = self.over.take() {
+            self.seats[slot as usize] = NO_SEAT;
+            self.leave(seat);
+        }
+        for &seat in &self.changed {
+            self.keys.settle(seat);
+        }
+        self.changed.clear();
+        let first = self.keys.first();
         if let Some(Reverse(letter)) = self.letters.peek()
-            && slot.is_none_or(|(at, _)| key(letter.at.0, letter.at.1) < at)
+            && self.key(letter.at.0, letter.at.1, 0) < first
         {
             let Reverse(letter) = self.letters.pop()?;
-            return Some((letter.at.0, Next::Message { node: letter.node, event: letter.event }));
+            return Some((letter.at.0, Next::Message { node: letter.node, news: letter.news }));
         }
-        let (key, slot) = self.slots.pop()?;
-        Some(((key >> 64) as Nanos, Next::Slot(slot)))
+        if first == NO_KEY {
+            return None;
+        }
+        let slot = (first as u64 & ((1 << self.slot_bits) - 1)) as u32;
+        self.over = Some((slot, self.seats[slot as usize]));
+        Some(((first >> 64) as Nanos, Next::Slot(slot)))
     }
 }

@@ -6,11 +6,12 @@
 use crosswind_policy::farm::estimate::{Estimator, Observed, Revision};
 use crosswind_policy::farm::{Child, Event};
 
-use crate::farm::Run;
+use crate::inbox::News;
 use crate::outcome::NodeObserved;
 use crate::time::seconds;
+use crate::world::World;
 
-impl Run<'_> {
+impl World<'_> {
     /// Tells a node's estimator something, and passes what follows from it to the nodes concerned.
     #[inline]
     pub fn estimate(&mut self, node: u32, told: impl FnOnce(&mut Estimator, f64, &mut Vec<Revision>)) {
@@ -28,18 +29,16 @@ impl Run<'_> {
             for revision in std::mem::take(&mut self.adaptation.revisions) {
                 match revision {
                     Revision::Child { child, settings } => {
-                        self.inbox.push_back((node, Event::Known { child, settings }));
+                        self.inbox.push(node, News::of(Event::Known { child, settings }));
                     }
                     Revision::Places { child, tasks } => {
-                        let p = self.network.links[node as usize].port;
-                        let to = self.network.ports[p as usize].children[child as usize];
-                        self.message(self.network.links[to as usize].latency, to, Event::Places { tasks });
+                        self.message_to_child(node, child, Event::Places { tasks });
                     }
                     Revision::Subtree(subtree) => up = Some(subtree),
                 }
             }
             let Some(subtree) = up else { return };
-            let link = &self.network.links[node as usize];
+            let link = &self.sites[node as usize].link;
             let child = link.child;
             node = link.parent;
             self.adaptation.estimators[node as usize].told(child, subtree, &mut self.adaptation.revisions);
@@ -74,7 +73,7 @@ impl Run<'_> {
     pub fn seen(&self) -> Vec<NodeObserved> {
         let seen: Vec<Observed> = self.adaptation.estimators.iter().map(Estimator::seen).collect();
         let of_node = |(n, own): (usize, &Observed)| {
-            let link = &self.network.links[n];
+            let link = &self.sites[n].link;
             let above = (link.parent as usize != n).then(|| &seen[link.parent as usize].children[link.child as usize]);
             NodeObserved {
                 compute_per_s: own.compute_per_s,

@@ -1,7 +1,7 @@
 //! What a node's port does: one send at a time, or several that share the send limit.
 
 use crate::shared::Shared;
-use crate::time::{Nanos, after};
+use crate::time::{Nanos, after, span};
 
 /// No child, no port.
 pub(crate) const NO_NODE: u32 = u32::MAX;
@@ -50,14 +50,14 @@ impl SingleSend {
     /// Ends the send; returns the child it went to.
     #[inline]
     pub fn end(&mut self, now: Nanos) -> u32 {
-        let late = (now - self.last) as f64 - self.remaining / self.rate;
+        let late = span(self.last, now) - self.remaining / self.rate;
         self.freed = (now, late.max(0.0));
         std::mem::replace(&mut self.child, NO_NODE)
     }
 
     /// Goes on at another rate; when it ends.
     pub fn change(&mut self, now: Nanos, rate: f64) -> Option<Nanos> {
-        self.remaining -= self.rate * (now - self.last) as f64;
+        self.remaining -= self.rate * span(self.last, now);
         (self.last, self.rate) = (now, rate);
         self.ends(now)
     }

@@ -4,7 +4,7 @@
 //! changes with every one of them; then the work lost is taken from the bytes received (`C IR_r` per MB, whatever the
 //! rate), and the end that is scheduled is a lower bound, looked at again when it comes.
 
-use crate::time::{Nanos, after};
+use crate::time::{Nanos, after, span};
 
 /// No task.
 pub(crate) const IDLE: u64 = u64::MAX;
@@ -81,20 +81,24 @@ impl Processor {
         self.send_loss + self.result_loss + self.ir_receive * receive > 1.0
     }
 
-    /// Accounts for the work since the last time; `shared` is what each child of the port has received by now.
+    /// Accounts for the work since the last time, where the port above is not shared.
     #[inline]
-    pub fn settle(&mut self, now: Nanos, shared: impl FnOnce() -> f64) {
-        let time = (now - self.last) as f64;
-        self.last = now;
-        match self.shared {
-            None => self.remaining -= self.rate * time,
-            Some(seen) => {
-                let got = shared();
-                let lost = self.send_loss + self.result_loss;
-                self.remaining -= self.compute * (time * (1.0 - lost) - self.ir_receive * (got - seen));
-                self.shared = Some(got);
-            }
+    pub fn settle(&mut self, now: Nanos) {
+        if self.last == now {
+            return; // nothing is done in no time
         }
+        self.remaining -= self.rate * span(self.last, now);
+        self.last = now;
+    }
+
+    /// The same over a shared port; `received` is what each child of the port has received by now, MB.
+    pub fn settle_shared(&mut self, now: Nanos, received: f64) {
+        let Some(before) = self.shared.filter(|_| self.last != now) else { return };
+        let time = span(self.last, now);
+        self.last = now;
+        let lost = self.send_loss + self.result_loss;
+        self.remaining -= self.compute * (time * (1.0 - lost) - self.ir_receive * (received - before));
+        self.shared = Some(received);
     }
 
     /// Begins a task; settled before.

@@ -6,11 +6,12 @@
 
 use std::collections::VecDeque;
 
-use crosswind_policy::farm::{Event, TaskId};
+use crosswind_policy::farm::TaskId;
 
-use crate::farm::Run;
+use crate::inbox::News;
 use crate::time::{Nanos, after};
 use crate::trace::Activity;
+use crate::world::World;
 
 /// A result under way.
 #[derive(Clone, Copy, Debug)]
@@ -28,9 +29,9 @@ pub(crate) struct Uplink {
     waiting: VecDeque<TaskId>,
 }
 
-impl Run<'_> {
+impl World<'_> {
     fn result_slot(&self, node: u32) -> u32 {
-        (self.nodes.len() + self.network.ports.len()) as u32 + node
+        (self.sites.len() + self.network.ports.len()) as u32 + node
     }
 
     pub fn begin_result(&mut self, node: u32, task: TaskId) {
@@ -51,7 +52,7 @@ impl Run<'_> {
 
     fn next_result(&mut self, node: u32) {
         let Some(task) = self.network.uplinks[node as usize].waiting.pop_front() else { return };
-        let (began, rate) = (self.now, self.network.links[node as usize].receive_limit);
+        let (began, rate) = (self.now, self.sites[node as usize].link.receive_limit);
         self.network.uplinks[node as usize].sending = Some(Sending { task, began, rate });
         self.result_rate(node, rate);
         let ends = after(self.now, self.farm.result_size_mb / rate);
@@ -60,19 +61,19 @@ impl Run<'_> {
 
     /// Takes up the interference of a result link at both ends; a negative rate takes it back.
     fn result_rate(&mut self, node: u32, rate: f64) {
-        let link = &self.network.links[node as usize];
+        let link = &self.sites[node as usize].link;
         let (parent, at_parent) = (link.parent, link.ir_send * rate);
-        let at_node = self.processors[node as usize].ir_receive() * rate;
+        let at_node = self.sites[node as usize].processor.ir_receive() * rate;
         for (at, loss) in [(node, at_node), (parent, at_parent)] {
             self.touch(at);
-            self.processors[at as usize].add_result_loss(loss);
+            self.sites[at as usize].processor.add_result_loss(loss);
         }
     }
 
     pub fn end_result(&mut self, node: u32) {
         let Some(Sending { task, began, .. }) = self.stop_result(node) else { return };
         if let Some(trace) = &mut self.recorded.trace {
-            let parent = self.network.links[node as usize].parent;
+            let parent = self.sites[node as usize].link.parent;
             trace.transfer(Activity::Result, parent, node, task, (began, self.now), self.farm.result_size_mb);
         }
         self.result_arrives(node, task);
@@ -93,7 +94,7 @@ impl Run<'_> {
     }
 
     fn result_arrives(&mut self, node: u32, task: TaskId) {
-        let link = &self.network.links[node as usize];
-        self.message(link.latency, link.parent, Event::Returned { child: link.child, task });
+        let link = &self.sites[node as usize].link;
+        self.tell_later(link.latency, link.parent, News::Returned { child: link.child, task });
     }
 }

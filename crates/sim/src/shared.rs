@@ -9,7 +9,7 @@
 
 use crosswind_policy::heap::Heap;
 
-use crate::time::Nanos;
+use crate::time::{Nanos, span};
 
 /// Up to this many fair sends, their receivers are told of every change.
 const FEW: usize = 8;
@@ -141,7 +141,7 @@ impl Shared {
     /// What each fair send has got by now, MB.
     #[inline]
     pub fn progress_at(&self, now: Nanos) -> f64 {
-        if self.fair == 0 { self.progress } else { self.progress + self.share * (now - self.last) as f64 }
+        if self.fair == 0 { self.progress } else { self.progress + self.share * span(self.last, now) }
     }
 
     /// MB/ns in all.
@@ -276,7 +276,7 @@ impl Shared {
         let progress = self.progress;
         let send = &mut self.sends[child as usize];
         match send.kind {
-            Kind::Capped => send.left -= send.cap * (now - send.last) as f64,
+            Kind::Capped => send.left -= send.cap * span(send.last, now),
             Kind::Fair => send.left = send.ends - progress,
             Kind::Absent | Kind::Paused => {}
         }
@@ -383,7 +383,7 @@ impl Shared {
 
     fn settle_capped(&mut self, now: Nanos, child: u32) {
         let send = &mut self.sends[child as usize];
-        send.left -= send.cap * (now - send.last) as f64;
+        send.left -= send.cap * span(send.last, now);
         send.last = now;
     }
 

@@ -19,11 +19,18 @@ pub fn nanos(seconds: f64) -> Nanos {
 /// The first nanosecond after `delay` (ns, not an integer in general).
 #[inline]
 pub fn after(now: Nanos, delay: f64) -> Nanos {
-    // The cast saturates. A delay within rounding of an integer is that integer.
+    // The cast saturates, at NEVER: as signed numbers, which a processor converts in one step. A delay within rounding of an
+    // integer is that integer.
     let delay = (delay * (1.0 - 1e-15)).max(0.0);
-    let whole = (delay as Nanos).min(NEVER);
-    let up = whole + Nanos::from((whole as f64) < delay);
+    let whole = delay as i64;
+    let up = whole as Nanos + Nanos::from((whole as f64) < delay);
     now.saturating_add(up).min(NEVER)
+}
+
+/// ns from one time to a later one; below [`NEVER`], so signed.
+#[inline]
+pub fn span(from: Nanos, to: Nanos) -> f64 {
+    (to - from) as i64 as f64
 }
 
 #[cfg(test)]

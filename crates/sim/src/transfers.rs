@@ -3,19 +3,86 @@
 use crosswind_policy::farm::{Child, Event, TaskId};
 
 use crate::farm::Run;
+use crate::inbox::News;
 use crate::port::NO_NODE;
 use crate::shared::Kind;
 use crate::time::after;
 use crate::trace::Activity;
+use crate::world::World;
 
 impl Run<'_> {
+    #[inline]
+    pub fn end_send(&mut self, p: u32) {
+        let world = &mut self.world;
+        let port = &mut world.network.ports[p as usize];
+        if port.shared.is_some() {
+            self.end_shared(p);
+            return;
+        }
+        let (node, task, began) = (port.node, port.single.task, port.single.began);
+        let to = port.single.end(world.now);
+        world.touch(node);
+        world.touch(to);
+        world.sites[to as usize].processor.receive = 0.0;
+        world.sites[node as usize].processor.send_loss = 0.0;
+        world.sends_changed(node);
+        if let Some(trace) = &mut world.recorded.trace {
+            trace.transfer(Activity::Send, node, to, task, (began, world.now), world.farm.tasks.size_mb.get(task));
+        }
+        self.has_left(node, to, task);
+    }
+
+    /// The last byte of a task has left.
+    #[inline]
+    fn has_left(&mut self, node: u32, to: u32, task: TaskId) {
+        let world = &mut self.world;
+        let mb = world.farm.tasks.size_mb.get(task);
+        let link = &mut world.sites[to as usize].link;
+        link.received_mb += mb;
+        let (latency, child) = (link.latency, link.child);
+        if world.adaptation.is_on() {
+            world.estimate(to, |estimator, now_s, _| estimator.received(mb, now_s));
+            world.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, now_s, revisions));
+        }
+        self.tell_of(node, Event::Sent { child, task });
+        if latency == 0 && self.world.inbox.is_empty() {
+            self.arrived(to, task); // it would be the next in any case
+        } else {
+            self.world.tell_later(latency, to, News::Arrived { task });
+        }
+    }
+
+    #[inline(never)]
+    fn end_shared(&mut self, p: u32) {
+        let world = &mut self.world;
+        let (node, now) = (world.network.ports[p as usize].node, world.now);
+        let Some(shared) = &mut world.network.ports[p as usize].shared else { return };
+        let Some((child, whole)) = shared.end(now) else {
+            world.shared_changed(p); // a lower bound, rounded: look again
+            return;
+        };
+        let task = shared.send(child).task;
+        world.trace_part(p, child, 0.0);
+        world.shared_changed(p);
+        let to = world.network.ports[p as usize].children[child as usize];
+        if whole {
+            self.has_left(node, to, task);
+        } else {
+            world.estimate(to, |estimator, now_s, _| estimator.receives_no_more(now_s));
+            world.estimate(node, |estimator, now_s, _| estimator.held(child, now_s));
+            self.tell(node, Event::Held { child });
+        }
+    }
+}
+
+impl World<'_> {
     fn slot(&self, port: u32) -> u32 {
-        self.nodes.len() as u32 + port
+        self.sites.len() as u32 + port
     }
 
     /// What a node may receive while it sends what it sends now, MB/ns.
     fn receive_limit(&self, node: u32) -> f64 {
-        let link = &self.network.links[node as usize];
+        let link = &self.sites[node as usize].link;
         if link.drop == 0.0 || link.port == NO_NODE {
             return link.receive_limit;
         }
@@ -30,13 +97,15 @@ impl Run<'_> {
 
     #[inline]
     pub fn begin_send(&mut self, node: u32, child: Child, task: TaskId, limit_mb_per_s: Option<f64>) {
-        let p = self.network.links[node as usize].port;
+        let p = self.sites[node as usize].link.port;
         let size = self.farm.tasks.size_mb.get(task);
         let to = self.network.ports[p as usize].children[child as usize];
         let rate = self.receive_limit(to);
         let now = self.now;
-        self.estimate(node, |estimator, now_s, _| estimator.sends(child, limit_mb_per_s, now_s));
-        self.estimate(to, |estimator, now_s, _| estimator.receives(now_s));
+        if self.adaptation.is_on() {
+            self.estimate(node, |estimator, now_s, _| estimator.sends(child, limit_mb_per_s, now_s));
+            self.estimate(to, |estimator, now_s, _| estimator.receives(now_s));
+        }
         let port = &mut self.network.ports[p as usize];
         if let Some(shared) = &mut port.shared {
             shared.receive_limit(now, child, rate);
@@ -45,17 +114,23 @@ impl Run<'_> {
             return;
         }
         let ends = port.single.begin(now, to, task, size, rate);
-        self.single_changed(p, ends);
+        self.single_sends(p, node, to, rate, ends);
     }
 
     /// A single port's send has another rate.
-    #[inline]
     fn single_changed(&mut self, p: u32, ends: Option<u64>) {
-        let (node, single) = (self.network.ports[p as usize].node, self.network.ports[p as usize].single);
+        let port = &self.network.ports[p as usize];
+        let (node, to, rate) = (port.node, port.single.child, port.single.rate);
+        self.single_sends(p, node, to, rate, ends);
+    }
+
+    /// A single port sends at a rate.
+    #[inline(always)]
+    fn single_sends(&mut self, p: u32, node: u32, to: u32, rate: f64, ends: Option<u64>) {
         self.touch(node);
-        self.touch(single.child);
-        self.processors[single.child as usize].receive = single.rate;
-        self.processors[node as usize].send_loss = self.network.links[single.child as usize].ir_send * single.rate;
+        self.touch(to);
+        self.sites[to as usize].processor.receive = rate;
+        self.sites[node as usize].processor.send_loss = self.sites[to as usize].link.ir_send * rate;
         match ends {
             Some(time) => self.agenda.at(time, self.slot(p)),
             None => self.agenda.cancel(self.slot(p)),
@@ -66,7 +141,7 @@ impl Run<'_> {
     /// What a node sends in all has changed: so may what it can receive, and so on up the tree.
     #[inline]
     fn sends_changed(&mut self, node: u32) {
-        if self.network.links[node as usize].drop > 0.0 && node != self.tree.root {
+        if self.network.drops && self.sites[node as usize].link.drop > 0.0 && node != self.tree.root {
             self.network.resized.push(node);
         }
     }
@@ -74,8 +149,8 @@ impl Run<'_> {
     pub fn receiving_changed(&mut self, node: u32) {
         let limit = self.receive_limit(node);
         let (above, child, now) =
-            (self.network.links[node as usize].parent, self.network.links[node as usize].child, self.now);
-        let p = self.network.links[above as usize].port;
+            (self.sites[node as usize].link.parent, self.sites[node as usize].link.child, self.now);
+        let p = self.sites[above as usize].link.port;
         let port = &mut self.network.ports[p as usize];
         if let Some(shared) = &mut port.shared {
             shared.receive_limit(now, child, limit);
@@ -83,64 +158,6 @@ impl Run<'_> {
         } else if port.single.child == node && port.single.rate != limit {
             let ends = port.single.change(now, limit);
             self.single_changed(p, ends);
-        }
-    }
-
-    #[inline]
-    pub fn end_send(&mut self, p: u32) {
-        let node = self.network.ports[p as usize].node;
-        if self.network.ports[p as usize].shared.is_some() {
-            self.end_shared(p);
-            return;
-        }
-        let single = &mut self.network.ports[p as usize].single;
-        let (task, began) = (single.task, single.began);
-        let to = single.end(self.now);
-        self.touch(node);
-        self.touch(to);
-        self.processors[to as usize].receive = 0.0;
-        self.processors[node as usize].send_loss = 0.0;
-        self.sends_changed(node);
-        self.has_left(node, to, task);
-        if let Some(trace) = &mut self.recorded.trace {
-            trace.transfer(Activity::Send, node, to, task, (began, self.now), self.farm.tasks.size_mb.get(task));
-        }
-    }
-
-    /// The last byte of a task has left.
-    #[inline]
-    fn has_left(&mut self, node: u32, to: u32, task: TaskId) {
-        let link = &mut self.network.links[to as usize];
-        link.received_mb += self.farm.tasks.size_mb.get(task);
-        let (latency, child) = (link.latency, link.child);
-        if !self.adaptation.estimators.is_empty() {
-            let mb = self.farm.tasks.size_mb.get(task);
-            self.estimate(to, |estimator, now_s, _| estimator.received(mb, now_s));
-            self.estimate(node, |estimator, now_s, revisions| estimator.sent(child, mb, now_s, revisions));
-        }
-        self.tell(node, Event::Sent { child, task });
-        self.message(latency, to, Event::Arrived { task });
-    }
-
-    fn end_shared(&mut self, p: u32) {
-        let (node, now) = (self.network.ports[p as usize].node, self.now);
-        let Some(shared) = &mut self.network.ports[p as usize].shared else { return };
-        let ended = shared.end(now);
-        let Some((child, whole)) = ended else {
-            self.shared_changed(p); // a lower bound, rounded: look again
-            return;
-        };
-        let send = *shared.send(child);
-        self.trace_part(p, child, 0.0);
-        self.shared_changed(p);
-        if whole {
-            let to = self.network.ports[p as usize].children[child as usize];
-            self.has_left(node, to, send.task);
-        } else {
-            let to = self.network.ports[p as usize].children[child as usize];
-            self.estimate(to, |estimator, now_s, _| estimator.receives_no_more(now_s));
-            self.estimate(node, |estimator, now_s, _| estimator.held(child, now_s));
-            self.tell(node, Event::Held { child });
         }
     }
 
@@ -159,7 +176,7 @@ impl Run<'_> {
     }
 
     pub fn hold(&mut self, node: u32, child: Child) {
-        let p = self.network.links[node as usize].port;
+        let p = self.sites[node as usize].link.port;
         let (now, chunk) = (self.now, self.network.chunk);
         if let Some(shared) = &mut self.network.ports[p as usize].shared {
             shared.hold(now, child, chunk);
@@ -168,7 +185,7 @@ impl Run<'_> {
     }
 
     pub fn limit(&mut self, node: u32, child: Child, limit_mb_per_s: Option<f64>) {
-        let p = self.network.links[node as usize].port;
+        let p = self.sites[node as usize].link.port;
         let now = self.now;
         self.estimate(node, |estimator, now_s, _| estimator.limits(child, limit_mb_per_s, now_s));
         if let Some(shared) = &mut self.network.ports[p as usize].shared {
@@ -194,7 +211,7 @@ impl Run<'_> {
             let high = share * 1.25;
             let children = &self.network.ports[p as usize].children;
             let stands_still =
-                shared.fair().any(|c| self.processors[children[c as usize] as usize].stands_still_at(high));
+                shared.fair().any(|c| self.sites[children[c as usize] as usize].processor.stands_still_at(high));
             if stands_still {
                 shared.tell_all();
             }
@@ -208,7 +225,7 @@ impl Run<'_> {
             shared.changed = changed;
         }
         self.touch(node);
-        self.processors[node as usize].send_loss = loss;
+        self.sites[node as usize].processor.send_loss = loss;
         match next {
             Some(delay) => self.agenda.at(after(now, delay), slot),
             None => self.agenda.cancel(slot),
@@ -225,7 +242,7 @@ impl Run<'_> {
         self.touch(to);
         let now = self.now;
         let Some(shared) = &self.network.ports[p as usize].shared else { return };
-        let processor = &mut self.processors[to as usize];
+        let processor = &mut self.sites[to as usize].processor;
         let send = shared.send(child);
         (processor.receive, processor.shared) = match send.kind {
             Kind::Capped => (send.cap, None),
@@ -237,7 +254,7 @@ impl Run<'_> {
 
     /// Gives up what is being sent to a child that is gone.
     pub fn abandon(&mut self, node: u32, child: Child) {
-        let p = self.network.links[node as usize].port;
+        let p = self.sites[node as usize].link.port;
         let (now, slot) = (self.now, self.slot(p));
         let port = &mut self.network.ports[p as usize];
         let to = port.children[child as usize];
@@ -261,8 +278,8 @@ impl Run<'_> {
             self.agenda.cancel(slot);
             self.touch(node);
             self.touch(to);
-            self.processors[to as usize].receive = 0.0;
-            self.processors[node as usize].send_loss = 0.0;
+            self.sites[to as usize].processor.receive = 0.0;
+            self.sites[node as usize].processor.send_loss = 0.0;
             self.sends_changed(node);
         }
     }

@@ -65,7 +65,10 @@ impl Ending {
     /// Tasks that no node has yet, once the end has begun.
     #[inline]
     pub fn left(&self, ready: u64) -> Option<u64> {
-        let remaining = self.remaining.filter(|_| self.on && self.children <= MOST_CHILDREN)?;
+        if !self.on {
+            return None;
+        }
+        let remaining = self.remaining.filter(|_| self.children <= MOST_CHILDREN)?;
         let left = remaining.saturating_add(ready); // a parent may say anything
         (!self.root || left <= self.came.saturating_add(remaining) / LAST).then_some(left)
     }

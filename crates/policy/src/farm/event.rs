@@ -154,3 +154,16 @@ pub enum Command {
         task: TaskId,
     },
 }
+
+/// Where a node's commands go: kept in their order, or carried out as they come.
+pub trait Commands {
+    /// Takes the next one.
+    fn push(&mut self, command: Command);
+}
+
+impl Commands for Vec<Command> {
+    #[inline]
+    fn push(&mut self, command: Command) {
+        Self::push(self, command);
+    }
+}

@@ -41,7 +41,7 @@ mod single;
 pub mod supplying;
 mod waiting;
 
-pub use event::{Child, Command, Event, TaskId};
+pub use event::{Child, Command, Commands, Event, TaskId};
 pub use ledger::Ledger;
 pub use mean_task::MeanTask;
 pub use node::Node;

@@ -7,7 +7,7 @@
 //!
 //! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
 
-use super::event::{Child, Command, TaskId};
+use super::event::{Child, Command, Commands, TaskId};
 use super::waiting::{ChildState, Transfer};
 use crate::heap::{First, Heap, Last};
 
@@ -63,7 +63,7 @@ impl MultiPort {
     }
 
     /// The child that was slowed gets what is free.
-    pub fn raise_last(&mut self, children: &mut [ChildState], commands: &mut Vec<Command>) {
+    pub fn raise_last(&mut self, children: &mut [ChildState], commands: &mut impl Commands) {
         if !self.is_free() {
             return;
         }
@@ -82,7 +82,7 @@ impl MultiPort {
         &mut self,
         children: &mut [ChildState],
         candidate: (f64, Child),
-        commands: &mut Vec<Command>,
+        commands: &mut impl Commands,
     ) -> f64 {
         let wanted = children[candidate.1 as usize].pace;
         let mut share = 0.0;
@@ -116,7 +116,7 @@ impl MultiPort {
         (key, child): (f64, Child),
         task: TaskId,
         share: f64,
-        commands: &mut Vec<Command>,
+        commands: &mut impl Commands,
     ) {
         let state = &mut children[child as usize];
         (state.task, state.rank, state.transfer) = (task, key, Transfer::Running);
@@ -129,7 +129,7 @@ impl MultiPort {
     }
 
     /// A send that was held goes on.
-    pub fn resume(&mut self, children: &mut [ChildState], child: Child, share: f64, commands: &mut Vec<Command>) {
+    pub fn resume(&mut self, children: &mut [ChildState], child: Child, share: f64, commands: &mut impl Commands) {
         self.paused.remove(child);
         let state = &mut children[child as usize];
         (state.share, state.transfer) = (share, Transfer::Running);

@@ -3,7 +3,7 @@
 use crosswind_schema::plan::Ports;
 
 use super::ending::Ending;
-use super::event::{Child, Command, Event, TaskId};
+use super::event::{Child, Command, Commands, Event, TaskId};
 use super::ledger::Ledger;
 use super::multi::MultiPort;
 use super::order::Rule;
@@ -96,8 +96,9 @@ impl Node {
     /// Takes in an event; adds what to do to `commands`, in the order in which it is to be done.
     ///
     /// Events about children that it does not know, or that left, change nothing.
-    #[inline]
-    pub fn handle(&mut self, event: Event, commands: &mut Vec<Command>) {
+    // Inlined: where the event is known, only the code for that event remains.
+    #[inline(always)]
+    pub fn handle(&mut self, event: Event, commands: &mut impl Commands) {
         match event {
             Event::Arrived { task } => {
                 self.asked = self.asked.saturating_sub(1);
@@ -119,12 +120,25 @@ impl Node {
             }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
+            Event::Returned { child, task } => self.returned(child, task, commands),
+            rare => self.handle_rare(rare),
+        }
+        self.go_on(commands);
+    }
+
+    #[inline(never)]
+    fn handle_rare(&mut self, event: Event) {
+        match event {
+            Event::Arrived { .. }
+            | Event::Asked { .. }
+            | Event::Sent { .. }
+            | Event::Computed { .. }
+            | Event::Returned { .. } => {}
             Event::Held { child } => {
                 if self.knows(child) {
                     self.multi.pause(&mut self.children, child);
                 }
             }
-            Event::Returned { child, task } => self.returned(child, task, commands),
             Event::Started => self.started = true,
             Event::Known { child, settings } => self.know(child, settings),
             Event::Places { .. } if self.draining => {}
@@ -153,7 +167,6 @@ impl Node {
             }
             Event::Drain => self.drain(),
         }
-        self.go_on(commands);
     }
 
     /// How many tasks wait here, neither being computed nor being sent.
@@ -180,8 +193,23 @@ impl Node {
         self.ledger.as_deref()
     }
 
+    #[inline(always)]
+    fn go_on(&mut self, commands: &mut impl Commands) {
+        // Without a task that waits nothing begins, except where a send that was held may go on and at the end of a run.
+        if !self.ready.is_empty() || self.may_resume() || self.ending.left(0).is_some() {
+            self.begin(commands);
+        }
+        self.ask(commands);
+    }
+
+    /// Whether sends that have begun may be told to go on, or to go faster.
     #[inline]
-    fn go_on(&mut self, commands: &mut Vec<Command>) {
+    fn may_resume(&self) -> bool {
+        self.ports == Ports::Multi && self.waiting.rule != Rule::Arrival
+    }
+
+    #[inline]
+    fn begin(&mut self, commands: &mut impl Commands) {
         if self.computes
             && self.computing.is_none()
             && self.is_own_in_time()
@@ -190,7 +218,9 @@ impl Node {
             self.compute(task, commands);
         }
         if self.draining {
-            commands.extend(std::iter::from_fn(|| self.ready.pop()).map(|task| Command::HandBack { task }));
+            while let Some(task) = self.ready.pop() {
+                commands.push(Command::HandBack { task });
+            }
         }
         if !self.children.is_empty() {
             match self.ports {
@@ -199,12 +229,11 @@ impl Node {
             }
             self.hint_the_end(commands);
         }
-        self.ask(commands);
     }
 
     /// Begins the next send of a port with one at a time.
     #[inline]
-    fn serve_single(&mut self, commands: &mut Vec<Command>) {
+    fn serve_single(&mut self, commands: &mut impl Commands) {
         if !self.single.is_free() || self.ready.is_empty() {
             return;
         }
@@ -219,7 +248,7 @@ impl Node {
     }
 
     /// Gives out the send limit of a port with several sends at once.
-    fn serve_multi(&mut self, commands: &mut Vec<Command>) {
+    fn serve_multi(&mut self, commands: &mut impl Commands) {
         if self.waiting.rule == Rule::Arrival {
             while !self.ready.is_empty()
                 && let Some(first) = self.waiting.first(&self.children)
@@ -244,7 +273,7 @@ impl Node {
         }
     }
 
-    fn begin_multi(&mut self, first: (f64, Child), share: f64, commands: &mut Vec<Command>) {
+    fn begin_multi(&mut self, first: (f64, Child), share: f64, commands: &mut impl Commands) {
         let Some(task) = self.ready.pop() else { return };
         self.waiting.take_out(&mut self.children, first.1);
         self.lend(task, first.1);
@@ -289,7 +318,7 @@ impl Node {
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
     #[inline]
-    fn hint_remaining(&mut self, child: Child, commands: &mut Vec<Command>) {
+    fn hint_remaining(&mut self, child: Child, commands: &mut impl Commands) {
         if let Some(left) = self.ending.left(self.ready.len()) {
             let tasks = self.ending.share(left - 1, &self.children[child as usize]).saturating_add(1);
             commands.push(Command::HintRemaining { child, tasks });
@@ -298,7 +327,7 @@ impl Node {
 
     /// Tells all children that nothing is to come, but for what is on its way.
     #[inline]
-    fn hint_the_end(&mut self, commands: &mut Vec<Command>) {
+    fn hint_the_end(&mut self, commands: &mut impl Commands) {
         if self.ending.told || self.ending.left(self.ready.len()) != Some(0) {
             return;
         }
@@ -312,14 +341,14 @@ impl Node {
     }
 
     #[inline]
-    fn compute(&mut self, task: TaskId, commands: &mut Vec<Command>) {
+    fn compute(&mut self, task: TaskId, commands: &mut impl Commands) {
         self.computing = Some(task);
         commands.push(Command::Compute { task });
     }
 
     /// Asks for what it has places for, where it or a node below could compute it.
     #[inline]
-    fn ask(&mut self, commands: &mut Vec<Command>) {
+    fn ask(&mut self, commands: &mut impl Commands) {
         if !self.started || self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
             return;
         }
@@ -332,7 +361,7 @@ impl Node {
     }
 
     #[inline]
-    fn computed(&mut self, task: TaskId, commands: &mut Vec<Command>) {
+    fn computed(&mut self, task: TaskId, commands: &mut impl Commands) {
         if self.computing == Some(task) {
             self.computing = None;
             if self.returns {
@@ -358,7 +387,7 @@ impl Node {
         }
     }
 
-    fn returned(&mut self, child: Child, task: TaskId, commands: &mut Vec<Command>) {
+    fn returned(&mut self, child: Child, task: TaskId, commands: &mut impl Commands) {
         self.settled(child);
         let first = self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task));
         if first {

@@ -14,21 +14,24 @@ pub(crate) struct Queue {
     range: Range<TaskId>,
     /// After the range.
     back: VecDeque<TaskId>,
+    /// How many in all.
+    len: u64,
 }
 
 impl Queue {
     #[inline]
     pub fn len(&self) -> u64 {
-        self.front.len() as u64 + (self.range.end - self.range.start) + self.back.len() as u64
+        self.len
     }
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.front.is_empty() && self.range.is_empty() && self.back.is_empty()
+        self.len == 0
     }
 
     #[inline]
     pub fn push(&mut self, task: TaskId) {
+        self.len += 1;
         if self.range.is_empty() && self.back.is_empty() {
             self.front.push_back(task);
         } else {
@@ -37,6 +40,7 @@ impl Queue {
     }
 
     pub fn give(&mut self, first: TaskId, tasks: u64) {
+        self.len += tasks;
         if self.range.is_empty() && self.back.is_empty() {
             self.range = first..first + tasks;
         } else if self.back.is_empty() && self.range.end == first {
@@ -48,11 +52,13 @@ impl Queue {
 
     /// What came back goes first.
     pub fn put_back(&mut self, task: TaskId) {
+        self.len += 1;
         self.front.push_front(task);
     }
 
     #[inline]
     pub fn pop(&mut self) -> Option<TaskId> {
+        self.len = self.len.checked_sub(1)?;
         if let Some(task) = self.front.pop_front() {
             return Some(task);
         }

@@ -129,7 +129,7 @@ impl Waiting {
             return;
         }
         if self.rule == Rule::Arrival {
-            self.line.extend(std::iter::repeat_n(child, tasks as usize));
+            (0..tasks).for_each(|_| self.line.push_back(child));
         } else {
             let key = self.key(state);
             self.ranking.put(key, child);

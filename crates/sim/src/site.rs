@@ -1,0 +1,34 @@
+//! What a node is made of: its processor and the link to its parent, side by side since they are read together.
+
+use crosswind_policy::farm::Child;
+
+use crate::processor::Processor;
+use crate::time::Nanos;
+
+/// A node's processor and its link.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Site {
+    pub processor: Processor,
+    pub link: Link,
+}
+
+/// A node's link to its parent.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub parent: u32,
+    /// Its number at the parent.
+    pub child: Child,
+    /// MB/ns while the node sends nothing.
+    pub receive_limit: f64,
+    /// MB/s of it lost per MB/s sent.
+    pub drop: f64,
+    /// Fraction that the parent loses per MB/ns.
+    pub ir_send: f64,
+    pub latency: Nanos,
+    pub received_mb: f64,
+    /// The node's own port; [`NO_NODE`](crate::port::NO_NODE) at a leaf.
+    pub port: u32,
+    /// It has left, and not joined again.
+    pub gone: bool,
+}

@@ -1,0 +1,217 @@
+//! Processors, links and ports, and what nodes' commands do to them.
+
+use crosswind_policy::farm::estimate::{Estimator, Revision};
+use crosswind_policy::farm::{Child, Command, Commands, Event, Settings, TaskId};
+use crosswind_schema::Tree;
+use crosswind_schema::experiment::PlacedChange;
+
+use crate::agenda::Agenda;
+use crate::farm::Farm;
+use crate::inbox::{Inbox, News};
+use crate::outcome::{Happened, NodeOutcome, Outcome};
+use crate::port::Port;
+use crate::processor::Refreshed;
+use crate::results::Uplink;
+use crate::site::Site;
+use crate::time::{Nanos, seconds};
+use crate::trace::Trace;
+
+/// What each node estimates, and what it has just learnt; empty without adaptation.
+pub(crate) struct Adaptation {
+    pub estimators: Vec<Estimator>,
+    pub revisions: Vec<Revision>,
+}
+
+impl Adaptation {
+    #[inline]
+    pub fn is_on(&self) -> bool {
+        !self.estimators.is_empty()
+    }
+}
+
+/// Ports and what comes back, and how bytes are cut.
+pub(crate) struct Network {
+    pub ports: Vec<Port>,
+    pub uplinks: Vec<Uplink>,
+    /// Whether any node receives less while it sends.
+    pub drops: bool,
+    /// MB of a chunk.
+    pub chunk: f64,
+    /// Nodes that send more or less than before, and receive the less or more for it.
+    pub resized: Vec<u32>,
+}
+
+/// Tasks that are done.
+pub(crate) struct Progress {
+    pub done: u64,
+    /// When a quarter and three quarters of the tasks were done.
+    quarters: [Nanos; 2],
+    /// After how many tasks that is.
+    quarters_at: [u64; 2],
+}
+
+impl Progress {
+    pub fn of(tasks: u64) -> Self {
+        Self { done: 0, quarters: [0; 2], quarters_at: [tasks / 4, tasks - tasks / 4] }
+    }
+}
+
+/// What is kept for the outcome.
+pub(crate) struct Recorded {
+    pub trace: Option<Trace>,
+    pub events: Vec<Happened>,
+}
+
+/// All but the nodes that decide.
+pub(crate) struct World<'a> {
+    pub farm: &'a Farm<'a>,
+    pub tree: Tree,
+    pub settings: Option<Vec<Settings>>,
+    pub changes: &'a [PlacedChange],
+    pub adaptation: Adaptation,
+    pub now: Nanos,
+    pub agenda: Agenda,
+    pub sites: Vec<Site>,
+    pub network: Network,
+    pub dirty: Vec<u32>,
+    pub inbox: Inbox,
+    pub progress: Progress,
+    pub recorded: Recorded,
+}
+
+/// Carries out a node's commands as it says them.
+pub(crate) struct Executor<'w, 'a> {
+    pub world: &'w mut World<'a>,
+    pub node: u32,
+}
+
+impl Commands for Executor<'_, '_> {
+    #[inline(always)]
+    fn push(&mut self, command: Command) {
+        let (world, node) = (&mut *self.world, self.node);
+        match command {
+            Command::Compute { task } => world.begin_compute(node, task),
+            Command::Send { child, task, limit_mb_per_s } => world.begin_send(node, child, task, limit_mb_per_s),
+            Command::Ask { tasks } => {
+                let link = &world.sites[node as usize].link;
+                world.tell_later(link.latency, link.parent, News::Asked { child: link.child, tasks });
+            }
+            Command::HintRemaining { child, tasks } => {
+                world.message_to_child(node, child, Event::RemainingHint { tasks });
+            }
+            Command::Hold { child } => world.hold(node, child),
+            Command::Limit { child, limit_mb_per_s } => world.limit(node, child, limit_mb_per_s),
+            Command::Return { task } => world.begin_result(node, task),
+            Command::HandBack { task } => {
+                let link = &world.sites[node as usize].link;
+                let event = Event::HandedBack { child: link.child, task };
+                world.tell_later(link.latency, link.parent, News::of(event));
+            }
+        }
+    }
+}
+
+impl World<'_> {
+    #[inline]
+    fn begin_compute(&mut self, node: u32, task: TaskId) {
+        self.touch(node);
+        if self.adaptation.is_on() {
+            self.estimate(node, |estimator, now_s, _| estimator.computes(now_s));
+        }
+        let work = self.farm.tasks.work.get(task);
+        self.sites[node as usize].processor.begin(self.now, task, work);
+    }
+
+    #[inline(never)]
+    pub fn message_to_child(&mut self, node: u32, child: Child, event: Event) {
+        let port = &self.network.ports[self.sites[node as usize].link.port as usize];
+        let to = port.children[child as usize];
+        self.tell_later(self.sites[to as usize].link.latency, to, News::of(event));
+    }
+
+    /// Something that a node will hear of.
+    #[inline]
+    pub fn tell_later(&mut self, latency: Nanos, node: u32, news: News) {
+        if latency == 0 {
+            self.inbox.push(node, news);
+        } else {
+            self.agenda.post(self.now.saturating_add(latency), node, news);
+        }
+    }
+
+    /// Settles a processor's work before a rate of it changes, and remembers that it did.
+    #[inline(always)]
+    pub fn touch(&mut self, node: u32) {
+        let now = self.now;
+        let Site { processor, link } = &mut self.sites[node as usize];
+        let parent = link.parent;
+        if processor.shared.is_none() {
+            processor.settle(now);
+        } else {
+            self.settle_shared(node, parent);
+        }
+        let processor = &mut self.sites[node as usize].processor;
+        if !processor.dirty {
+            processor.dirty = true;
+            self.dirty.push(node);
+        }
+    }
+
+    #[inline(never)]
+    fn settle_shared(&mut self, node: u32, parent: u32) {
+        let port = &self.network.ports[self.sites[parent as usize].link.port as usize];
+        let received = port.shared.as_ref().map_or(0.0, |shared| shared.progress_at(self.now));
+        self.sites[node as usize].processor.settle_shared(self.now, received);
+    }
+
+    #[inline]
+    pub fn take_up_rates(&mut self) {
+        while let Some(node) = self.network.resized.pop() {
+            self.receiving_changed(node);
+        }
+        while let Some(node) = self.dirty.pop() {
+            match self.sites[node as usize].processor.refresh(self.now) {
+                Refreshed::Same => {}
+                Refreshed::Ends(time) => self.agenda.at(time, node),
+                Refreshed::StandsStill => self.agenda.cancel(node),
+            }
+        }
+    }
+
+    /// A task is done.
+    #[inline]
+    pub fn count_done(&mut self) {
+        let Progress { done, quarters, quarters_at } = &mut self.progress;
+        *done += 1;
+        for (quarter, at) in quarters.iter_mut().zip(quarters_at) {
+            if done == at {
+                *quarter = self.now;
+            }
+        }
+    }
+
+    pub fn outcome(mut self, steps: u64) -> Outcome {
+        let tasks = self.farm.tasks.count;
+        let makespan_s = seconds(self.now);
+        let [from, to] = self.progress.quarters;
+        let in_between = (tasks - 2 * (tasks / 4)) as f64;
+        let throughput_tasks_per_s = tasks as f64 / makespan_s;
+        let seen = self.seen();
+        let nodes = self.sites.iter_mut().map(|Site { processor, link }| {
+            let tasks = processor.computed;
+            processor.drop_task(self.now);
+            NodeOutcome { tasks, busy_s: seconds(processor.busy), received_mb: link.received_mb }
+        });
+        Outcome {
+            tasks,
+            makespan_s,
+            throughput_tasks_per_s,
+            steady_tasks_per_s: if to > from { in_between / seconds(to - from) } else { throughput_tasks_per_s },
+            nodes: nodes.collect(),
+            seen,
+            events: self.recorded.events,
+            steps,
+            trace: self.recorded.trace,
+        }
+    }
+}
