@@ -5,10 +5,10 @@
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Child, Event, FarmOptions, Node, Settings};
+use crosswind_schema::Platform;
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
-use crosswind_schema::Platform;
 
 use crate::agenda::{Agenda, Next};
 use crate::error::SimError;

@@ -7,14 +7,16 @@
 //! which child `c` computes what it has and the time `s_c` of a send to it, it is served if
 //!
 //! ```text
-//! max(s_c, o_c / e_c) + 1 / e_c <= (L + sum o_i) / sum u_i
+//! max(s_c, o_c / e_c) + 1 / e_c <= max((L + sum o_i) / sum u_i, (L + o_0) / (u_0 + S))
 //! ```
+//! with `S` the tasks/s that the send limit lets out (several ports) and 0 the own processor.
 //!
 //! The right side is a lower bound of the makespan. To exceed it by little costs little if the task goes to a fast node, and
 //! much if all wait for a slow one. Or `c` is served if no computer that has tasks or asks for some would be done with one
 //! earlier: so a task waits only for a node that will request it.
 //!
-//! With a single port only: where several sends share a port, the end of a send that begins is not known.
+//! With several ports a send takes what it does at the child's pace, or longer: how much of the send limit is left for it later is
+//! not known.
 //!
 //! A node learns from its parent, the root from the user, how many tasks are still to come. Without results it is not known
 //! which node has what, and all are served as they ask.
@@ -24,16 +26,12 @@ use super::waiting::ChildState;
 /// At the root the end has begun when no more than this part of all tasks is left: one in so many. The others are told
 /// nothing before.
 const LAST: u64 = 5;
-/// Nodes with more children serve each child that asks: the time at which each would be done is looked up child by child.
-const MOST_CHILDREN: u64 = 1_000;
 
 /// What a node knows of a run's end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending {
     on: bool,
     root: bool,
-    /// Served children.
-    children: u64,
     /// Tasks still to come from above; none: unknown.
     remaining: Option<u64>,
     /// Tasks that came.
@@ -41,6 +39,8 @@ pub(crate) struct Ending {
     /// Tasks/s of the own processor, and of it and all served children.
     own: f64,
     all: f64,
+    /// Tasks/s that it can send, at most.
+    sends: f64,
     /// Tasks that served children have.
     out: u64,
     /// Whether the children know that nothing is to come.
@@ -48,8 +48,8 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    pub fn new(on: bool, root: bool, own_tasks_per_s: f64) -> Self {
-        Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, ..Self::default() }
+    pub fn new(on: bool, root: bool, own_tasks_per_s: f64, sends_tasks_per_s: f64) -> Self {
+        Self { on, root, own: own_tasks_per_s, all: own_tasks_per_s, sends: sends_tasks_per_s, ..Self::default() }
     }
 
     pub fn expect(&mut self, tasks: u64) {
@@ -68,14 +68,15 @@ impl Ending {
         if !self.on {
             return None;
         }
-        let remaining = self.remaining.filter(|_| self.children <= MOST_CHILDREN)?;
+        let remaining = self.remaining?;
         let left = remaining.saturating_add(ready); // a parent may say anything
         (!self.root || left <= self.came.saturating_add(remaining) / LAST).then_some(left)
     }
 
     /// Lower bound of the time by which all tasks can be computed, s.
     pub fn horizon_s(&self, left: u64, computing: bool) -> f64 {
-        (left as f64 + self.out as f64 + f64::from(u8::from(computing))) / self.all
+        let here = left as f64 + f64::from(u8::from(computing));
+        ((here + self.out as f64) / self.all).max(here / (self.own + self.sends))
     }
 
     /// When the own processor would be done with a task that it begins now, s.
@@ -95,9 +96,9 @@ impl Ending {
         }
         let out = u64::from(child.out);
         if counts {
-            (self.all, self.children, self.out) = (self.all + child.uses, self.children + 1, self.out + out);
+            (self.all, self.out) = (self.all + child.uses, self.out + out);
         } else {
-            (self.all, self.children, self.out) = (self.all - child.uses, self.children - 1, self.out - out);
+            (self.all, self.out) = (self.all - child.uses, self.out - out);
         }
     }
 

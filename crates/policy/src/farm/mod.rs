@@ -14,6 +14,7 @@
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ending` | which child gets none of the last tasks? |
+//! | `in_time` | near the end, which child would be done first? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | [`giving_up`] | when is a task, or a run, not tried again? |
 //! | [`gathering`] | how long are children waited for before time 0? |
@@ -29,6 +30,7 @@ pub mod estimate;
 mod event;
 pub mod gathering;
 pub mod giving_up;
+mod in_time;
 mod ledger;
 mod mean_task;
 mod multi;

@@ -3,7 +3,8 @@
 //! In order of preference children get their whole pace (their receive limit, or less: see `demand`) until the send limit is used up; the last one gets what
 //! is left of it. A preferred child that asks takes its share from the least preferred: the last is slowed, and one that
 //! is left with nothing is held at the end of its chunk. What becomes free goes first to the one that was slowed, then to
-//! those held and those waiting. A child gets one task at a time.
+//! those held and those waiting. A child gets one task at a time. Near the end of a run no share is taken: whom the last tasks
+//! go to is decided by when they would be done there, and a send that has begun keeps to that.
 //!
 //! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
 
@@ -77,19 +78,25 @@ impl MultiPort {
         }
     }
 
-    /// A share for a candidate: what is free, then what less preferred children have.
-    pub fn make_room(
+    /// A share for a candidate of what is free.
+    pub fn take_free(&mut self, children: &[ChildState], candidate: Child) -> f64 {
+        if !self.is_free() {
+            return 0.0;
+        }
+        let share = children[candidate as usize].pace.min(self.room);
+        self.room -= share;
+        share
+    }
+
+    /// The candidate's share with what it still wants of what less preferred children have.
+    pub fn take_over(
         &mut self,
         children: &mut [ChildState],
         candidate: (f64, Child),
+        mut share: f64,
         commands: &mut impl Commands,
     ) -> f64 {
         let wanted = children[candidate.1 as usize].pace;
-        let mut share = 0.0;
-        if self.is_free() {
-            share = wanted.min(self.room);
-            self.room -= share;
-        }
         while wanted - share > NOTHING * wanted {
             let Some(last) = self.running.first().filter(|&last| last > candidate) else { break };
             let state = &mut children[last.1 as usize];

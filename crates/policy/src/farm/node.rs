@@ -4,6 +4,7 @@ use crosswind_schema::plan::Ports;
 
 use super::ending::Ending;
 use super::event::{Child, Command, Commands, Event, TaskId};
+use super::in_time::InTime;
 use super::ledger::Ledger;
 use super::multi::MultiPort;
 use super::order::Rule;
@@ -61,6 +62,7 @@ pub struct Node {
     multi: MultiPort,
     ledger: Option<Box<Ledger>>,
     ending: Ending,
+    in_time: InTime,
 }
 
 impl Node {
@@ -69,7 +71,7 @@ impl Node {
     pub fn new(settings: Settings) -> Self {
         let levels = settings.level_end && settings.returns; // without results it is unknown which node has what
         let own_tasks_per_s = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
-        let mut ending = Ending::new(levels, settings.root, own_tasks_per_s);
+        let mut ending = Ending::new(levels, settings.root, own_tasks_per_s, settings.sends_tasks_per_s);
         let children: Vec<ChildState> = settings.children.into_iter().map(ChildState::new).collect();
         children.iter().for_each(|child| ending.count(child, true));
         Self {
@@ -90,6 +92,7 @@ impl Node {
             multi: MultiPort::new(settings.send_limit_mb_per_s),
             ledger: settings.recovers.then(Box::default),
             ending,
+            in_time: InTime::default(),
         }
     }
 
@@ -117,6 +120,7 @@ impl Node {
                     self.places = tasks;
                 }
                 self.waiting.ask(&mut self.children, child, tasks);
+                self.refresh(child);
             }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
@@ -152,6 +156,7 @@ impl Node {
                 let child = ChildState::new(child);
                 self.ending.count(&child, true);
                 self.children.push(child);
+                self.in_time.clear();
             }
             Event::Left { child } => self.left(child),
             Event::Draining { child } => {
@@ -259,9 +264,12 @@ impl Node {
         }
         self.multi.raise_last(&mut self.children, commands);
         loop {
-            let fresh = if self.ready.is_empty() { None } else { self.waiting.first(&self.children) };
+            let fresh = if self.ready.is_empty() { None } else { self.next_child() };
             let Some((first, is_paused)) = self.multi.first(fresh) else { return };
-            let share = self.multi.make_room(&mut self.children, first, commands);
+            let mut share = self.multi.take_free(&self.children, first.1);
+            if self.ending.left(self.ready.len()).is_none() {
+                share = self.multi.take_over(&mut self.children, first, share, commands);
+            }
             if share <= 0.0 {
                 return;
             }
@@ -274,22 +282,25 @@ impl Node {
     }
 
     fn begin_multi(&mut self, first: (f64, Child), share: f64, commands: &mut impl Commands) {
+        self.hint_remaining(first.1, commands);
         let Some(task) = self.ready.pop() else { return };
         self.waiting.take_out(&mut self.children, first.1);
         self.lend(task, first.1);
         self.sending += 1;
         self.multi.begin(&mut self.children, first, task, share, commands);
+        self.refresh(first.1);
     }
 
     /// A send is over, and the child waits again if it asked for more.
     fn end_multi(&mut self, child: Child) {
         self.multi.end(&mut self.children, child);
         self.waiting.wait_again(&self.children, child);
+        self.refresh(child);
     }
 
     /// Whether the own processor would be done with a task by the time that all could be.
     #[inline]
-    fn is_own_in_time(&self) -> bool {
+    fn is_own_in_time(&mut self) -> bool {
         let Some(left) = self.ending.left(self.ready.len()) else { return true };
         self.ending.own_s() <= self.ending.horizon_s(left, false) || self.ending.own_s() <= self.earliest_s()
     }
@@ -298,22 +309,32 @@ impl Node {
     #[inline]
     fn next_child(&mut self) -> Option<(f64, Child)> {
         let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
+        let earliest_s = self.earliest_s();
         let within_s = self.ending.horizon_s(left, self.computing.is_some());
-        let in_time = self.waiting.first_done(&self.children, within_s);
-        in_time.or_else(|| {
-            let earliest_s = self.earliest_s();
-            self.waiting.first_done(&self.children, earliest_s)
-        })
+        self.in_time.first(within_s).or_else(|| self.in_time.first(earliest_s))
     }
 
     /// The earliest time at which a computer that takes tasks would be done with one task more, s.
-    fn earliest_s(&self) -> f64 {
+    fn earliest_s(&mut self) -> f64 {
+        if !self.in_time.is_built() {
+            self.in_time.build(self.children.iter().map(|child| self.waiting.entry(child)));
+        }
         let own_s = if self.computes {
             (1.0 + f64::from(u8::from(self.computing.is_some()))) * self.ending.own_s()
         } else {
             f64::INFINITY
         };
-        self.children.iter().filter(|child| child.takes_tasks()).map(ChildState::done_s).fold(own_s, f64::min)
+        own_s.min(self.in_time.earliest_s())
+    }
+
+    /// Near the end, what has become of a child.
+    #[inline]
+    fn refresh(&mut self, child: Child) {
+        if self.in_time.is_built()
+            && let Some(state) = self.children.get(child as usize)
+        {
+            self.in_time.put(child, self.waiting.entry(state));
+        }
     }
 
     /// Tells a child that is served next, near the end, its part of what is left, the next task counted.
@@ -334,7 +355,7 @@ impl Node {
         self.ending.told = true;
         for (child, state) in (0..).zip(&self.children) {
             if state.is_counted() {
-                let on_its_way = self.single.is_sending_to(child);
+                let on_its_way = self.single.is_sending_to(child) || state.transfer != Transfer::None;
                 commands.push(Command::HintRemaining { child, tasks: u64::from(on_its_way) });
             }
         }
@@ -430,6 +451,7 @@ impl Node {
     fn forget(&mut self, child: Child) {
         self.ending.count(&self.children[child as usize], false);
         self.waiting.forget(&mut self.children, child);
+        self.refresh(child);
     }
 
     fn know(&mut self, child: Child, settings: ChildSettings) {
@@ -437,6 +459,7 @@ impl Node {
             self.ending.count(&self.children[child as usize], false);
             self.waiting.know(&mut self.children, child, settings);
             self.ending.count(&self.children[child as usize], true);
+            self.refresh(child);
         }
     }
 
@@ -445,6 +468,7 @@ impl Node {
     fn settled(&mut self, child: Child) {
         if let Some(state) = self.children.get_mut(child as usize) {
             self.ending.settled(state);
+            self.refresh(child);
         }
     }
 
@@ -455,6 +479,7 @@ impl Node {
     #[inline]
     fn lend(&mut self, task: TaskId, child: Child) {
         self.ending.lent(&mut self.children[child as usize]);
+        self.refresh(child);
         if let Some(ledger) = &mut self.ledger {
             ledger.lend(task, child);
         }

@@ -27,8 +27,7 @@ pub struct FarmOptions<'a> {
     pub returns: bool,
     /// Whether tasks that are out are remembered, so that a lost child's come back. Needs results.
     pub recovers: bool,
-    /// Whether the last tasks go only to nodes that are done with them as early as the others, with a single port: see
-    /// `ending`.
+    /// Whether the last tasks go only to nodes that are done with them as early as the others: see `ending`.
     pub level_end: bool,
     /// Whether keys, paces and buffers follow what is seen: see [`Estimator`](super::estimate::Estimator).
     pub adapt: bool,
@@ -64,14 +63,10 @@ impl<'a> FarmOptions<'a> {
         Self { planned_tasks_per_s: Some(planned_tasks_per_s), ..self }
     }
 
-    /// Whether the end is levelled. Not where sends share a port, since the end of a send that begins is not known there; and
-    /// not with first come, first served, which has no preference.
+    /// Whether the end is levelled. Not with first come, first served, which has no preference.
     #[must_use]
     pub fn levels(&self) -> bool {
-        self.level_end
-            && self.ports == Ports::Single
-            && order::rule(self.order) != Rule::Arrival
-            && self.order != Order::RootOnly
+        self.level_end && order::rule(self.order) != Rule::Arrival && self.order != Order::RootOnly
     }
 
     /// With results that go back up, and a memory of what is out.

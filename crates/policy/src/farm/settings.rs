@@ -31,8 +31,18 @@ pub struct ChildSettings {
     pub uses_tasks_per_s: f64,
     /// Tasks per second that it uses while it receives nothing.
     pub empties_tasks_per_s: f64,
-    /// What a task of mean size takes on its link, s.
+    /// What a send of a task of mean size takes at that pace, or with a single port on its link, s.
     pub send_s: f64,
+}
+
+impl ChildSettings {
+    /// The same with what several sends at once leave it.
+    #[must_use]
+    pub(crate) fn paced(self, pace_mb_per_s: f64, ports: Ports, task: MeanTask) -> Self {
+        let pace_mb_per_s = pace_mb_per_s.min(self.receive_limit_mb_per_s);
+        let send_s = if ports == Ports::Single { self.send_s } else { task.size_mb / pace_mb_per_s };
+        Self { pace_mb_per_s, send_s, ..self }
+    }
 }
 
 /// What a node knows.
@@ -48,6 +58,8 @@ pub struct Settings {
     pub ports: Ports,
     /// Most MB/s to all children together; infinite: no limit. Used with several ports.
     pub send_limit_mb_per_s: f64,
+    /// The same in tasks of mean size per second.
+    pub sends_tasks_per_s: f64,
     /// How the children's keys come about.
     pub rule: Rule,
     /// Whether results go back up.
@@ -71,18 +83,23 @@ impl Settings {
         (0..platform.nodes.len())
             .map(|n| {
                 let node = &platform.nodes[n];
+                let send_limit_mb_per_s = match wishes.ports {
+                    Ports::Single => f64::INFINITY,
+                    Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+                };
                 let children = tree.children(n as u32);
                 let paces = demand.paces(platform, tree, wishes, n as u32);
                 let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
                     let child = Self::child_of(platform, tree, wishes, &demand, c);
-                    ChildSettings { pace_mb_per_s: pace_mb_per_s.min(child.receive_limit_mb_per_s), ..child }
+                    child.paced(pace_mb_per_s, wishes.ports, wishes.task)
                 });
                 Self {
                     root: n as u32 == tree.root,
                     computes: node.compute_per_s.get() > 0.0,
                     places: places[n],
                     ports: wishes.ports,
-                    send_limit_mb_per_s: node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+                    send_limit_mb_per_s,
+                    sends_tasks_per_s: send_limit_mb_per_s / wishes.task.size_mb,
                     rule: order::rule(wishes.order),
                     returns: wishes.returns,
                     recovers: wishes.recovers,
@@ -103,6 +120,7 @@ impl Settings {
             places: wishes.buffer_tasks.unwrap_or(2),
             ports: wishes.ports,
             send_limit_mb_per_s: f64::INFINITY,
+            sends_tasks_per_s: f64::INFINITY,
             rule: order::rule(wishes.order),
             returns: wishes.returns,
             recovers: wishes.recovers,

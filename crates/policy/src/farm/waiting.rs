@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::event::{Child, TaskId};
+use super::in_time::Entry;
 use super::order::Rule;
 use super::settings::ChildSettings;
 use crate::heap::{First, Heap};
@@ -33,7 +34,7 @@ pub(crate) struct ChildState {
     pub uses: f64,
     /// Tasks per second that it computes what it has.
     empties: f64,
-    /// What a task takes on its link, s.
+    /// What a send to it takes at its pace, s.
     send_s: f64,
     /// Tasks that it has, and no result of which has come; counted to the end of the run.
     pub out: u32,
@@ -153,16 +154,17 @@ impl Waiting {
         None
     }
 
-    /// The next child to be served of those that would be done with one task more within so many seconds.
-    #[inline]
-    pub fn first_done(&mut self, children: &[ChildState], within_s: f64) -> Option<(f64, Child)> {
-        let first = self.first(children)?;
-        let is_in_time = |child: Child| children[child as usize].done_s() <= within_s;
-        if is_in_time(first.1) {
-            return Some(first);
+    /// What the end of a run asks about a child.
+    pub fn entry(&self, child: &ChildState) -> Entry {
+        // A child of which nothing is known would be done never, and is served for all that if no other would be earlier.
+        let done_s = child.done_s().min(f64::MAX);
+        let waits = child.served && child.requests > 0 && child.transfer == Transfer::None;
+        let if_it = |is: bool, value: f64| if is { value } else { f64::INFINITY };
+        Entry {
+            waiting_s: if_it(waits, done_s),
+            key: if_it(waits, self.key(child)),
+            taking_s: if_it(child.takes_tasks(), done_s),
         }
-        let others = self.ranking.entries().filter(|&(_, child)| is_in_time(child));
-        others.min_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)))
     }
 
     /// Serves a child that waits: one of its requests is met. With one port it may wait on with the others.

@@ -81,7 +81,7 @@ pub struct Policy {
     #[serde(skip_serializing_if = "is_false")]
     pub adapt: bool,
     /// Whether the last tasks go only to nodes that are done with them as early as the others, so that the run does not wait
-    /// for a slow node. With a single port; without effect on the orders `arrival` and `root-only`.
+    /// for a slow node. Without effect on the orders `arrival` and `root-only`.
     #[serde(skip_serializing_if = "is_true")]
     pub level_end: bool,
 }

@@ -457,15 +457,15 @@ impl Estimator {
         for ((child, key, part), pace) in parts.into_iter().zip(paces) {
             let link = &mut self.links[child];
             let receive_limit_mb_per_s = link.reckoned;
-            let pace_mb_per_s = pace.min(receive_limit_mb_per_s);
             let settings = ChildSettings {
                 key,
                 receive_limit_mb_per_s,
-                pace_mb_per_s,
+                pace_mb_per_s: receive_limit_mb_per_s,
                 uses_tasks_per_s: part.uses,
                 empties_tasks_per_s: link.subtree.empties_tasks_per_s.min(2.0 * part.link),
                 send_s: 1.0 / part.link,
             };
+            let settings = settings.paced(pace, self.ports, self.task);
             if settings != link.settings {
                 link.settings = settings;
                 revisions.push(Revision::Child { child: child as Child, settings });
