@@ -21,8 +21,8 @@ impl Run<'_> {
         }
         let (node, task, began) = (port.node, port.single.task, port.single.began);
         let to = port.single.end(world.now);
-        world.touch(node);
-        world.touch(to);
+        world.touch_by_send(node);
+        world.touch_by_send(to);
         world.sites[to as usize].processor.receive = 0.0;
         world.sites[node as usize].processor.send_loss = 0.0;
         world.sends_changed(node);
@@ -127,8 +127,8 @@ impl World<'_> {
     /// A single port sends at a rate.
     #[inline(always)]
     fn single_sends(&mut self, p: u32, node: u32, to: u32, rate: f64, ends: Option<u64>) {
-        self.touch(node);
-        self.touch(to);
+        self.touch_by_send(node);
+        self.touch_by_send(to);
         self.sites[to as usize].processor.receive = rate;
         self.sites[node as usize].processor.send_loss = self.sites[to as usize].link.ir_send * rate;
         match ends {

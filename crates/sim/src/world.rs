@@ -73,7 +73,10 @@ pub(crate) struct World<'a> {
     pub agenda: Agenda,
     pub sites: Vec<Site>,
     pub network: Network,
+    /// Processors whose rates may have changed, in the order in which they were touched first.
     pub dirty: Vec<u32>,
+    /// Whether a send may change the rate of a processor.
+    pub sends_interfere: bool,
     pub inbox: Inbox,
     pub progress: Progress,
     pub recorded: Recorded,
@@ -142,18 +145,28 @@ impl World<'_> {
     /// Settles a processor's work before a rate of it changes, and remembers that it did.
     #[inline(always)]
     pub fn touch(&mut self, node: u32) {
-        let now = self.now;
-        let Site { processor, link } = &mut self.sites[node as usize];
-        let parent = link.parent;
-        if processor.shared.is_none() {
-            processor.settle(now);
-        } else {
-            self.settle_shared(node, parent);
-        }
+        self.settle(node);
         let processor = &mut self.sites[node as usize].processor;
         if !processor.dirty {
             processor.dirty = true;
             self.dirty.push(node);
+        }
+    }
+
+    /// The same before a send begins or ends, which changes no rate without interference.
+    #[inline(always)]
+    pub fn touch_by_send(&mut self, node: u32) {
+        if self.sends_interfere { self.touch(node) } else { self.settle(node) }
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, node: u32) {
+        let Site { processor, link } = &mut self.sites[node as usize];
+        if processor.shared.is_none() {
+            processor.settle(self.now);
+        } else {
+            let parent = link.parent;
+            self.settle_shared(node, parent);
         }
     }
 
