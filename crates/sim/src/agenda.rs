@@ -90,8 +90,20 @@ impl Agenda {
 
     #[inline]
     pub fn at(&mut self, time: Nanos, slot: u32) {
+        let turn = self.turn();
+        self.at_turn(time, turn, slot);
+    }
+
+    /// A place among those at the same time, for [`Self::at_turn`].
+    #[inline]
+    pub fn turn(&mut self) -> u64 {
         self.counter += 1;
-        let key = self.key(time, self.counter, slot);
+        self.counter
+    }
+
+    #[inline]
+    pub fn at_turn(&mut self, time: Nanos, turn: u64, slot: u32) {
+        let key = self.key(time, turn, slot);
         let mut seat = self.seats[slot as usize];
         match self.over {
             Some((over, _)) if over == slot => self.over = None,

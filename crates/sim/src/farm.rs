@@ -165,6 +165,7 @@ impl<'a> Run<'a> {
                 ports,
                 chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
                 resized: Vec::new(),
+                unscheduled: None,
             },
             dirty: Vec::new(),
             // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.

@@ -48,8 +48,9 @@ impl Tournament {
     // half of those are mispredicted.
     #[inline(never)]
     pub fn write(&mut self, seat: u32, key: u128) {
-        let mut winner = (self.seats() + seat as usize, key);
-        self.entries[winner.0] = key;
+        let seat = self.seats() + seat as usize;
+        self.entries[seat] = key;
+        let mut winner = (seat, key);
         if self.levels & 1 != 0 {
             winner = self.play(winner);
         }
@@ -82,8 +83,12 @@ impl Tournament {
     /// The winner of a player's match.
     #[inline(always)]
     fn play(&mut self, (player, key): (usize, u128)) -> (usize, u128) {
-        let winner = key.min(self.entries[player ^ 1]);
-        self.entries[player / 2] = winner;
+        debug_assert!(player < self.entries.len());
+        // SAFETY: `write` checks that the seat is an entry; their number is even, so the other player is one too. Checked at
+        // every level, this would be a third of the work.
+        let winner = key.min(unsafe { *self.entries.get_unchecked(player ^ 1) });
+        // SAFETY: below `player`.
+        unsafe { *self.entries.get_unchecked_mut(player / 2) = winner };
         (player / 2, winner)
     }
 }

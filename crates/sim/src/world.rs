@@ -39,6 +39,8 @@ pub(crate) struct Network {
     pub chunk: f64,
     /// Nodes that send more or less than before, and receive the less or more for it.
     pub resized: Vec<u32>,
+    /// The shared port whose next end is to be scheduled, and the turn of that.
+    pub unscheduled: Option<(u32, u64)>,
 }
 
 /// Tasks that are done.
@@ -145,29 +147,29 @@ impl World<'_> {
     /// Settles a processor's work before a rate of it changes, and remembers that it did.
     #[inline(always)]
     pub fn touch(&mut self, node: u32) {
-        self.settle(node);
-        let processor = &mut self.sites[node as usize].processor;
-        if !processor.dirty {
-            processor.dirty = true;
-            self.dirty.push(node);
-        }
-    }
-
-    /// The same before a send begins or ends, which changes no rate without interference.
-    #[inline(always)]
-    pub fn touch_by_send(&mut self, node: u32) {
-        if self.sends_interfere { self.touch(node) } else { self.settle(node) }
-    }
-
-    #[inline(always)]
-    fn settle(&mut self, node: u32) {
         let Site { processor, link } = &mut self.sites[node as usize];
+        let is_first = !std::mem::replace(&mut processor.dirty, true);
         if processor.shared.is_none() {
             processor.settle(self.now);
         } else {
             let parent = link.parent;
             self.settle_shared(node, parent);
         }
+        if is_first {
+            self.dirty.push(node);
+        }
+    }
+
+    /// Settles the processor at an end of a send over a single port; returns it, for what it loses now.
+    #[inline(always)]
+    pub fn touch_by_single(&mut self, node: u32) -> &mut Site {
+        let site = &mut self.sites[node as usize];
+        site.processor.settle(self.now);
+        if self.sends_interfere && !site.processor.dirty {
+            site.processor.dirty = true;
+            self.dirty.push(node);
+        }
+        site
     }
 
     #[inline(never)]
@@ -182,6 +184,7 @@ impl World<'_> {
         while let Some(node) = self.network.resized.pop() {
             self.receiving_changed(node);
         }
+        self.schedule_shared();
         while let Some(node) = self.dirty.pop() {
             match self.sites[node as usize].processor.refresh(self.now) {
                 Refreshed::Same => {}
