@@ -165,9 +165,16 @@ impl<'a> Run<'a> {
                 ports,
                 chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
                 resized: Vec::new(),
+                unscheduled: None,
             },
-            sites,
             dirty: Vec::new(),
+            // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
+            // Without interference that happens only where the end is levelled or nodes come and go.
+            sends_interfere: wishes.ports == Ports::Multi
+                || wishes.levels()
+                || !options.changes.is_empty()
+                || sites.iter().any(Site::interferes),
+            sites,
             inbox: Inbox::default(),
             progress: Progress::of(farm.tasks.count),
             recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
