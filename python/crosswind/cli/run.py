@@ -14,6 +14,7 @@ from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
+from crosswind.cli.verbs import help_of
 from crosswind.cluster.hosts import Per
 from crosswind.errors import DescriptionError
 from crosswind.files.output import distinct
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from crosswind.run.results import Runs
 
 EXAMPLES = """
-Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`), on
-the hosts of a Dask cluster (`--on dask:ADDRESS`) or on those of a file (`--on hosts:FILE`).
-
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
 program over many files. The result stands beside the throughput that no schedule can beat.
 
@@ -343,4 +341,4 @@ def _write(done: Runs[Any], trace: Path | None, perfetto: Path | None) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("run", help=EXAMPLES)(run)
+    app.command("run", help=help_of("run", EXAMPLES))(run)
