@@ -55,6 +55,8 @@ def point_of(
         },
         "policy": {
             "order": order,
+            # Of a user's tasks and links little is known before: what sends show decides who is served next.
+            "adapt": order != "arrival",
             "ports": "single",
             "chunk_kib": 512,
             **({"buffer_tasks": buffer_tasks} if buffer_tasks is not None else {}),
