@@ -122,15 +122,6 @@ def test_a_worker_of_several_threads_carries_as_many_agents(tmp_path):
         assert not any(found for found, *_ in left_in(client)[0].values())
 
 
-def test_one_agent_per_host_where_certificates_say_so_is_told(client, tmp_path):
-    make_certificates(tmp_path, [Node("root", parent=True), Node("127.0.0.1")])
-    with crosswind.Farm(client, placing=Placing(tls=tmp_path / "root")) as farm:
-        assert farm.submit(pow, 2, 3).result() == 8
-    (warning,) = farm.run.warnings
-    assert warning["code"] == "threads-idle"
-    assert "1 agents run where Dask has 2 threads" in warning["message"]
-
-
 def test_a_call_gets_the_results_of_futures_of_dask(client):
     with crosswind.Farm(client) as farm:
         assert farm.submit(pow, client.submit(pow, 2, 3, pure=False), 2).result() == 64

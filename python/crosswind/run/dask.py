@@ -71,15 +71,9 @@ class OnDask:
         """What may carry an agent."""
         return hosts_of(self._workers, self.per)
 
-    @property
-    def threads(self) -> int:
-        """How many tasks Dask would run at a time."""
-        return len(hosts_of(self._workers, "thread"))
-
     def tree(self) -> Platform:
         """Return a star: this process hands out, and as many nodes compute as Dask has threads, at equal rates."""
-        if self.placing.per is None and self.tls is None:
-            self.per = "thread"
+        self.per = self.placing.per or "thread"
         return star("the cluster", [host.name for host in self.hosts])
 
     def door(self, root: str) -> str:
@@ -131,8 +125,6 @@ class DaskAgents:
         self._over = threading.Event()
         self._watcher = threading.Thread(target=self._follow, name="crosswind-dask", daemon=True)
         self.warnings: list[Told] = []
-        if deployment.tls is not None and self._placing.per is None:
-            self._warn_of_idle(len(hosts), deployment.threads)
         self.logs = Path(tempfile.mkdtemp(prefix="crosswind-logs-"))
         self._spool = Spool()
         self.spool = self._spool.path
@@ -311,13 +303,6 @@ class DaskAgents:
     def lost(self) -> str:
         """Return what the cluster last said."""
         return self.warnings[-1]["message"] if self.warnings else ""
-
-    def _warn_of_idle(self, agents: int, threads: int) -> None:
-        """Say that fewer agents run than Dask has threads, where a default decided that."""
-        if agents < threads:
-            message = f"{agents} agents run where Dask has {threads} threads: with certificates there is one per host"
-            hint = "make certificates for each worker, or each thread, by name, and set per (--per worker)"
-            self._warn("threads-idle", message, hint)
 
     def _warn(self, code: str, message: str, hint: str) -> None:
         if all(known["message"] != message for known in self.warnings):

@@ -85,8 +85,8 @@ class Placing:
     nodes: Mapping[str, str] = field(default_factory=dict)
     """Node -> name or address of a host or a worker; the others go by equal name, then in the order of the file."""
     per: Place | None = None
-    """One agent per host, per Dask worker, or per thread of each worker. None: per host where a platform is given or
-    nodes have certificates, else per thread, so that as many calls run at a time as Dask would run."""
+    """One agent per host, per Dask worker, or per thread of each worker. None: per host where a platform is given, else
+    per thread, so that as many calls run at a time as Dask would run."""
     listen: str | None = None
     """HOST:PORT of the root, where the one that is found is not the one that the hosts reach."""
     token_file: Path | None = None
