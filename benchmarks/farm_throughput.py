@@ -215,7 +215,7 @@ def main(rounds: int = 5, names: Sequence[str] = ()) -> None:
         "two_calls_per_s": calls,
         "two_dask_calls_per_s": lambda: dask(2),
         "two_processes_per_s": lambda: rust(
-            PROCESSES, SMALL_BYTES, 100, work=Work("command", "true"), platform=here(2)
+            PROCESSES, SMALL_BYTES, 100, work=Work("command", "true {input}"), platform=here(2)
         ),
         **processes_of_hyperqueue(),
         "new_user_dask_s": lambda: new_user("dask"),
