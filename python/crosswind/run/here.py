@@ -55,7 +55,7 @@ def point_of(
         },
         "policy": {
             "order": order,
-            # Of a user's tasks and links little is known before: what sends show decides who is served next.
+            # Little is known of a user's tasks and links beforehand: the order follows what sends show.
             "adapt": order != "arrival",
             "ports": "single",
             "chunk_kib": 512,

@@ -1,4 +1,4 @@
-"""Who sees how far long work is: people at a terminal or in a notebook, and nothing that is piped."""
+"""Progress of long work: shown at a terminal and in a notebook, never where output is piped."""
 
 import io
 import sys
