@@ -191,6 +191,18 @@ def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_pat
     wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)), "no task left")
 
 
+def test_small_simulations_share_a_task_of_dask(client, monkeypatch):
+    workload = {"kind": "farm", "tasks": 50, "task_size_mb": 1.0, "task_work": 1.0}
+    description = {"schema_version": 1, "name": "s", "platform": THREE_LEVELS.to_dict(), "workload": workload}
+    experiment = crosswind.Experiment.from_dict({**description, "repetitions": 300})
+    submitted, submit = [], client.submit
+    monkeypatch.setattr(client, "submit", lambda *words, **options: submitted.append(1) or submit(*words, **options))
+    assert [run.seed for run in crosswind.run(experiment, workers=client)] == [
+        run.seed for run in crosswind.run(experiment)
+    ]
+    assert 4 <= len(submitted) < 300
+
+
 def lasting(seconds):
     def square(number):
         import time
