@@ -1,18 +1,25 @@
-"""How fast a live farm hands out tasks and moves bytes, through one root and one child, beside its peers.
+"""How fast a live farm hands out tasks and moves bytes, beside its peers.
 
-- Zero-work tasks of 100 bytes on loopback: at least 50,000 a second with a Rust executor, 10,000 with a callable;
-  Dask distributed (one scheduler, one worker process, its defaults) beside it.
+- Zero-work tasks of 100 bytes on loopback through one root and one child: at least 50,000 a second with a Rust
+  executor, 10,000 with a callable; Dask distributed (one scheduler, one worker process, its defaults) beside it.
+- The same with two process agents: Rust executor, calls of a `Farm` with no settings, Dask with two workers. And with a
+  process for each task (`true`), as HyperQueue has it: its server and one worker of two cores, its defaults, beside
+  agents whose work is a command. HyperQueue is left out where its wheel is not installed (dependency group `bench`).
+- As a new user types it: 60 tasks of 50 ms on a Dask LocalCluster of two workers, plain Dask and
+  `crosswind.map(on=client)`, seconds with the start and the end of the agents in it.
 - One link: tasks of 10 MB whose bytes the child stores, in MB/s, beside iperf3 over the same link: at least 98 %. On
   loopback, and (as root) over a link limited to 11 MB/s between two network namespaces.
 - The small tasks and the link on loopback with certificates (TLS 1.3): what sealing costs.
 
 Rounds in shuffled order; writes records/farm_throughput.json. Run on a quiet host:
-    python benchmarks/farm_throughput.py [rounds]
+    python benchmarks/farm_throughput.py [rounds [NAME...]]
+with names of measures: only those, and nothing is written.
 """
 
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import json
 import os
 import pickle
@@ -21,13 +28,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import record
 
+import crosswind
 from crosswind.certificates import Node, make_certificates
 from crosswind.platform import Platform
+from crosswind.run.here import here
 from crosswind.run.local import Launch, LiveFarm, Task, Work
 
 SMALL_BYTES = 100
@@ -35,6 +45,9 @@ LARGE_BYTES = 10_000_000
 RUST_TASKS = 400_000
 CALLS = 40_000
 DASK_CALLS = 3_000
+PROCESSES = 10_000  # the client of HyperQueue looks once a second
+NEW_USER_TASKS = 60
+PEERS = Path(__file__).parent / "throughput_peers"
 LOOPBACK_TASKS = 600
 LINK_MBPS = 11.0
 LINK_TASKS = 10
@@ -53,10 +66,18 @@ def point(tasks: int, size_bytes: int, buffer_tasks: int) -> dict[str, object]:
     return {"schema_version": 1, "name": "throughput", "platform": "", "workload": workload, "policy": policy}
 
 
-def rust(tasks: int, size_bytes: int, buffer_tasks: int, launch: Launch | None = None) -> float:
-    """Tasks per second whose work is nothing."""
+def rust(
+    tasks: int,
+    size_bytes: int,
+    buffer_tasks: int,
+    launch: Launch | None = None,
+    work: Work | None = None,
+    platform: Platform | None = None,
+) -> float:
+    """Tasks per second whose work is nothing, or what `work` says."""
     described = point(tasks, size_bytes, buffer_tasks)
-    with LiveFarm(pair(), described, Work("noop"), own_tasks=True, discard=True, launch=launch) as farm:
+    work, platform = work or Work("noop"), platform or pair()
+    with LiveFarm(platform, described, work, own_tasks=True, discard=True, launch=launch) as farm:
         while not farm.ended(0.5):
             pass
         summary, _ = farm.close()
@@ -92,27 +113,34 @@ def callable_() -> float:
     return float(summary["throughput_tasks_per_s"])
 
 
-def dask() -> float:
-    """Return calls per second of Dask distributed with one worker process of one thread."""
-    script = f"""
-import time
-from distributed import Client, LocalCluster, as_completed
-def nothing(data, number):
-    return None
-if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
-        with Client(cluster) as client:
-            client.submit(nothing, b"", -1).result()
-            data = bytes({SMALL_BYTES})
-            begun = time.perf_counter()
-            client.gather(client.map(nothing, [data] * {DASK_CALLS}, range({DASK_CALLS}), pure=False))
-            print({DASK_CALLS} / (time.perf_counter() - begun))
-"""
+def calls() -> float:
+    """Return calls per second of a farm of two process agents that are up."""
+    with crosswind.Farm(here(2)) as farm:
+        for future in [farm.submit(nothing, b"") for _ in range(100)]:
+            future.result()
+        data = bytes(SMALL_BYTES)
+        begun = time.perf_counter()
+        for future in [farm.submit(nothing, data) for _ in range(CALLS)]:
+            future.result()
+        return CALLS / (time.perf_counter() - begun)
+
+
+def peer(script: str, *arguments: int) -> str:
+    """Return what a script of `throughput_peers` prints."""
+    command = [sys.executable, str(PEERS / script), *map(str, arguments)]
     with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "calls.py"
-        path.write_text(script)
-        done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True, cwd=directory)
-    return float(done.stdout)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=directory)
+    return done.stdout.splitlines()[-1]
+
+
+def dask(workers: int) -> float:
+    """Return calls per second of Dask distributed with worker processes of one thread each."""
+    return float(peer("dask_calls.py", workers, DASK_CALLS, SMALL_BYTES))
+
+
+def new_user(way: str) -> float:
+    """Return the seconds that one way takes; both are run."""
+    return float(json.loads(peer("new_user.py", NEW_USER_TASKS))[way])
 
 
 def iperf3(address: str, here: Sequence[str] = (), there: Sequence[str] = (), seconds: int = 3) -> float:
@@ -172,33 +200,52 @@ def link_root(prefix: Sequence[str]) -> None:
     print(rust(LINK_TASKS, LARGE_BYTES, 2, launch) * LARGE_BYTES / 1e6)
 
 
-def main(rounds: int = 5) -> None:
+def processes_of_hyperqueue() -> dict[str, Callable[[], float]]:
+    if importlib.util.find_spec("hyperqueue") is None:
+        return {}
+    return {"two_hyperqueue_processes_per_s": lambda: float(peer("hyperqueue_processes.py", 2, PROCESSES))}
+
+
+def main(rounds: int = 5, names: Sequence[str] = ()) -> None:
     measures: dict[str, Callable[[], float]] = {
         "rust_tasks_per_s": lambda: rust(RUST_TASKS, SMALL_BYTES, 1000),
         "callable_tasks_per_s": callable_,
-        "dask_tasks_per_s": dask,
+        "dask_tasks_per_s": lambda: dask(1),
+        "two_rust_tasks_per_s": lambda: rust(RUST_TASKS, SMALL_BYTES, 1000, platform=here(2)),
+        "two_calls_per_s": calls,
+        "two_dask_calls_per_s": lambda: dask(2),
+        "two_processes_per_s": lambda: rust(
+            PROCESSES, SMALL_BYTES, 100, work=Work("command", "true {input}"), platform=here(2)
+        ),
+        **processes_of_hyperqueue(),
+        "new_user_dask_s": lambda: new_user("dask"),
+        "new_user_crosswind_s": lambda: new_user("crosswind"),
         "loopback_mb_per_s": lambda: rust(LOOPBACK_TASKS, LARGE_BYTES, 4) * LARGE_BYTES / 1e6,
         "loopback_iperf3_mb_per_s": lambda: iperf3("127.0.0.1"),
         "tls_rust_tasks_per_s": lambda: sealed(RUST_TASKS, SMALL_BYTES, 1000),
         "tls_loopback_mb_per_s": lambda: sealed(LOOPBACK_TASKS, LARGE_BYTES, 4) * LARGE_BYTES / 1e6,
         **over_a_link(),
     }
+    measures = {name: measures[name] for name in names or measures}
     samples: dict[str, list[float]] = {name: [] for name in measures}
     for _ in range(rounds):
         for name in random.sample(list(measures), len(measures)):
             samples[name].append(measures[name]())
             print(f"{name}: {samples[name][-1]:.1f}", flush=True)
+    if names:
+        return
     spreads = {name: record.spread(values) for name, values in samples.items()}
     of_iperf3 = {
         place: spreads[f"{place}_mb_per_s"]["median"] / spreads[f"{place}_iperf3_mb_per_s"]["median"]
         for place in ("loopback", "link")
         if f"{place}_mb_per_s" in spreads
     }
-    record.write("farm_throughput", ["distributed"], samples=spreads, of_iperf3=of_iperf3, link_mbps=LINK_MBPS)
+    packages = ["distributed", *(["hyperqueue"] if processes_of_hyperqueue() else [])]
+    record.write("farm_throughput", packages, samples=spreads, of_iperf3=of_iperf3, link_mbps=LINK_MBPS)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--link-root"]:
         link_root(sys.argv[2:])
     else:
-        main(*map(int, sys.argv[1:2]))
+        main(int(sys.argv[1]) if sys.argv[1:] else 5, sys.argv[2:])

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from crosswind.platform import Platform
     from crosswind.report import report
     from crosswind.run.calls import CallError
+    from crosswind.run.deployment import Placing
     from crosswind.run.farm import Farm
     from crosswind.run.grid import run
     from crosswind.run.mapping import map
@@ -65,6 +66,7 @@ __all__ = [
     "MeasurementError",
     "Noise",
     "Overlap",
+    "Placing",
     "Plan",
     "Platform",
     "ProgramRun",
@@ -115,6 +117,7 @@ _HOMES = {
     "platform": ["Platform"],
     "report": ["report"],
     "run.calls": ["CallError"],
+    "run.deployment": ["Placing"],
     "run.farm": ["Farm"],
     "run.grid": ["run"],
     "run.mapping": ["map"],

@@ -86,13 +86,58 @@ def clean(client):
 
 def test_a_farm_on_a_client_answers_calls_and_leaves_the_cluster_as_it_was(client):
     before = clean(client)
-    with crosswind.Farm(client, placing=PER_WORKER) as farm:
+    with crosswind.Farm(client) as farm:
         assert [future.result() for future in [farm.submit(pow, 2, n) for n in range(20)]] == [2**n for n in range(20)]
         assert list(farm.map(lambda x: x * x, range(20))) == [x * x for x in range(20)]
         assert {farm.submit(os.getpid).result() for _ in range(20)}.isdisjoint(client.run(os.getpid).values())
         assert left_in(client) != before
     assert len({node["name"] for node in farm.run.nodes}) == 3
     wait_until(lambda: left_in(client) == before, "the cluster as it was")
+
+
+def busy():
+    def here(_):  # travels by value: agents know no module of the tests
+        import os
+        import time
+
+        time.sleep(0.02)
+        return os.getpid()
+
+    return here
+
+
+def test_by_default_as_many_agents_compute_as_dask_has_threads(client):
+    assert len(set(crosswind.map(busy(), range(20), on=client))) == 2
+    assert len(set(crosswind.map(busy(), range(20), on=client, placing=Placing(per="host")))) == 1
+
+
+def test_a_worker_of_several_threads_carries_as_many_agents(tmp_path):
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=3, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        with crosswind.Farm(client) as farm:
+            assert [node["name"] for node in farm.platform.nodes] == ["root", "0-0", "0-1", "0-2"]
+            assert len(set(farm.map(busy(), range(40)))) == 3
+        assert not any(found for found, *_ in left_in(client)[0].values())
+
+
+def test_a_call_gets_the_results_of_futures_of_dask(client):
+    with crosswind.Farm(client) as farm:
+        assert farm.submit(pow, client.submit(pow, 2, 3, pure=False), 2).result() == 64
+        with pytest.raises(ZeroDivisionError):
+            farm.submit(pow, client.submit(divmod, 1, 0, pure=False), 2).result()
+
+
+def test_dask_computes_its_collections_on_a_farm(client):
+    dask = pytest.importorskip("dask")
+    with crosswind.Farm(client) as farm:
+        total = dask.delayed(sum)([dask.delayed(busy())(number) for number in range(6)])
+        pids = dask.delayed(set)([dask.delayed(busy())(number) for number in range(12)])
+        assert dask.compute(total, scheduler=farm)[0] > 0
+        (found,) = dask.compute(pids, scheduler=farm)
+    assert found.isdisjoint({os.getpid(), *client.run(os.getpid).values()})
+    assert len(found) == 2
 
 
 def test_a_busy_cluster_carries_a_farm_all_the_same(client):
@@ -144,6 +189,18 @@ def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_pat
     crosswind.run(experiment, workers=client, out=there, resume=True)
     assert there.read_bytes() == here.read_bytes()
     wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)), "no task left")
+
+
+def test_small_simulations_share_a_task_of_dask(client, monkeypatch):
+    workload = {"kind": "farm", "tasks": 50, "task_size_mb": 1.0, "task_work": 1.0}
+    description = {"schema_version": 1, "name": "s", "platform": THREE_LEVELS.to_dict(), "workload": workload}
+    experiment = crosswind.Experiment.from_dict({**description, "repetitions": 300})
+    submitted, submit = [], client.submit
+    monkeypatch.setattr(client, "submit", lambda *words, **options: submitted.append(1) or submit(*words, **options))
+    assert [run.seed for run in crosswind.run(experiment, workers=client)] == [
+        run.seed for run in crosswind.run(experiment)
+    ]
+    assert 4 <= len(submitted) < 300
 
 
 def lasting(seconds):

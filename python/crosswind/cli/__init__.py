@@ -8,41 +8,44 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import Annotated, Any
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from crosswind import _core
-from crosswind.cli import (
-    blame,
-    cert,
-    doctor,
-    filter,
-    fit,
-    inject,
-    measure,
-    overlap,
-    plan,
-    record,
-    report,
-    reproduce,
-    run,
-    schema,
-    serve,
-)
 from crosswind.cli.console import tell_error
 from crosswind.cli.streams import StdoutLostError, guard_streams
+from crosswind.cli.values import PlainValues
+from crosswind.cli.verbs import VERBS
 from crosswind.errors import CrosswindError
 from crosswind.terminal.signals import interrupt_on
+
+_MARKUP: Literal["markdown"] = "markdown"
 
 
 class _InterruptedError(Exception):
     """Ctrl-C, which typer would turn into a status and no word."""
 
 
-class _Verbs(TyperGroup):
+class _Verb(PlainValues, TyperCommand):
+    """A verb with all its options."""
+
+
+class _Verbs(PlainValues, TyperGroup):
+    """Imports a verb when it is called; those that are only listed or completed stay names with a line of help."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = {name: TyperCommand(name, help=line, rich_markup_mode=_MARKUP) for name, line in VERBS.items()}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] in VERBS:
+            self.commands[args[0]] = _command(args[0])
+        return super().resolve_command(ctx, args)
+
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         try:
             return super().make_context(*arguments, **options)
@@ -61,7 +64,7 @@ app = typer.Typer(
     help="What your communication costs your computation, and the schedule that loses least.\n\n"
     "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples. With `-o -` a result goes to "
     "standard output; a file of another kind or experiment is replaced only with `--force`.",
-    rich_markup_mode="markdown",
+    rich_markup_mode=_MARKUP,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -82,24 +85,12 @@ def _crosswind(
     pass
 
 
-for verb in (
-    doctor,
-    cert,
-    serve,
-    measure,
-    fit,
-    plan,
-    run,
-    filter,
-    overlap,
-    record,
-    inject,
-    blame,
-    report,
-    reproduce,
-    schema,
-):
-    verb.add_to(app)
+def _command(verb: str) -> Any:
+    """Import a verb."""
+    alone = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
+    import_module(f"crosswind.cli.{verb}").add_to(alone)
+    alone.registered_commands[0].cls = _Verb
+    return typer.main.get_command(alone)
 
 
 def main() -> None:

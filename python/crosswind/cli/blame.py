@@ -12,6 +12,7 @@ from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
+from crosswind.cli.verbs import help_of
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from crosswind.blame.shares import Estimate
 
 EXAMPLES = """
-Which cause of a disturbance costs a parallel program how much.
-
 The program is run again with each cause removed, with each alone, with every combination of them where there are few
 (up to 6), and with all causes aligned over the ranks; each for several seeds. What causes do together is shared out by
 Shapley's value.
@@ -120,4 +119,4 @@ def _of(found: Estimate, whole: Estimate) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("blame", help=EXAMPLES)(blame)
+    app.command("blame", help=help_of("blame", EXAMPLES))(blame)

@@ -9,15 +9,13 @@ import typer
 
 from crosswind.certificates import DEFAULT_DAYS, LONGEST_DAYS
 from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
 
 UNTRUSTED = 3
 
 EXAMPLES = """
-Make certificates for a cluster: an authority of its own, and a directory for each node with its certificate, its key
-and the authority's certificate. Nothing is overwritten; nodes can be added later.
-
 Examples:
 
     crosswind cert --out certs Lab0=192.168.1.7 Lab3 Lab4 --parent Lab0
@@ -109,4 +107,4 @@ def _show(directory: Path, json: bool) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("cert", help=EXAMPLES)(cert)
+    app.command("cert", help=help_of("cert", EXAMPLES))(cert)

@@ -6,23 +6,26 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from typing import Any, TextIO
-
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from typing import TYPE_CHECKING, Any, TextIO
 
 from crosswind.terminal.printable import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _stdout_is_taken = False
 
 
 def _stderr() -> Console:
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def _shown(text: str) -> str:
     """Return text for a terminal: neither markup nor control characters in it are obeyed."""
+    from rich.markup import escape
+
     return escape(printable(text, lines=True))
 
 
@@ -41,6 +44,8 @@ def tell_error(message: str, hint: str | None) -> None:
 
 def tell_warnings(warnings: Sequence[dict[str, str]]) -> None:
     """Say each warning once."""
+    if not warnings:
+        return
     console = _stderr()
     for warning in warnings:
         console.print(f"[bold yellow]warning:[/] {_shown(warning['message'])}")
@@ -78,6 +83,10 @@ def print_json(document: Any) -> None:
 
 def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
     """Print a table as data on stdout; columns are (name, "left" or "right")."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
     out = _stdout()
     console = Console(file=out, highlight=False, width=None if out.isatty() else 160)
     if title:

@@ -8,13 +8,12 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json
+from crosswind.cli.verbs import help_of
 from crosswind.terminal.printable import printable
 
 UNTRUSTED = 3
 
 EXAMPLES = """
-Look at this host: what it lacks, and what will disturb a measurement. Exits with 3 when something will.
-
 Examples:
 
     crosswind doctor
@@ -49,4 +48,4 @@ def doctor(
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("doctor", help=EXAMPLES)(doctor)
+    app.command("doctor", help=help_of("doctor", EXAMPLES))(doctor)

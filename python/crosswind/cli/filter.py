@@ -11,6 +11,7 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter import DEFAULT_CONNECTIONS, DEFAULT_DISCIPLINE, DEFAULT_FRAME_BYTES, Credits, Discipline
 from crosswind.filter.export import Target
@@ -24,10 +25,6 @@ _LOOK_S = 0.05
 _SHOW_S = 1.0
 
 EXAMPLES = """
-Forward connections to another host through two queues, so that small urgent messages of parallel programs need not
-wait behind large ones of local users. A filter runs on each host; forwarding works as with `ssh -L`, and the port says
-the class.
-
 Examples:
 
     crosswind filter --listen 0.0.0.0:7200 --token-file token
@@ -258,4 +255,4 @@ def _print(counters: dict[str, Any]) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("filter", help=EXAMPLES)(filter_)
+    app.command("filter", help=help_of("filter", EXAMPLES))(filter_)

@@ -11,15 +11,13 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.contention import fit_flows
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 
 By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
 
 
 EXAMPLES = """
-Fit interference rates to measurements, and write the platform that they describe. With --contention: which part of
-a link several flows use while they share it, from a table of flows or from runs of kind streams.
-
 Examples:
 
     crosswind fit measurement.parquet
@@ -197,4 +195,4 @@ def _sentence(channel: Any) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("fit", help=EXAMPLES)(fit)
+    app.command("fit", help=help_of("fit", EXAMPLES))(fit)

@@ -11,6 +11,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.errors import CrosswindError
 from crosswind.files.stored import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
@@ -24,9 +25,6 @@ INTERRUPTED = 130
 MOST_CAUSES = 5
 
 EXAMPLES = """
-Run a command while the processors of its ranks are taken away as a disturbance.toml says: the same file that is
-simulated and recorded, for real.
-
 Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
 priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. While a rank is stopped,
 its processor stays busy, as under another job (--idle: it sleeps). Ranks are told by
@@ -170,4 +168,4 @@ def _print_preview(found: dict[str, Any], json: bool) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("inject", help=EXAMPLES)(inject)
+    app.command("inject", help=help_of("inject", EXAMPLES))(inject)

@@ -14,6 +14,7 @@ from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
 from crosswind.terminal.progress import progress_bar
@@ -67,8 +68,6 @@ def parse_cpus(text: str | None, option: str) -> list[int] | None:
 
 
 EXAMPLES = """
-Measure how much communication slows this host's computation down.
-
 Without `--peer` a peer process is started on this machine: good for a first look, but its traffic
 never meets a network card.
 
@@ -318,4 +317,4 @@ def _known(value: float, form: str) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("measure", help=EXAMPLES)(measure)
+    app.command("measure", help=help_of("measure", EXAMPLES))(measure)

@@ -13,6 +13,7 @@ from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.measure import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.terminal.progress import progress_bar
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 UNTRUSTED = 3
 
 EXAMPLES = """
-Whether this machine communicates while it computes: a program that only exchanges messages runs beside programs that
-only compute, for each way to wait (event, poll, spin-block), nice level of the computation and kind of messages.
-Absolute times of each, alone and together, and a verdict with what to change.
-
 Examples:
 
     crosswind overlap
@@ -196,4 +193,4 @@ def _cell(cell: dict[str, Any]) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("overlap", help=EXAMPLES)(overlap)
+    app.command("overlap", help=help_of("overlap", EXAMPLES))(overlap)

@@ -12,16 +12,12 @@ from crosswind.cli.outputs import Force, writable
 from crosswind.cli.overlay import plan_tree
 from crosswind.cli.thresholds import plan_queues
 from crosswind.cli.tolerance import plan_disturbance
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.plan import Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 
 EXAMPLES = """
-Find the rates at which the tree computes most tasks per second, and what limits each node. With --disturbance: which
-quantum, skew, daemon, share, number of ranks a parallel program can bear. With --streams: which threshold and
-credits of an interface with two queues serve the parallel class best and hold the local class's slowdown. With
---build-tree: which tree over the links of a cluster computes most tasks per second.
-
 Examples:
 
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --ports single
@@ -162,4 +158,4 @@ def _print(plan: Plan, most: int) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("plan", help=EXAMPLES)(plan)
+    app.command("plan", help=help_of("plan", EXAMPLES))(plan)

@@ -10,6 +10,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.measure import parse_cpus
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.noise import RecordHow
 from crosswind.terminal.progress import progress_bar
 
@@ -17,9 +18,6 @@ UNTRUSTED = 3
 INTERRUPTED = 130
 
 EXAMPLES = """
-Record this machine's own noise: when each CPU is kept from computing, for how long, and by what. The file is a
-disturbance.toml that can be simulated, injected and blamed.
-
 A loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile: interrupts,
 softirqs, threads by name; "unknown" is not known to the kernel: the hypervisor, or the hardware. Without, only
 whether another thread had it or none is told apart. Nothing is changed but a trace of its own, which is removed
@@ -94,4 +92,4 @@ def _percent(share: float) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("record", help=EXAMPLES)(record)
+    app.command("record", help=help_of("record", EXAMPLES))(record)

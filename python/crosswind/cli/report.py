@@ -9,11 +9,10 @@ import typer
 
 from crosswind.cli.console import print_text, tell
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.files.output import writable_directory
 
 EXAMPLES = """
-Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network needed.
-
 Examples:
 
     crosswind report measurement.parquet plan.json -o report.html
@@ -48,4 +47,4 @@ def report(
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("report", help=EXAMPLES)(report)
+    app.command("report", help=help_of("report", EXAMPLES))(report)

@@ -10,6 +10,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.files.output import writable_directory
 from crosswind.terminal.printable import printable
 from crosswind.terminal.progress import progress_bar
@@ -22,8 +23,6 @@ Paper = Literal["scheduling-and-communication", "communication-interactions", "q
 Form = Literal["quick", "full"]
 
 EXAMPLES = """
-Run the figures of a paper again, grade its claims, and write tables, figures and runs into one directory.
-
 scheduling-and-communication: window sweep (figure 1), local scheduling (2), skew (3), daemons (4), one non-idle node
 (5), table 1. The same command goes on where it was stopped.
 
@@ -100,4 +99,4 @@ def _nothing_else(claim: Claim) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("reproduce", help=EXAMPLES)(reproduce)
+    app.command("reproduce", help=help_of("reproduce", EXAMPLES))(reproduce)

@@ -14,7 +14,8 @@ from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
-from crosswind.cluster.hosts import Per
+from crosswind.cli.verbs import help_of
+from crosswind.cluster.hosts import Place
 from crosswind.errors import DescriptionError
 from crosswind.files.output import distinct
 from crosswind.run import On
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from crosswind.run.results import Runs
 
 EXAMPLES = """
-Run a farm of tasks over a tree of nodes: in virtual time (`--on sim`), or by agents on this machine (`--on local`), on
-the hosts of a Dask cluster (`--on dask:ADDRESS`) or on those of a file (`--on hosts:FILE`).
-
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
 program over many files. The result stands beside the throughput that no schedule can beat.
 
@@ -69,7 +67,10 @@ def run(
         list[str] | None,
         typer.Option(metavar="NODE=HOST", help="dask: host or worker that carries a node; again for more."),
     ] = None,
-    per: Annotated[Per | None, typer.Option(help="dask: an agent per host, or per worker. [default: host]")] = None,
+    per: Annotated[
+        Place | None,
+        typer.Option(help="dask: what carries an agent. [default: host; without a platform thread]"),
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="dask: where the root listens; else an address that the hosts reach."),
@@ -238,7 +239,7 @@ def _refuse(beside: str, given: dict[str, Any]) -> None:
 
 def _placing(
     nodes: list[str],
-    per: Per | None,
+    per: Place | None,
     listen: str | None,
     token_file: Path | None,
     allow_loose_token: bool,
@@ -253,7 +254,7 @@ def _placing(
         raise DescriptionError(f"--links is {str(links)!r}: no such file", "no-file", "`measure --on` makes one")
     if tls is not None and not tls.is_dir():
         raise DescriptionError(f"--tls is {str(tls)!r}: no such directory", "no-file", "`crosswind cert` makes a set")
-    placing = Placing(given, per or "host", listen, token_file, tls, links, allow_loose_token)
+    placing = Placing(given, per, listen, token_file, tls, links, allow_loose_token)
     return placing if placing else None
 
 
@@ -343,4 +344,4 @@ def _write(done: Runs[Any], trace: Path | None, perfetto: Path | None) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("run", help=EXAMPLES)(run)
+    app.command("run", help=help_of("run", EXAMPLES))(run)

@@ -11,6 +11,7 @@ import typer
 from crosswind import _core
 from crosswind.cli.console import print_json
 from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
 from crosswind.files.stored import write_json
 
 Kind = Literal[
@@ -29,8 +30,6 @@ Kind = Literal[
 ]
 
 EXAMPLES = """
-Print the JSON Schema of a file kind: editors complete and check with it.
-
 Example:
 
     crosswind schema platform -o platform.schema.json
@@ -53,4 +52,4 @@ def schema(
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("schema", help=EXAMPLES)(schema)
+    app.command("schema", help=help_of("schema", EXAMPLES))(schema)

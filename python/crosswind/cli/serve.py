@@ -9,12 +9,11 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import tell
+from crosswind.cli.verbs import help_of
 
 _LARGEST_ABOUT_BYTES = 65_536
 
 EXAMPLES = """
-Be the peer that `crosswind measure --peer HOST:PORT` exchanges traffic with, until ctrl-C.
-
 Examples:
 
     crosswind serve
@@ -129,4 +128,4 @@ def _text(path: Path, option: str) -> str:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("serve", help=EXAMPLES)(serve)
+    app.command("serve", help=help_of("serve", EXAMPLES))(serve)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from crosswind import _core
 from crosswind.files.reading import read_bytes
@@ -19,6 +17,9 @@ from crosswind.files.tabular import Tabular
 from crosswind.overlap import verdict
 from crosswind.overlap.asked import Key
 from crosswind.platform import as_html_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA_VERSION = 1
 TIMES = ("ping_alone_s", "burn_alone_s", "ping_s", "burn_s")
@@ -97,6 +98,8 @@ class Overlap(Tabular):
 
     def to_arrow(self) -> pa.Table:
         """Return one row per cell, times in s."""
+        import pyarrow as pa
+
         optional = ("ping_cpu_s", "burn_there_s", "verdict", "says", "change")
         names = (*_KEYS, *TIMES, *optional)
         return pa.Table.from_pylist([{name: cell.get(name) for name in names} for cell in self.cells])

@@ -6,7 +6,7 @@
 | one point in virtual time, on real agents | `simulated`, `emulated` |
 | streams of messages in virtual time, through the live filter | `streams`, `streams_local` |
 | what came of it | `results`, `trace`, `columns`, `perfetto`, `bounds` |
-| a Python function over many items | `mapping`, `farm`, `calls` |
+| a Python function over many items | `mapping`, `farm`, `calls`, `awaited` |
 | a command over many files | `command` |
 | the tree when the user names none | `here`, `places` |
 | a tree of agents: the root, an agent | `local`, `agent` |

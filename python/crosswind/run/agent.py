@@ -11,7 +11,6 @@ import contextlib
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 
 from crosswind import _core
@@ -32,7 +31,6 @@ def load(code: bytes) -> Call:
     certificate says that it is a parent's. Nothing is unpickled before that.
     """
     import pickle
-    import traceback
 
     function = pickle.loads(code)
 
@@ -44,6 +42,8 @@ def load(code: bytes) -> Call:
             value = function(pickle.loads(data))
             return not getattr(value, "is_failure", False), pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         except BaseException as error:  # whatever a user's function raises is its answer
+            import traceback  # an agent starts sooner without
+
             return False, "".join(traceback.format_exception(error)).encode(errors="replace")
 
     return call
@@ -116,7 +116,7 @@ def be_agent(
         "name": name,
         "listen": listen,
         "about": about,
-        "spool_directory": spool or tempfile.gettempdir(),
+        "spool_directory": spool or _temporary(),
         "patience_s": patience_s,
         "watch_input": watch_input,
         "leave": leave,
@@ -124,6 +124,12 @@ def be_agent(
         "log": log,
     }
     _core.run_agent(json.dumps(config), token, on_listening, load, tls)
+
+
+def _temporary() -> str:
+    import tempfile  # an agent that is given a spool starts sooner without
+
+    return tempfile.gettempdir()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

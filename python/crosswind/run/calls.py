@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import traceback
 from functools import lru_cache
 from typing import Any
 
@@ -31,9 +30,9 @@ class Raised(bytes):
     is_failure = True
 
 
-def packed(function: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a call as bytes; `function` is pickled already, since it is often the same for many calls."""
-    return pickle.dumps((function, cloudpickle.dumps((args, kwargs))))
+def packed(function: bytes, arguments: bytes) -> bytes:
+    """Return a call as bytes; both are pickled already, the function since it is often the same for many calls."""
+    return pickle.dumps((function, arguments))
 
 
 def perform(call: tuple[bytes, bytes]) -> bytes:
@@ -43,6 +42,8 @@ def perform(call: tuple[bytes, bytes]) -> bytes:
         value = _function(call[0])(*args, **kwargs)
         return pickle.dumps((True, cloudpickle.dumps(value), ""))
     except BaseException as error:  # whatever a user's function raises is its outcome
+        import traceback  # an agent starts sooner without
+
         text = "".join(traceback.format_exception(error))
         try:
             sent = cloudpickle.dumps(error)

@@ -37,7 +37,7 @@ def run_command(
     *,
     platform: Platform | str | Path | None = None,
     name: str = "{name}",
-    order: str = "arrival",
+    order: str = "interference",
     retries: int = 0,
     task_timeout_s: float | None = None,
     task_memory_mb: float | None = None,

@@ -1,10 +1,10 @@
 """A tree of agents on the hosts of a Dask cluster: Dask places them, watches them and ships the code.
 
-Tasks and results do not go by Dask: agents connect to each other as the tree says. Each host, or each worker
-(`per="worker"`), carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy worker does not hold
-it. A task in Dask stands for each agent. Workers that join while the farm runs carry an agent more; one that is retired
-lets its agent hand back what waits and finish what it computes; one that dies costs what the tree says
-(docs/concepts/agents.md).
+Tasks and results do not go by Dask: agents connect to each other as the tree says. Each thread of a worker, each
+worker or each host (`Placing.per`) carries one agent, a process of its own (`crosswind.run.hosted`), so that a busy
+worker does not hold it. A task in Dask stands for each agent. Workers that join while the farm runs carry agents, too;
+one that is retired lets its agents hand back what waits and finish what they compute; one that dies costs what the tree
+says (docs/concepts/agents.md).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cluster.client import fitting, own_address, workers_of
-from crosswind.cluster.hosts import Host, any_port, hosts_of
+from crosswind.cluster.hosts import Host, Place, any_port, hosts_of
 from crosswind.errors import AgentLost, CrosswindError, Told, warning
 from crosswind.links import Links
 from crosswind.platform import Platform
@@ -63,10 +63,17 @@ class OnDask:
         self.token = self.placing.token or secrets.token_hex(32)
         self.tls = self.placing.root_tls
         self.links = Links.load(self.placing.links) if self.placing.links is not None else None
-        self.hosts = hosts_of(fitting(client), self.placing.per)
+        self._workers = fitting(client)
+        self.per: Place = self.placing.per or "host"
+
+    @property
+    def hosts(self) -> list[Host]:
+        """What may carry an agent."""
+        return hosts_of(self._workers, self.per)
 
     def tree(self) -> Platform:
-        """Return a star: this process hands out, every host computes at an equal rate."""
+        """Return a star: this process hands out, and as many nodes compute as Dask has threads, at equal rates."""
+        self.per = self.placing.per or "thread"
         return star("the cluster", [host.name for host in self.hosts])
 
     def door(self, root: str) -> str:
@@ -105,6 +112,7 @@ class DaskAgents:
         task: MeanTask,
     ) -> None:
         self._client, self._placing, self._token = deployment.client, deployment.placing, token
+        self._per = deployment.per
         self._farm = secrets.token_hex(4)
         self._parents = {node["name"]: node.get("parent") for node in nodes}
         self._nodes, self._task, self._links = nodes, task, deployment.links
@@ -205,7 +213,7 @@ class DaskAgents:
     def _look(self) -> None:
         now = time.monotonic()
         workers = workers_of(self._client)
-        hosts = hosts_of(workers, self._placing.per)
+        hosts = hosts_of(workers, self._per)
         there = {host.worker for host in hosts_of(workers, "worker")}
         gone = {name for name, task in self.tasks.items() if task.done()}
         gone |= {name for name, host in self._hosts.items() if host.worker not in there}
@@ -243,7 +251,7 @@ class DaskAgents:
     def _fit(self, hosts: Sequence[Host]) -> bool:
         """Whether hosts that joined have what they need."""
         try:
-            fitting(self._client, [host.worker for host in hosts])
+            fitting(self._client, list({host.worker: None for host in hosts}))
         except CrosswindError as error:
             self._warn("host-unfit", f"a host that joined was left out: {error}", error.hint or "look at its versions")
             return False

@@ -14,7 +14,7 @@ from crosswind.access import read_token
 from crosswind.errors import Told
 
 if TYPE_CHECKING:
-    from crosswind.cluster.hosts import Per
+    from crosswind.cluster.hosts import Place
     from crosswind.plan import Ports
     from crosswind.platform import Platform
 
@@ -74,12 +74,19 @@ class Deployment(Protocol):
 
 @dataclass(frozen=True)
 class Placing:
-    """Which node of the platform goes where on a cluster."""
+    """Which node of the platform goes where on a cluster.
+
+    Examples
+    --------
+    >>> Placing(per="worker").per, bool(Placing())
+    ('worker', False)
+    """
 
     nodes: Mapping[str, str] = field(default_factory=dict)
     """Node -> name or address of a host or a worker; the others go by equal name, then in the order of the file."""
-    per: Per = "host"
-    """One agent per host, or one per Dask worker."""
+    per: Place | None = None
+    """One agent per host, per Dask worker, or per thread of each worker. None: per host where a platform is given, else
+    per thread, so that as many calls run at a time as Dask would run."""
     listen: str | None = None
     """HOST:PORT of the root, where the one that is found is not the one that the hosts reach."""
     token_file: Path | None = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import complete
-from crosswind.run.columns import traced
 from crosswind.run.deployment import Deployment
 from crosswind.run.local import Limits, Work, run_farm
 from crosswind.run.results import Run
@@ -22,4 +21,8 @@ def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
         trace=trace,
     )
     summary = complete(found, point)
-    return Run(summary, traced(columns, summary, point, deployment.on) if columns is not None else None)
+    if columns is None:
+        return Run(summary)
+    from crosswind.run.columns import traced  # numpy and pyarrow take longer to import than many a sweep takes
+
+    return Run(summary, traced(columns, summary, point, deployment.on))

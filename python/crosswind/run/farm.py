@@ -13,10 +13,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-import cloudpickle
-
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.platform import Platform
+from crosswind.run.awaited import futures_in, pickled, resolved, when_all_done
 from crosswind.run.calls import CallError, outcome, packed, perform
 from crosswind.run.deployment import Deployment, Placing
 from crosswind.run.here import point_of
@@ -30,6 +29,7 @@ T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
 
 _LOOK_AGAIN_S = 0.2
+_AHEAD_PER_NODE = 4  # calls of Dask under way per node: one computes, the others are sent meanwhile
 _PICKLED = b"\x80"  # how a pickle begins and no text in UTF-8 does: of a failure that a node could describe
 
 
@@ -42,9 +42,10 @@ class Farm(Executor):
         The tree, on this machine; or the Dask cluster whose hosts carry the agents. The client stays open.
     platform : Platform or path, optional
         The tree. Its root is this process; it computes only where its `compute_per_s` is above 0. Default: on this
-        machine a root and one node per CPU, on a cluster a root and one node per host.
+        machine a root and one node per CPU, on a cluster a root and one node per thread of its workers.
     order : {"arrival", "interference", "interference-rate", "bandwidth", "compute"}
-        Which child is served next. All but arrival reckon with the platform's rates.
+        Which child is served next. All but arrival reckon with the platform's rates, and follow what sends of 1 MiB
+        and more show of the links (docs/concepts/adaptation.md).
     buffer_tasks : int, optional
         Tasks that a node asks for ahead, at least 1; default: chosen from latency and rates.
     retries : int
@@ -55,7 +56,7 @@ class Farm(Executor):
     launch, limits : optional
         Where agents run and how they are started (`crosswind.run.deployment`), and when an agent is given up.
     placing : Placing, optional
-        On a cluster: which node goes to which host, whether each worker counts as one, and more.
+        On a cluster: how many agents, which node goes to which host, and more.
 
     Raises
     ------
@@ -70,6 +71,10 @@ class Farm(Executor):
     ends for another reason, every open call fails with `AgentLost`, which names the cause, and so does every later
     `submit`. A call that ends its process, with whatever status, is tried five times; then it fails with `CallError`.
 
+    An argument that is a future (of a farm, of any other executor, of a Dask client) is waited for: the call gets its
+    result, and fails as it failed. A future inside of an argument is refused. `dask.compute(..., scheduler=farm)` has
+    a farm run the tasks of Dask's collections.
+
     Examples
     --------
     >>> with Farm() as farm:  # doctest: +SKIP
@@ -82,7 +87,7 @@ class Farm(Executor):
         on: Platform | str | Path | Client | None = None,
         *,
         platform: Platform | str | Path | None = None,
-        order: Order = "arrival",
+        order: Order = "interference",
         buffer_tasks: int | None = None,
         retries: int = 0,
         task_timeout_s: float | None = None,
@@ -95,6 +100,9 @@ class Farm(Executor):
             from crosswind.run.dask import OnDask
 
             launch = OnDask(on, placing)
+        elif placing:
+            message = "placing is given without a client: it says which host of a cluster carries which node"
+            raise DescriptionError(message, "argument", "Farm(client, placing=...)")
         elif platform is None:
             platform = on
         launch = launch or Launch()
@@ -109,10 +117,12 @@ class Farm(Executor):
         self._columns: dict[str, bytes] | None = None
         self._calls: queue.SimpleQueue[tuple[Future[Any], bytes] | None] = queue.SimpleQueue()
         self._futures: dict[int, Future[Any]] = {}
+        self._held: set[Future[Any]] = set()
+        """Calls that wait for a future among their arguments."""
         self._functions: dict[int, tuple[Any, bytes]] = {}
         self._lock = threading.Lock()
         self._submitted = 0  # the feeder's: tasks are numbered in the order in which they are handed over
-        self._closed = False
+        self._closed = self._end_is_told = False
         self._broken: BaseException | None = None
         point = point_of("farm", 1, 0.001, order, buffer_tasks)
         limits = limits or Limits()
@@ -140,25 +150,52 @@ class Farm(Executor):
             After `shutdown`.
         AgentLost
             When the run is over, with what ended it: the agents are lost, the root's disk is full.
+        DescriptionError
+            For a future that cannot be waited for: inside of an argument, or of asyncio.
         """
-        call = packed(self._bytes_of(fn), args, kwargs)
+        function, futures = self._bytes_of(fn), futures_in(args, kwargs)
+        call = packed(function, pickled((args, kwargs))) if not futures else b""
         future: Future[T] = Future()
         with self._lock:
             if self._broken is not None:
                 raise AgentLost(f"the farm's run is over: {self._broken}", "farm-over") from self._broken
             if self._closed:
                 raise RuntimeError("cannot submit a call after shutdown")
-            self._calls.put((future, call))
+            if futures:
+                self._held.add(future)
+            else:
+                self._calls.put((future, call))
+        if futures:
+            when_all_done(futures, lambda: self._release(future, function, args, kwargs))
         return future
+
+    def _release(self, future: Future[Any], function: bytes, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Hand over a call whose arguments are there, or end it as one of them ended."""
+        call: bytes | BaseException
+        try:
+            call = packed(function, pickled(resolved(args, kwargs)))
+        except BaseException as error:  # whatever an argument raised is what this call raises
+            call = error
+        with self._lock:
+            if future not in self._held:  # it was cancelled, or the run is over
+                return
+            self._held.remove(future)
+            if isinstance(call, bytes):
+                self._calls.put((future, call))
+        self._end_once_none_is_held()
+        if isinstance(call, CancelledError):
+            future.cancel()
+            future.set_running_or_notify_cancel()
+        elif isinstance(call, BaseException) and future.set_running_or_notify_cancel():
+            future.set_exception(call)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Take no more calls; with `wait`, return when all are answered and every agent has ended."""
         with self._lock:
-            first, self._closed = not self._closed, True
+            self._closed = True
         if cancel_futures:
             self._cancel_waiting()
-        if first:
-            self._calls.put(None)
+        self._end_once_none_is_held()
         if wait:
             self._feeder.join()
             self._reader.join()
@@ -174,10 +211,28 @@ class Farm(Executor):
         if known is None or known[0] is not fn:
             if len(self._functions) > 64:
                 self._functions.clear()
-            known = self._functions[id(fn)] = (fn, cloudpickle.dumps(fn))
+            known = self._functions[id(fn)] = (fn, pickled(fn))
         return known[1]
 
+    @property
+    def _max_workers(self) -> int:
+        """How many tasks Dask hands over at a time (`dask.compute(..., scheduler=farm)`): some wait at each node."""
+        computing = sum(1 for node in self.platform.nodes if node["compute_per_s"] > 0)
+        return _AHEAD_PER_NODE * max(computing, 1)
+
+    def _end_once_none_is_held(self) -> None:
+        """Tell the feeder that no call follows, once that is so."""
+        with self._lock:
+            if self._closed and not self._held and not self._end_is_told:
+                self._end_is_told = True
+                self._calls.put(None)
+
     def _cancel_waiting(self) -> None:
+        with self._lock:
+            held, self._held = self._held, set()
+        for future in held:
+            future.cancel()
+            future.set_running_or_notify_cancel()
         with contextlib.suppress(queue.Empty):
             while True:
                 waiting = self._calls.get_nowait()
@@ -251,6 +306,8 @@ class Farm(Executor):
                 error = AgentLost("the farm was interrupted", "interrupted")
             self._broken = self._broken or error
             futures, self._futures = list(self._futures.values()), {}
+            futures += [future for future in self._held if future.set_running_or_notify_cancel()]
+            self._held = set()
         with contextlib.suppress(queue.Empty):
             while (waiting := self._calls.get_nowait()) is not None:
                 if waiting[0].set_running_or_notify_cancel():

@@ -330,7 +330,7 @@ class _Ledger:
 
     def has(self, point: Point) -> bool:
         """Whether a point stood in the file already; it is taken over."""
-        run = self._there.get(_key(point.params, point.seed))
+        run = self._there.get(_key(point.params, point.seed)) if self._there else None
         if run is not None:
             self._done[point.number] = run
             self.taken_over += 1

@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from typing import TypedDict
 
@@ -48,6 +48,7 @@ class Carried:
 
     def __init__(self, wanted: Wanted) -> None:
         token = wanted["token"] or read_token(Path(wanted["token_file"] or ""), wanted["allow_loose_token"])
+        self.was_ended = threading.Event()
         self._spool = Spool()
         self._log = self._spool.path / "agent.log"
         command = [sys.executable, "-m", "crosswind.run.agent", "--parent", wanted["parent"], "--name", wanted["name"]]
@@ -86,17 +87,22 @@ class Carried:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
 
-    def end(self) -> None:
-        """End it: it is told that it is not needed, then killed."""
+    def dismiss(self) -> None:
+        """Tell it that it is not needed."""
         assert self.process.stdin is not None  # it was asked for
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()
+
+    def end(self) -> None:
+        """End it: it is told that it is not needed, then killed."""
+        self.dismiss()
         try:
             self.process.wait(END_PATIENCE_S)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
+        self.was_ended.set()
 
     def forget(self) -> str:
         """Take its files away; return the end of its log."""
@@ -128,7 +134,9 @@ class Carrier(WorkerPlugin):  # type: ignore[misc, unused-ignore]
         self.end()
 
     def end(self) -> dict[str, str]:
-        """End all agents; the end of each one's log."""
+        """End all agents, side by side; the end of each one's log."""
+        for agent in self.agents.values():
+            agent.dismiss()
         for agent in self.agents.values():
             agent.end()
         return {name: self.agents.pop(name).forget() for name in list(self.agents)}
@@ -201,6 +209,6 @@ def watch(farm: str, name: str) -> None:
         if worker.status in _LEAVING and not asked:
             asked = True
             agent.leave()
-        time.sleep(_LOOK_S)
+        agent.was_ended.wait(_LOOK_S)
     if agent.process.returncode != 0:
         raise AgentLost(f"the agent {name} on {worker.address} ended with {agent.process.returncode}{agent.said()}")

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeVar
 from crosswind.errors import DescriptionError
 from crosswind.platform import Platform
 from crosswind.run.deploying import HINT, deployed, is_deployed
+from crosswind.run.deployment import Placing
 from crosswind.run.farm import Farm, Order
 from crosswind.run.store import Store
-from crosswind.terminal.progress import Advance, progress_bar
+from crosswind.terminal.progress import Advance, progress_bar, progress_of_long_work
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -33,15 +34,16 @@ def map(
     *,
     platform: Platform | str | Path | None = None,
     on: str | Client = "local",
+    placing: Placing | None = None,
     ordered: bool = True,
-    order: Order = "arrival",
+    order: Order = "interference",
     buffer_tasks: int | None = None,
     retries: int = 0,
     task_timeout_s: float | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     key: Callable[[T], object] | None = None,
-    progress: Advance | bool = False,
+    progress: Advance | bool | None = None,
 ) -> Iterator[R]:
     """Call a function on every item, on the nodes of a tree, and yield what it returns.
 
@@ -55,7 +57,9 @@ def map(
         As of `Farm`. Default: this machine, one node per CPU.
     on : str or distributed.Client
         `local`: agents on this machine, one process per node. `dask:ADDRESS` or a client: on the hosts of a Dask
-        cluster. `hosts:FILE`: on the hosts of a hosts.toml.
+        cluster, one per thread of its workers. `hosts:FILE`: on the hosts of a hosts.toml.
+    placing : Placing, optional
+        On a cluster: how many agents, and which node goes to which host.
     ordered : bool
         Yield in the order of the items, or as results come in.
     out : path, optional
@@ -68,8 +72,9 @@ def map(
     key : callable, optional
         What an item is known by, for `resume`: anything that can be pickled. Default: the item itself. Give one for
         items whose pickles differ between processes (sets of text) or are large.
-    progress : bool or callable
-        A progress bar on a terminal, or what is called as `progress(fraction, message)`; the fraction is 0 where
+    progress : bool or callable, optional
+        True: a progress bar with the time left, on a terminal or in a notebook. False: none. Default: one where it
+        takes longer than two seconds. Or what is called as `progress(fraction, message)`; the fraction is 0 where
         `items` has no length.
 
     Yields
@@ -104,7 +109,7 @@ def map(
         with ExitStack() as stack:
             if store is not None:
                 stack.enter_context(store)
-            launch = stack.enter_context(deployed(on))
+            launch = stack.enter_context(deployed(on, placing))
             farm = stack.enter_context(
                 Farm(
                     platform=platform,
@@ -115,8 +120,7 @@ def map(
                     launch=launch,
                 )
             )
-            tell = stack.enter_context(progress_bar()) if progress is True else progress or None
-            meter = _Meter(total, tell)
+            meter = _Meter(total, _shown(progress, stack))
             calls = _calls(farm, function, items, store)
             ahead = _AHEAD_PER_NODE * len(farm.platform)
             for value in _in_order(calls, ahead) if ordered else _as_completed(calls, ahead):
@@ -124,6 +128,14 @@ def map(
                 yield value
 
     return results()
+
+
+def _shown(progress: Advance | bool | None, stack: ExitStack) -> Advance | None:
+    if progress is None:
+        return stack.enter_context(progress_of_long_work())
+    if progress is True:
+        return stack.enter_context(progress_bar())
+    return progress or None
 
 
 def _calls(farm: Farm, function: Callable[[T], R], items: Iterable[T], store: Store | None) -> Iterator[Future[R]]:

@@ -47,16 +47,17 @@ def places(nodes: Sequence[str], hosts: Sequence[Host], given: Mapping[str, str]
             raise DescriptionError(
                 f"--node {node}={alias}: the platform has no node {node!r} below its root", "place", _near(node, nodes)
             )
-        host = next((host for host in hosts if alias in host.aliases), None)
-        if host is None:
+        named = [host for host in hosts if alias in host.aliases]
+        if not named:
             known = sorted({name for there in hosts for name in there.aliases})
             raise DescriptionError(
                 f"--node {node}={alias}: the cluster has no host {alias!r}", "place", _near(alias, known)
             )
-        other = next((name for name, taken in found.items() if taken == host), None)
-        if other is not None:
+        host = next((host for host in named if host not in found.values()), None)
+        if host is None:
+            other = next(name for name, taken in found.items() if taken in named)
             message = f"--node {node}={alias}: that host carries {other} already"
-            raise DescriptionError(message, "place", "--per worker has one agent per Dask worker")
+            raise DescriptionError(message, "place", "--per worker has one agent per Dask worker, --per thread more")
         found[node] = host
     for node in nodes:
         namesake = next((host for host in hosts if node in host.aliases and host not in found.values()), None)
@@ -68,7 +69,8 @@ def places(nodes: Sequence[str], hosts: Sequence[Host], given: Mapping[str, str]
             host = next(left, None)
             if host is None:
                 message = f"the platform has {len(nodes)} nodes below its root, and the cluster has {len(hosts)} hosts"
-                raise DescriptionError(message, "place", "add workers, take a smaller platform, or --per worker")
+                hint = "add workers, take a smaller platform, or --per worker or --per thread"
+                raise DescriptionError(message, "place", hint)
             found[node] = host
     return found
 

@@ -7,16 +7,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, overload
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from crosswind import _core
 from crosswind.files.reading import read_bytes
 from crosswind.files.stored import write_json
 from crosswind.files.tabular import Tabular
 from crosswind.platform import as_html_table
-from crosswind.run.trace import Trace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from crosswind.run.trace import Trace
 
 SCHEMA_VERSION = 1
 _FIELDS: tuple[str, ...] = (
@@ -383,6 +385,8 @@ class Runs(Tabular, Sequence[R], Generic[R]):
 
     def to_arrow(self) -> pa.Table:
         """Return one row per run; of streams one per stream and job of each run."""
+        import pyarrow as pa
+
         rows = [row for run in self.runs for row in run.rows()]
         columns = dict.fromkeys(name for row in rows for name in row)  # a closed form may apply to some runs only
         return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows])

@@ -7,7 +7,6 @@ import json
 from crosswind import _core
 from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import judged
-from crosswind.run.columns import traced
 from crosswind.run.results import Run
 
 
@@ -15,4 +14,8 @@ def simulate(point: FarmPoint, trace: bool) -> Run:
     """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side."""
     text, columns = _core.simulate(point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
     summary = judged(json.loads(text), point)
-    return Run(summary, traced(columns, summary, point, "sim") if columns is not None else None)
+    if columns is None:
+        return Run(summary)
+    from crosswind.run.columns import traced  # numpy and pyarrow take longer to import than many a sweep takes
+
+    return Run(summary, traced(columns, summary, point, "sim"))

@@ -17,6 +17,7 @@ import cloudpickle
 
 from crosswind.errors import DescriptionError
 from crosswind.files.stored import replaced, take_away_parts
+from crosswind.run.awaited import is_future
 from crosswind.run.lock import locked
 
 R = TypeVar("R")
@@ -73,6 +74,9 @@ class Store:
     def name_of(self, item: Any) -> str:
         """Return the name of an item's result; equal items get different ones, in their order."""
         known_by = item if self._key is None else self._key(item)
+        if is_future(known_by):
+            message = "an item is a future, and out is given: a file is named by what the item is"
+            raise DescriptionError(message, "argument", "give key=, or pass the future's result()")
         digest = hashlib.blake2b(self._code + cloudpickle.dumps(known_by), digest_size=16).digest()
         short = int.from_bytes(digest[:8], "big")
         again = self._seen[short] = self._seen.get(short, 0) + 1

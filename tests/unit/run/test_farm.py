@@ -2,76 +2,17 @@
 
 import contextlib
 import os
-import pickle
-import queue
-import threading
 import time
 
 import pytest
+from in_process import InProcess
 
 import crosswind
 from crosswind import AgentLost, DescriptionError, Platform
 from crosswind.run import farm as farm_
 from crosswind.run.calls import CallError, RemoteTraceback
 from crosswind.run.command import run_command
-from crosswind.run.here import here
-from crosswind.run.local import Result
-
-SUMMARY = {"seed": 1, "tasks": 0, "makespan_s": 1.0, "throughput_tasks_per_s": 1.0, "nodes": []}
-
-
-class InProcess:
-    """Stands for a tree of agents: one thread that calls what was submitted, last come first served."""
-
-    lost_after = None  # tasks submitted before all agents are lost
-
-    def __init__(self, platform, point, work, **options):
-        self.work, self.waiting, self.done = work, [], queue.Queue()
-        self.ready, self.count = threading.Condition(), 0
-        self.places = threading.Semaphore(8)
-        threading.Thread(target=self._work, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def submit(self, task):
-        if InProcess.lost_after is not None and self.count > InProcess.lost_after:
-            raise AgentLost("no agent is left")
-        self.places.acquire()
-        with self.ready:
-            self.waiting.append((self.count, task.data))
-            self.count += 1
-            self.ready.notify()
-            return self.count - 1
-
-    def _work(self):
-        while True:
-            with self.ready:
-                while not self.waiting:
-                    self.ready.wait()
-                number, data = self.waiting.pop()
-            self.places.release()
-            if InProcess.lost_after is not None:
-                continue
-            value = self.work.function(pickle.loads(data))
-            self.done.put(Result(number, True, pickle.dumps(value), "cpu0"))
-
-    def end_of_tasks(self):
-        pass
-
-    def results(self, timeout_s=None):
-        if InProcess.lost_after is not None and self.count > InProcess.lost_after:
-            raise AgentLost("no agent is left")
-        try:
-            return [self.done.get(timeout=timeout_s)]
-        except queue.Empty:
-            return []
-
-    def ended(self, timeout_s):
-        return False
-
-    def close(self):
-        return SUMMARY, None
+from crosswind.run.here import here, point_of
 
 
 @pytest.fixture(autouse=True)
@@ -245,11 +186,22 @@ def test_progress_is_told():
         ({"resume": True}, "without out"),
         ({"key": abs}, "key is given without"),
         ({"buffer_tasks": 0}, "buffer_tasks is 0"),
+        ({"placing": crosswind.Placing(per="worker")}, "on is local"),
     ],
 )
 def test_a_wrong_argument_is_named(wrong, says):
     with pytest.raises(DescriptionError, match=says):
         list(crosswind.map(abs, [1], **wrong))
+
+
+def test_a_placing_without_a_client_is_refused():
+    with pytest.raises(DescriptionError, match="placing is given without a client"):
+        crosswind.Farm(placing=crosswind.Placing(per="worker"))
+
+
+def test_links_that_sends_show_are_followed_unless_the_order_looks_at_none():
+    followed = {order: point_of("f", 1, 1.0, order, None)["policy"]["adapt"] for order in ("interference", "arrival")}
+    assert followed == {"interference": True, "arrival": False}
 
 
 def test_this_machine_is_a_root_that_hands_out_and_a_node_per_cpu():

@@ -36,6 +36,15 @@ def test_with_per_worker_each_worker_is_one_in_the_order_of_its_number():
     assert "10.0.0.2" not in hosts[1].aliases
 
 
+def test_with_per_thread_each_thread_is_one_and_a_worker_of_one_thread_keeps_its_name():
+    two = {**worker("10.0.0.3", "two"), "nthreads": 2}
+    hosts = hosts_of({**WORKERS, "tcp://10.0.0.3:4002": two}, "thread")
+    assert [host.name for host in hosts] == ["left", "9", "10", "two-0", "two-1"]
+    assert [host.worker for host in hosts[3:]] == ["tcp://10.0.0.3:4002"] * 2
+    found = places(["a", "b", "c"], hosts, {"b": "two", "c": "two"})
+    assert {node: host.name for node, host in found.items()} == {"a": "left", "b": "two-0", "c": "two-1"}
+
+
 def test_nodes_go_where_they_are_sent_then_by_name_then_in_order():
     hosts = hosts_of(WORKERS, "worker")
     found = places(["a", "10", "b"], hosts, {"b": "left"})

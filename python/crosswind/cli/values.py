@@ -1,0 +1,58 @@
+"""Values of options that are plainly right, taken without pydantic: importing it takes longer than a small plan.
+
+typer checks values with pydantic. A number within its range, a word of a list, a text or a path needs no such check;
+whatever else is given goes typer's way, so that the message is typer's.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+from typer._coercion import RuntimeParam, TypeDescriptor, build_runtime_param
+from typer._param_types import coerce_cli_path
+
+_NUMBER = {int: re.compile(r"-?[0-9]{1,15}"), float: re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?(e-?[0-9]{1,2})?")}
+
+
+class PlainValues:
+    """A typer command whose parameters take values that are plainly right without pydantic; stands before typer's."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return all parameters, that of `--help` too."""
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc] # of the command beside it
+        for parameter in parameters:
+            known: TypeDescriptor = parameter.type_descriptor
+            parameter._runtime_param = _PlainFirst(known.parameter_info, known.annotation, known)
+        return parameters
+
+
+@dataclass(frozen=True)
+class _PlainFirst(RuntimeParam):
+    descriptor: TypeDescriptor
+
+    def _coerce_value(self, value: Any, param: Any, ctx: Any) -> Any:
+        try:
+            return self._plain(value, self.annotation, param, ctx)
+        except ValueError:
+            return build_runtime_param(self.descriptor)._coerce_value(value, param, ctx)
+
+    def _plain(self, value: Any, annotation: Any, param: Any, ctx: Any) -> Any:
+        """Return what a value stands for; ValueError where that takes more than a look."""
+        info = self.parameter_info
+        if get_origin(annotation) is list and isinstance(value, list | tuple):
+            (each,) = get_args(annotation)
+            return [self._plain(one, each, param, ctx) for one in value]
+        if get_origin(annotation) is Literal and value in get_args(annotation):
+            return value
+        if annotation is Path and isinstance(value, str | Path):
+            return coerce_cli_path(Path(value), info, path_type=Path, param=param, ctx=ctx)
+        if annotation is str and isinstance(value, str):
+            return value
+        if annotation in _NUMBER and _NUMBER[annotation].fullmatch(str(value)) and not info.clamp:
+            number = annotation(value)
+            if (info.min is None or number >= info.min) and (info.max is None or number <= info.max):
+                return number
+        raise ValueError

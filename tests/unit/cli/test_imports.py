@@ -1,0 +1,64 @@
+"""What a command imports: what it does not need would cost every call more than a small plan takes."""
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import typer
+
+from crosswind.cli.verbs import VERBS
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+TASK = ["--task-size-mb", "2", "--task-work", "5"]
+ONE = ["--set=platform=fork_of_table_4.toml", "--set=policy.ports=single", "--set=workload.task_size_mb=2"]
+NUMERIC = {"numpy", "pyarrow", "pandas", "scipy", "polars"}
+SHOWN = {"altair", "jinja2", "vl_convert", "rich.progress"}
+ELSEWHERE = {"distributed", "dask", "cloudpickle", "pydantic"}
+HEAVY = NUMERIC | SHOWN | ELSEWHERE
+COMMANDS = {
+    "help": (["--help"], HEAVY),
+    "version": (["--version"], HEAVY | {"rich"}),
+    "plan": (["plan", str(EXAMPLES / "fork_of_table_4.toml"), *TASK], HEAVY),
+    "plan, json": (["plan", str(EXAMPLES / "fork_of_table_4.toml"), *TASK, "--json"], HEAVY | {"rich"}),
+    "plan, help": (["plan", "--help"], HEAVY),
+    "run": (["run", str(EXAMPLES / "fork_graph.toml"), *ONE, "--set=workload.task_work=5"], HEAVY - {"rich.progress"}),
+    "schema": (["schema", "platform"], HEAVY | {"rich"}),
+}
+
+
+def imported(words):
+    """What a command imports, and its exit code."""
+    code = (
+        "import sys; from crosswind.cli import main\n"
+        "try:\n    main()\n"
+        "finally:\n    sys.stderr.write('\\nimported ' + ' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    return set(done.stderr.rpartition("imported ")[2].split()), done.returncode
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_imports_nothing_heavy_that_it_does_not_need(command):
+    words, heavy = COMMANDS[command]
+    modules, code = imported(words)
+    assert code == 0
+    assert not heavy & modules
+
+
+def test_a_command_imports_no_other_verb():
+    modules, _ = imported(["plan", "--help"])
+    assert {verb for verb in VERBS if f"crosswind.cli.{verb}" in modules} == {"plan"}
+
+
+def test_every_verb_in_the_list_is_a_module_that_adds_it_and_no_module_is_left_out():
+    for verb, line in VERBS.items():
+        app = typer.Typer()
+        import_module(f"crosswind.cli.{verb}").add_to(app)
+        (command,) = app.registered_commands
+        assert command.name == verb
+        assert command.help.startswith(line)
+    here = Path(import_module("crosswind.cli").__file__).parent
+    verbs = {file.stem for file in here.glob("*.py") if "def add_to(" in file.read_text()}
+    assert verbs == set(VERBS)
