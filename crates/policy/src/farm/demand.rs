@@ -76,6 +76,20 @@ impl Demand {
         demand
     }
 
+    /// Tasks/s that a port with one send at a time lets out to these children, each of which gets what it can use, in their
+    /// order of service, until the port's time is used up.
+    pub fn through_one_port(&self, children: &[u32]) -> f64 {
+        let mut served: Vec<usize> = children.iter().map(|&c| c as usize).filter(|&c| self.served[c]).collect();
+        served.sort_by(|&a, &b| self.key[a].total_cmp(&self.key[b]));
+        let (mut sent, mut free) = (0.0, 1.0);
+        for child in served {
+            let tasks = self.uses[child].min(free * self.link[child]);
+            sent += tasks;
+            free = (free - tasks / self.link[child]).max(0.0);
+        }
+        sent
+    }
+
     /// MB/s at which each child of a node is sent to where several are at once: see [`paces`].
     pub fn paces(&self, platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>, node: u32) -> Vec<f64> {
         let size = wishes.task.size_mb;

@@ -9,7 +9,7 @@
 //! ```text
 //! max(s_c, o_c / e_c) + 1 / e_c <= max((L + sum o_i) / sum u_i, (L + o_0) / (u_0 + S))
 //! ```
-//! with `S` the tasks/s that the send limit lets out (several ports) and 0 the own processor.
+//! with `S` the tasks/s that the port, or the send limit, lets out and 0 the own processor.
 //!
 //! The right side is a lower bound of the makespan. To exceed it by little costs little if the task goes to a fast node, and
 //! much if all wait for a slow one. Or `c` is served if no computer that has tasks or asks for some would be done with one

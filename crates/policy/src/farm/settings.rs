@@ -58,7 +58,7 @@ pub struct Settings {
     pub ports: Ports,
     /// Most MB/s to all children together; infinite: no limit. Used with several ports.
     pub send_limit_mb_per_s: f64,
-    /// The same in tasks of mean size per second.
+    /// Tasks of mean size per second that its port, or its send limit, lets out to all children together.
     pub sends_tasks_per_s: f64,
     /// How the children's keys come about.
     pub rule: Rule,
@@ -99,7 +99,10 @@ impl Settings {
                     places: places[n],
                     ports: wishes.ports,
                     send_limit_mb_per_s,
-                    sends_tasks_per_s: send_limit_mb_per_s / wishes.task.size_mb,
+                    sends_tasks_per_s: match wishes.ports {
+                        Ports::Single => demand.through_one_port(children),
+                        Ports::Multi => send_limit_mb_per_s / wishes.task.size_mb,
+                    },
                     rule: order::rule(wishes.order),
                     returns: wishes.returns,
                     recovers: wishes.recovers,
