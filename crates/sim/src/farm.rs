@@ -244,6 +244,7 @@ impl<'a> Run<'a> {
         }
     }
 
+    // One copy of the policy for each frequent event, out of the loop.
     #[inline(never)]
     fn asked(&mut self, node: u32, child: Child, tasks: u64) {
         self.tell_of(node, Event::Asked { child, tasks });
