@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 Ports = Literal["single", "multi"]
 Method = Literal["exact", "greedy"]
 
+BOUND: Mapping[str, str] = {"single": "upper bound (single port)", "multi": "upper bound (several ports)"}
+"""What a bound is called, after the model in which it holds: of every schedule that sends along the links of the tree, with so
+many sends at a time. One that sends several at once may exceed the bound of a single port, and one that sends past the
+tree either."""
+
 
 @dataclass(frozen=True)
 class Plan(Tabular):

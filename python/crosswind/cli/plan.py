@@ -14,7 +14,7 @@ from crosswind.cli.thresholds import plan_queues
 from crosswind.cli.tolerance import plan_disturbance
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
-from crosswind.plan import Method, Plan, Ports
+from crosswind.plan import BOUND, Method, Plan, Ports
 from crosswind.plan import plan as find_plan
 
 EXAMPLES = """
@@ -125,7 +125,7 @@ def _print(plan: Plan, most: int) -> None:
         [("", "left"), ("", "right")],
         [
             ["throughput", f"{plan.throughput_tasks_per_s:.4f} tasks/s"],
-            ["no schedule beats", f"{plan.bound_tasks_per_s:.4f} tasks/s (gap {100 * plan.gap_to_exact:.3g} %)"],
+            [BOUND[d["ports"]], f"{plan.bound_tasks_per_s:.4f} tasks/s (gap {100 * plan.gap_to_exact:.3g} %)"],
             ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s ({against:.2f} times less)"],
         ],
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, tell
+from crosswind.plan import BOUND
 from crosswind.run.observed import observed_rates
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
         ["throughput", f"{one.throughput_tasks_per_s:.6g} tasks/s"],
     ]
     if one.bound_tasks_per_s:
-        rows += [["no schedule beats", f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
+        rows += [[BOUND[d["ports"]], f"{one.bound_tasks_per_s:.6g} tasks/s ({one.of_bound:.1%} of it reached)"]]
     if one.of_root_only:
         rows += [["of root alone", f"{one.of_root_only:.4f} (at best {one.bound_of_root_only:.4f})"]]
     how = f"{d['order']}, {d['ports']} port, {d['compute']}"

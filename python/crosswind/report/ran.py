@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from crosswind import _core
+from crosswind.plan import BOUND
 from crosswind.report.compared import Group, Pair, groups_of, pairs_of
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
@@ -198,7 +199,7 @@ def _how(run: Run) -> str:
 
 
 def _headline(run: Run) -> str:
-    share = f", {percent(run.of_bound)} of what no schedule beats" if run.of_bound else ""
+    share = f", {percent(run.of_bound)} of the {BOUND[run.data['ports']]}" if run.of_bound else ""
     tasks = f"{run.data['tasks']:,} tasks in {number(run.makespan_s)} s"
     return f"{tasks}: {number(run.throughput_tasks_per_s)} tasks/s{share} ({_how(run)})."
 
