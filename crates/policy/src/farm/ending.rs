@@ -58,6 +58,9 @@ impl Ending {
 
     #[inline]
     pub fn came(&mut self, tasks: u64) {
+        if !self.on {
+            return;
+        }
         self.came += tasks;
         self.remaining = self.remaining.map(|remaining| remaining.saturating_sub(tasks));
     }
@@ -104,6 +107,9 @@ impl Ending {
     /// A child has a task more.
     #[inline]
     pub fn lent(&mut self, child: &mut ChildState) {
+        if !self.on {
+            return;
+        }
         child.out += 1;
         self.out += u64::from(child.is_counted());
     }

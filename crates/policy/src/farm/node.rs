@@ -39,7 +39,9 @@ use super::waiting::{ChildState, Transfer, Waiting};
 /// root.handle(Event::Asked { child: 0, tasks: 2 }, &mut commands);
 /// assert_eq!(commands, [Command::Send { child: 0, task: 1, limit_mb_per_s: None }]);
 /// ```
+// In this order: what every event reads lies together, in the first lines of the cache.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Node {
     root: bool,
     computes: bool,
@@ -55,12 +57,12 @@ pub struct Node {
     sending: u64,
     computing: Option<TaskId>,
     single: SinglePort,
+    children: Vec<ChildState>,
     ready: Queue,
     waiting: Waiting,
-    children: Vec<ChildState>,
-    multi: MultiPort,
-    ledger: Option<Box<Ledger>>,
     ending: Ending,
+    ledger: Option<Box<Ledger>>,
+    multi: MultiPort,
 }
 
 impl Node {
@@ -112,11 +114,13 @@ impl Node {
                 self.ready.push(task);
             }
             Event::Asked { child, tasks } => {
+                self.waiting.ask(&mut self.children, child, tasks);
                 // Nothing below was known to compute; a node that joined there does.
                 if self.places == 0 && !self.draining {
                     self.places = tasks;
+                } else if !self.may_begin() {
+                    return; // what this node asks for has not changed
                 }
-                self.waiting.ask(&mut self.children, child, tasks);
             }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
@@ -195,17 +199,18 @@ impl Node {
 
     #[inline(always)]
     fn go_on(&mut self, commands: &mut impl Commands) {
-        // Without a task that waits nothing begins, except where a send that was held may go on and at the end of a run.
-        if !self.ready.is_empty() || self.may_resume() || self.ending.left(0).is_some() {
+        if self.may_begin() {
             self.begin(commands);
         }
         self.ask(commands);
     }
 
-    /// Whether sends that have begun may be told to go on, or to go faster.
-    #[inline]
-    fn may_resume(&self) -> bool {
-        self.ports == Ports::Multi && self.waiting.rule != Rule::Arrival
+    /// Whether anything can begin: not without a task that waits, except where a send that was held may go on and at the end
+    /// of a run.
+    #[inline(always)]
+    fn may_begin(&self) -> bool {
+        let may_resume = self.ports == Ports::Multi && self.waiting.rule != Rule::Arrival;
+        !self.ready.is_empty() || may_resume || self.ending.left(0).is_some()
     }
 
     #[inline]
@@ -347,13 +352,13 @@ impl Node {
     }
 
     /// Asks for what it has places for, where it or a node below could compute it.
-    #[inline]
+    #[inline(always)]
     fn ask(&mut self, commands: &mut impl Commands) {
-        if !self.started || self.root || !(self.computes || self.children.iter().any(|child| child.served)) {
+        let held = self.asked + self.ready.len() + self.sending;
+        if held >= self.places || !self.started || self.root {
             return;
         }
-        let held = self.asked + self.ready.len() + self.sending;
-        if held < self.places {
+        if self.computes || self.children.iter().any(|child| child.served) {
             let tasks = self.places - held;
             self.asked += tasks;
             commands.push(Command::Ask { tasks });

@@ -21,31 +21,32 @@ pub(crate) enum Transfer {
     Paused,
 }
 
-/// A child and what it asked for.
+/// A child and what it asked for; first what every send reads and writes.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct ChildState {
-    /// Its key, or with planned rates the seconds between its tasks.
-    key: f64,
     /// Whether it is ever served.
     pub served: bool,
     gone: bool,
+    pub transfer: Transfer,
+    /// Tasks that it asked for and that have not begun to leave.
+    requests: u32,
+    /// Tasks that began to leave.
+    begun: u64,
+    /// Its key, or with planned rates the seconds between its tasks.
+    key: f64,
+    /// Tasks that it has, and no result of which has come; counted to the end of the run.
+    pub out: u32,
     /// Tasks per second that its subtree uses.
     pub uses: f64,
     /// Tasks per second that it computes what it has.
     empties: f64,
     /// What a task takes on its link, s.
     send_s: f64,
-    /// Tasks that it has, and no result of which has come; counted to the end of the run.
-    pub out: u32,
-    /// Tasks that it asked for and that have not begun to leave.
-    requests: u32,
-    /// Tasks that began to leave.
-    begun: u64,
+    /// Several ports only, as all below.
     pub receive_limit: f64,
     /// MB/s that it gets among others.
     pub pace: f64,
-    /// Several ports only, as all below.
-    pub transfer: Transfer,
     pub task: TaskId,
     /// Its key when the send began.
     pub rank: f64,
@@ -129,7 +130,9 @@ impl Waiting {
             return;
         }
         if self.rule == Rule::Arrival {
-            (0..tasks).for_each(|_| self.line.push_back(child));
+            for _ in 0..tasks {
+                self.line.push_back(child);
+            }
         } else {
             let key = self.key(state);
             self.ranking.put(key, child);
