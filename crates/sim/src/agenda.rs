@@ -60,8 +60,6 @@ pub(crate) struct Agenda {
     taken: u32,
     /// The slot that came last and its seat, which others may take before the next comes.
     over: Option<(u32, u32)>,
-    /// Seats whose keys changed since then.
-    changed: Vec<u32>,
     letters: BinaryHeap<Reverse<Letter>>,
     counter: u64,
 }
@@ -75,7 +73,6 @@ impl Agenda {
             free: Vec::new(),
             taken: 0,
             over: None,
-            changed: Vec::new(),
             letters: BinaryHeap::new(),
             counter: 0,
         }
@@ -93,8 +90,20 @@ impl Agenda {
 
     #[inline]
     pub fn at(&mut self, time: Nanos, slot: u32) {
+        let turn = self.turn();
+        self.at_turn(time, turn, slot);
+    }
+
+    /// A place among those at the same time, for [`Self::at_turn`].
+    #[inline]
+    pub fn turn(&mut self) -> u64 {
         self.counter += 1;
-        let key = self.key(time, self.counter, slot);
+        self.counter
+    }
+
+    #[inline]
+    pub fn at_turn(&mut self, time: Nanos, turn: u64, slot: u32) {
+        let key = self.key(time, turn, slot);
         let mut seat = self.seats[slot as usize];
         match self.over {
             Some((over, _)) if over == slot => self.over = None,
@@ -102,7 +111,6 @@ impl Agenda {
             _ => seat = self.take_seat(slot),
         }
         self.keys.write(seat, key);
-        self.change(seat);
     }
 
     #[inline(never)]
@@ -124,13 +132,6 @@ impl Agenda {
     }
 
     #[inline]
-    fn change(&mut self, seat: u32) {
-        if self.changed.last() != Some(&seat) {
-            self.changed.push(seat);
-        }
-    }
-
-    #[inline]
     pub fn cancel(&mut self, slot: u32) {
         let seat = std::mem::replace(&mut self.seats[slot as usize], NO_SEAT);
         if seat != NO_SEAT {
@@ -142,7 +143,6 @@ impl Agenda {
     fn leave(&mut self, seat: u32) {
         self.free.push(seat);
         self.keys.write(seat, NO_KEY);
-        self.change(seat);
     }
 
     pub fn post(&mut self, time: Nanos, node: u32, news: News) {
@@ -161,10 +161,6 @@ impl Agenda {
             self.seats[slot as usize] = NO_SEAT;
             self.leave(seat);
         }
-        for &seat in &self.changed {
-            self.keys.settle(seat);
-        }
-        self.changed.clear();
         let first = self.keys.first();
         if let Some(Reverse(letter)) = self.letters.peek()
             && self.key(letter.at.0, letter.at.1, 0) < first

@@ -5,10 +5,10 @@
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Child, Event, FarmOptions, Node, Settings};
+use crosswind_schema::Platform;
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
 use crosswind_schema::units::Quantity;
-use crosswind_schema::Platform;
 
 use crate::agenda::{Agenda, Next};
 use crate::error::SimError;
@@ -165,9 +165,16 @@ impl<'a> Run<'a> {
                 ports,
                 chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
                 resized: Vec::new(),
+                unscheduled: None,
             },
-            sites,
             dirty: Vec::new(),
+            // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
+            // Without interference that happens only where the end is levelled or nodes come and go.
+            sends_interfere: wishes.ports == Ports::Multi
+                || wishes.levels()
+                || !options.changes.is_empty()
+                || sites.iter().any(Site::interferes),
+            sites,
             inbox: Inbox::default(),
             progress: Progress::of(farm.tasks.count),
             recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
@@ -237,6 +244,7 @@ impl<'a> Run<'a> {
         }
     }
 
+    // One copy of the policy for each frequent event, out of the loop.
     #[inline(never)]
     fn asked(&mut self, node: u32, child: Child, tasks: u64) {
         self.tell_of(node, Event::Asked { child, tasks });

@@ -5,10 +5,11 @@
 //!
 //! | question | file |
 //! |---|---|
-//! | what happens next? | `agenda` |
+//! | what happens next? | `agenda`, `tournament` |
+//! | what is a node to be told at this instant? | `inbox` |
 //! | how far is a processor, whose rate falls with what the node sends and receives? | `processor` |
 //! | how fast does a send go, alone or among others? | `port`, `shared` |
-//! | which node does what, and when? | `farm`, `transfers`, `results`, `changes` |
+//! | which node does what, and when? | `farm`, `world`, `site`, `transfers`, `results`, `changes` |
 //! | what do nodes find out meanwhile? | `estimates` |
 //! | the same for the ranks of a parallel program | [`program`] |
 //! | the same for messages of two classes through network interfaces | [`interface`] |

@@ -238,7 +238,11 @@ impl Shared {
 
     /// Another receive limit.
     pub fn receive_limit(&mut self, now: Nanos, child: u32, limit: f64) {
-        self.sends[child as usize].receive_limit = limit;
+        let send = &mut self.sends[child as usize];
+        if send.receive_limit == limit && matches!(send.kind, Kind::Absent | Kind::Paused) {
+            return self.advance(now);
+        }
+        send.receive_limit = limit;
         self.recap(now, child);
     }
 

@@ -13,6 +13,13 @@ pub(crate) struct Site {
     pub link: Link,
 }
 
+impl Site {
+    /// Whether anything that moves over its link takes from a processor.
+    pub fn interferes(&self) -> bool {
+        self.processor.ir_receive() > 0.0 || self.link.ir_send > 0.0
+    }
+}
+
 /// A node's link to its parent.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {

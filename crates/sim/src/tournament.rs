@@ -1,102 +1,95 @@
-//! The smallest of many keys that change: a tournament with four players to a match.
+//! The smallest of many keys that change: a tournament.
 //!
 //! A key has a seat. One that changes is written there, and the winners of the matches above are found again. Unlike in a
 //! heap no other key moves, and which match is next does not depend on who won the last one: the processor neither waits
 //! for memory nor predicts comparisons.
 //!
-//! Match 0 is the last one; the players of match `m` are the winners of the matches `4 m + 1` to `4 m + 4`, and at the
-//! bottom the seats.
+//! Entry `e` is the winner of the entries `2 e` and `2 e + 1`. The seats come last; entry 1 is the smallest of all.
 
 /// No key: all are below.
 pub(crate) const NO_KEY: u128 = u128::MAX;
-/// Players of a match.
-const PLAYERS: usize = 4;
-/// Matches above a seat that are written out in [`Tournament::settle`].
-const WRITTEN_OUT: u32 = 5;
-
-/// The keys of its players, in one line of the cache.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Match([u128; PLAYERS]);
 
 pub(crate) struct Tournament {
-    matches: Vec<Match>,
-    /// The first match whose players are seats.
-    bottom: usize,
+    entries: Vec<u128>,
     /// Matches from a seat to the top.
     levels: u32,
-    first: u128,
 }
 
 impl Tournament {
     pub fn new() -> Self {
-        Self { matches: vec![Match([NO_KEY; PLAYERS])], bottom: 0, levels: 1, first: NO_KEY }
+        Self { entries: vec![NO_KEY; 4], levels: 1 }
     }
 
     /// How many seats there are.
+    #[inline]
     pub fn seats(&self) -> usize {
-        PLAYERS * (self.matches.len() - self.bottom)
+        self.entries.len() / 2
     }
 
-    /// Four times as many seats; those that there were keep their keys.
+    /// Twice as many seats; those that there were keep their keys.
     pub fn grow(&mut self) {
-        let old = self.matches.split_off(self.bottom);
-        let bottom = self.bottom + old.len();
-        self.matches = vec![Match([NO_KEY; PLAYERS]); bottom + PLAYERS * old.len()];
-        self.matches[bottom..bottom + old.len()].copy_from_slice(&old);
-        (self.bottom, self.levels) = (bottom, self.levels + 1);
-        for seat in (0..PLAYERS * old.len()).step_by(PLAYERS) {
-            self.settle(seat as u32);
+        let seats = self.seats();
+        let mut entries = vec![NO_KEY; 4 * seats];
+        entries[2 * seats..3 * seats].copy_from_slice(&self.entries[seats..]);
+        for e in (1..2 * seats).rev() {
+            entries[e] = entries[2 * e].min(entries[2 * e + 1]);
         }
+        (self.entries, self.levels) = (entries, self.levels + 1);
     }
 
-    /// The smallest key, but for those on seats that are not settled; [`NO_KEY`] if there is none.
+    /// The smallest key; [`NO_KEY`] if there is none.
     #[inline]
     pub fn first(&self) -> u128 {
-        self.first
+        self.entries[1]
     }
 
-    /// Another key on a seat, which is to be settled then.
-    #[inline]
-    pub fn write(&mut self, seat: u32, key: u128) {
-        let seat = seat as usize;
-        self.matches[self.bottom + seat / PLAYERS].0[seat % PLAYERS] = key;
-    }
-
-    /// Finds the winners above a seat whose key has changed.
+    /// Another key on a seat.
+    // The levels are written out, as many as their number has in binary: in a loop the compiler makes jumps of comparisons, and
+    // half of those are mispredicted.
     #[inline(never)]
-    pub fn settle(&mut self, seat: u32) {
-        let bottom = self.bottom + seat as usize / PLAYERS;
-        let [a, b, c, d] = self.matches[bottom].0;
-        let mut winner = (bottom, a.min(b).min(c.min(d)));
-        // In a loop the compiler makes jumps of comparisons, and half of them are mispredicted. So only the upper levels of
-        // a large tournament, where the winner seldom changes, are one.
-        if self.levels > 1 {
+    pub fn write(&mut self, seat: u32, key: u128) {
+        let seat = self.seats() + seat as usize;
+        self.entries[seat] = key;
+        let mut winner = (seat, key);
+        if self.levels & 1 != 0 {
             winner = self.play(winner);
         }
-        if self.levels > 2 {
+        if self.levels & 2 != 0 {
+            winner = self.play(winner);
             winner = self.play(winner);
         }
-        if self.levels > 3 {
-            winner = self.play(winner);
+        if self.levels & 4 != 0 {
+            winner = self.play_four(winner);
         }
-        if self.levels > 4 {
-            winner = self.play(winner);
+        if self.levels & 8 != 0 {
+            winner = self.play_four(winner);
+            winner = self.play_four(winner);
         }
-        for _ in WRITTEN_OUT..self.levels {
-            winner = self.play(winner);
+        for _ in 0..self.levels / 16 {
+            for _ in 0..4 {
+                winner = self.play_four(winner);
+            }
         }
-        self.first = winner.1;
     }
 
-    /// The winner of a match goes on to the next: that one, and its winner.
     #[inline(always)]
-    fn play(&mut self, (from, key): (usize, u128)) -> (usize, u128) {
-        let (to, at) = ((from - 1) / PLAYERS, (from - 1) % PLAYERS);
-        let players = &mut self.matches[to].0;
-        players[at] = key;
-        let others = players[at ^ 1].min(players[at ^ 2].min(players[at ^ 3]));
-        (to, key.min(others))
+    fn play_four(&mut self, mut winner: (usize, u128)) -> (usize, u128) {
+        winner = self.play(winner);
+        winner = self.play(winner);
+        winner = self.play(winner);
+        self.play(winner)
+    }
+
+    /// The winner of a player's match.
+    #[inline(always)]
+    fn play(&mut self, (player, key): (usize, u128)) -> (usize, u128) {
+        debug_assert!(player < self.entries.len());
+        // SAFETY: `write` checks that the seat is an entry; their number is even, so the other player is one too. Checked at
+        // every level, this would be a third of the work.
+        let winner = key.min(unsafe { *self.entries.get_unchecked(player ^ 1) });
+        // SAFETY: below `player`.
+        unsafe { *self.entries.get_unchecked_mut(player / 2) = winner };
+        (player / 2, winner)
     }
 }
 
@@ -118,7 +111,6 @@ mod tests {
                 }
                 keys[seat as usize] = key.map_or(NO_KEY, u128::from);
                 tournament.write(seat, keys[seat as usize]);
-                tournament.settle(seat);
                 prop_assert_eq!(tournament.first(), *keys.iter().min().expect("some"));
             }
         }

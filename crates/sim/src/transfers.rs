@@ -21,10 +21,8 @@ impl Run<'_> {
         }
         let (node, task, began) = (port.node, port.single.task, port.single.began);
         let to = port.single.end(world.now);
-        world.touch(node);
-        world.touch(to);
-        world.sites[to as usize].processor.receive = 0.0;
-        world.sites[node as usize].processor.send_loss = 0.0;
+        world.touch_by_single(node).processor.send_loss = 0.0;
+        world.touch_by_single(to).processor.receive = 0.0;
         world.sends_changed(node);
         if let Some(trace) = &mut world.recorded.trace {
             trace.transfer(Activity::Send, node, to, task, (began, world.now), world.farm.tasks.size_mb.get(task));
@@ -95,7 +93,7 @@ impl World<'_> {
         (link.receive_limit - link.drop * sends).max(0.0)
     }
 
-    #[inline]
+    #[inline(never)]
     pub fn begin_send(&mut self, node: u32, child: Child, task: TaskId, limit_mb_per_s: Option<f64>) {
         let p = self.sites[node as usize].link.port;
         let size = self.farm.tasks.size_mb.get(task);
@@ -127,10 +125,11 @@ impl World<'_> {
     /// A single port sends at a rate.
     #[inline(always)]
     fn single_sends(&mut self, p: u32, node: u32, to: u32, rate: f64, ends: Option<u64>) {
-        self.touch(node);
-        self.touch(to);
-        self.sites[to as usize].processor.receive = rate;
-        self.sites[node as usize].processor.send_loss = self.sites[to as usize].link.ir_send * rate;
+        self.touch_by_single(node);
+        let receiver = self.touch_by_single(to);
+        receiver.processor.receive = rate;
+        let loss = receiver.link.ir_send * rate;
+        self.sites[node as usize].processor.send_loss = loss;
         match ends {
             Some(time) => self.agenda.at(time, self.slot(p)),
             None => self.agenda.cancel(self.slot(p)),
@@ -194,13 +193,16 @@ impl World<'_> {
         }
     }
 
-    /// Passes on what a change at a shared port did to rates, and when its next send ends.
+    /// Passes on what a change at a shared port did to the rates of those who receive; the rest follows in
+    /// [`Self::schedule_shared`], once for all changes of an instant.
     pub fn shared_changed(&mut self, p: u32) {
-        let (now, slot) = (self.now, self.slot(p));
+        if self.network.unscheduled.is_some_and(|(other, _)| other != p) {
+            self.schedule_shared();
+        }
+        self.network.unscheduled = Some((p, self.agenda.turn()));
         let Some(mut shared) = self.network.ports[p as usize].shared.take() else { return };
         let node = self.network.ports[p as usize].node;
         // Processors settle by the progress so far, so the port must be in its place while they do.
-        let (loss, next) = (shared.loss(), shared.next(now));
         let mut changed = std::mem::take(&mut shared.changed);
         let redraws = shared.leaves_band();
         if redraws {
@@ -225,12 +227,21 @@ impl World<'_> {
             shared.changed = changed;
         }
         self.touch(node);
-        self.sites[node as usize].processor.send_loss = loss;
-        match next {
-            Some(delay) => self.agenda.at(after(now, delay), slot),
+        self.sends_changed(node);
+    }
+
+    /// Takes up what the sender loses, and when the next send ends, at the shared port that changed last.
+    #[inline]
+    pub fn schedule_shared(&mut self) {
+        let Some((p, turn)) = self.network.unscheduled.take() else { return };
+        let (now, slot) = (self.now, self.slot(p));
+        let port = &self.network.ports[p as usize];
+        let Some(shared) = &port.shared else { return };
+        self.sites[port.node as usize].processor.send_loss = shared.loss();
+        match shared.next(now) {
+            Some(delay) => self.agenda.at_turn(after(now, delay), turn, slot),
             None => self.agenda.cancel(slot),
         }
-        self.sends_changed(node);
     }
 
     /// Takes up the rate at which a child receives.

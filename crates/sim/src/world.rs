@@ -39,6 +39,8 @@ pub(crate) struct Network {
     pub chunk: f64,
     /// Nodes that send more or less than before, and receive the less or more for it.
     pub resized: Vec<u32>,
+    /// The shared port whose next end is to be scheduled, and the turn of that.
+    pub unscheduled: Option<(u32, u64)>,
 }
 
 /// Tasks that are done.
@@ -73,7 +75,10 @@ pub(crate) struct World<'a> {
     pub agenda: Agenda,
     pub sites: Vec<Site>,
     pub network: Network,
+    /// Processors whose rates may have changed, in the order in which they were touched first.
     pub dirty: Vec<u32>,
+    /// Whether a send may change the rate of a processor.
+    pub sends_interfere: bool,
     pub inbox: Inbox,
     pub progress: Progress,
     pub recorded: Recorded,
@@ -142,19 +147,29 @@ impl World<'_> {
     /// Settles a processor's work before a rate of it changes, and remembers that it did.
     #[inline(always)]
     pub fn touch(&mut self, node: u32) {
-        let now = self.now;
         let Site { processor, link } = &mut self.sites[node as usize];
-        let parent = link.parent;
+        let is_first = !std::mem::replace(&mut processor.dirty, true);
         if processor.shared.is_none() {
-            processor.settle(now);
+            processor.settle(self.now);
         } else {
+            let parent = link.parent;
             self.settle_shared(node, parent);
         }
-        let processor = &mut self.sites[node as usize].processor;
-        if !processor.dirty {
-            processor.dirty = true;
+        if is_first {
             self.dirty.push(node);
         }
+    }
+
+    /// Settles the processor at an end of a send over a single port; returns it, for what it loses now.
+    #[inline(always)]
+    pub fn touch_by_single(&mut self, node: u32) -> &mut Site {
+        let site = &mut self.sites[node as usize];
+        site.processor.settle(self.now);
+        if self.sends_interfere && !site.processor.dirty {
+            site.processor.dirty = true;
+            self.dirty.push(node);
+        }
+        site
     }
 
     #[inline(never)]
@@ -169,6 +184,7 @@ impl World<'_> {
         while let Some(node) = self.network.resized.pop() {
             self.receiving_changed(node);
         }
+        self.schedule_shared();
         while let Some(node) = self.dirty.pop() {
             match self.sites[node as usize].processor.refresh(self.now) {
                 Refreshed::Same => {}
