@@ -8,7 +8,7 @@ use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
 use crosswind_measure::overlap::ping::{Ping, PingConfig};
-use crosswind_measure::probe::{AMOUNTS, Block, Row};
+use crosswind_measure::probe::{AMOUNTS, Block, RUNTIME_AMOUNTS, Row};
 use crosswind_measure::{Config, MeasureError, Probe, peer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -118,6 +118,11 @@ impl PyProbe {
         self.with(py, Probe::moved_there_mb)
     }
 
+    /// Holds still what computes and moves bytes; the next block wakes it.
+    fn hold(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Probe::hold)
+    }
+
     /// What is in force, as JSON: peers, sockets, work.
     fn header(&self, py: Python<'_>) -> PyResult<String> {
         json(&self.with(py, |probe| Ok(probe.header()))?)
@@ -140,6 +145,11 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     table.set_item("settling", PyList::new(py, rows.iter().map(|row| row.settling))?)?;
     for (index, name) in AMOUNTS.into_iter().enumerate() {
         table.set_item(name, floats(&|row| row.amounts[index])?)?;
+    }
+    if rows.iter().any(|row| row.runtime.is_some()) {
+        for (index, name) in RUNTIME_AMOUNTS.into_iter().enumerate() {
+            table.set_item(name, floats(&|row| row.runtime.map_or(0.0, |amounts| amounts[index]))?)?;
+        }
     }
     for channel in 0..rows.first().map_or(0, |row| row.channels.len()) {
         table.set_item(format!("channel{channel}_mb"), floats(&|row| row.channels[channel].0)?)?;
