@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crosswind_access::Access;
+use crosswind_measure::foreign::check;
 use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
@@ -196,6 +197,18 @@ fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf
     json(&link.map_err(|error| exception(py, &error))?.told())
 }
 
+/// Tests a probe by its command; what was found, as JSON.
+#[pyfunction]
+#[pyo3(signature = (command, environment, own_work = false))]
+fn check_probe(
+    py: Python<'_>,
+    command: Vec<String>,
+    environment: Vec<(String, String)>,
+    own_work: bool,
+) -> PyResult<String> {
+    json(&py.detach(|| check::check(&command, &environment, own_work)))
+}
+
 /// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
 #[pyclass(frozen, name = "Burner", module = "crosswind._core")]
 pub struct PyBurner(Burner);
@@ -265,5 +278,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(burn_iterations_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(serve, module)?)?;
     module.add_function(wrap_pyfunction!(greet, module)?)?;
+    module.add_function(wrap_pyfunction!(check_probe, module)?)?;
     module.add_function(wrap_pyfunction!(end_with_parent, module)?)
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,8 +37,10 @@ Direction = Literal["each", "receive", "send", "both"]
 Wait = Literal["event", "poll"]
 PacedBy = Literal["peer", "sender", "receiver"]
 Variation = Literal["paced", "contention"]
+Pin = Literal["process", "threads"]
+Beside = Literal["native"]
 Placement = Literal["same-core", "other-core", "free", "explicit"]
-SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
+SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement", "runtime"]
 Pairs = Literal["all", "star", "tree"]
 Per = Literal["host", "worker"]
 
@@ -106,10 +109,25 @@ def measure(
     matrix: Annotated[int, typer.Option(help="Side of the matrix of `diagonals`, 8..4096.")] = 1024,
     diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.")] = 1,
     task: Annotated[str | None, typer.Option(help="Your own work: a command, run again and again.")] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|COMMAND",
+            help="What computes and moves bytes: java, python, go or node with options ('java io=direct'), or a probe.",
+        ),
+    ] = None,
+    carriers: Annotated[int | None, typer.Option(help="--runtime 'java threads=virtual': carrier threads.")] = None,
+    python: Annotated[str | None, typer.Option(help="--runtime python: the interpreter.")] = None,
+    pin: Annotated[Pin, typer.Option(help="--runtime: put on its CPUs before its start, or after.")] = "process",
+    forks: Annotated[int | None, typer.Option(help="--runtime: starts of it. [default: 5]")] = None,
+    own_work: Annotated[bool, typer.Option("--own-work", help="--runtime: a probe's own work, no kernel.")] = False,
+    beside: Annotated[Beside | None, typer.Option(help="--runtime: take turns with our own threads.")] = None,
     message_size: Annotated[str, typer.Option(help="Bytes per message, 1KB..64MB.")] = "1MB",
     streams: Annotated[int, typer.Option(help="Connections per direction and peer.")] = 1,
     wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = "event",
-    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "sender",
+    paced_by: Annotated[
+        PacedBy | None, typer.Option(help="Which end keeps the rate. [default: sender; with --runtime peer]")
+    ] = None,
     pacing_chunk: Annotated[str, typer.Option(help="Granularity of the pacing, bytes.")] = "64KiB",
     variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = "paced",
     loader: Annotated[
@@ -175,6 +193,11 @@ def measure(
         "paced_by": paced_by,
         "pacing_chunk_bytes": parse_bytes(pacing_chunk, "--pacing-chunk"),
         "variation": variation,
+        "runtime": _runtime(runtime, {"carriers": carriers, "python": python}),
+        "pin": pin,
+        "forks": forks,
+        "own_work": own_work,
+        "beside": beside,
         "loaders": tuple(loader or ()),
         "placement": placement,
         "compute_cpus": parse_cpus(compute_cpus, "--compute-cpus"),
@@ -224,11 +247,22 @@ def measure(
     raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
+def _runtime(text: str | None, options: dict[str, Any]) -> str | None:
+    """Return a runtime with the options that have a switch of their own."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if text is None and given:
+        option = f"--{next(iter(given))}"
+        raise DescriptionError(f"{option} is given without --runtime", "usage", "add --runtime, such as --runtime java")
+    return text and shlex.join([*shlex.split(text), *(f"{name}={value}" for name, value in given.items())])
+
+
 def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.model.fit import fit
 
     writable(out, "measurement", force=force)
+    if arguments["beside"]:
+        writable(beside_file(out), "measurement", force=force)
     try:
         with progress_bar() as advance:
             measurement = probe(**arguments, progress=advance)
@@ -237,6 +271,10 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
         return INTERRUPTED
     measurement.save(out)
     tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
+    if measurement.beside:
+        there = beside_file(out)
+        measurement.beside.save(there)
+        tell(f"wrote {there}")
     try:
         result = fit(measurement)
     except DescriptionError as error:
@@ -250,6 +288,17 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED
+
+
+def beside_file(out: Path) -> Path:
+    """Return where the measurement of our own threads goes, beside that of a runtime.
+
+    Examples
+    --------
+    >>> str(beside_file(Path("here/java.parquet")))
+    'here/java.native.parquet'
+    """
+    return out.with_suffix(f".native{out.suffix}")
 
 
 def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: dict[str, Any]) -> int:

@@ -1,1 +1,248 @@
-//! The conformance test of a probe: the protocol step by step, with what is wrong.
+//! The conformance test of a probe: the protocol step by step, against a peer on loopback, with what is wrong.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crosswind_access::Access;
+use serde::Serialize;
+
+use super::causes::Threads;
+use super::counter::Counter;
+use super::flows::Flows;
+use super::lines::{Answer, Compute};
+use super::process::{PATIENCE, Process};
+use crate::config::{ChannelConfig, Config, Direction, ForeignConfig, KernelConfig, PacedBy, Pin, Placement, Wait};
+use crate::error::MeasureError;
+use crate::link::PeerLink;
+use crate::peer;
+use crosswind_linux::process_cpu_ns;
+
+/// What one step of the test has found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub step: &'static str,
+    /// ok, wrong, or note: it works, but costs precision.
+    pub verdict: Verdict,
+    /// What was found, in a sentence.
+    pub message: String,
+}
+
+/// How a step went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// As the protocol has it.
+    Ok,
+    /// Within the protocol, at a cost.
+    Note,
+    /// Against the protocol.
+    Wrong,
+}
+
+/// Rate that both directions are asked for, MB/s: any runtime can.
+const RATE_MB_PER_S: f64 = 20.0;
+/// Least part of that rate that must arrive.
+const LEAST: f64 = 0.5;
+const LOOKED_AT: Duration = Duration::from_millis(400);
+/// What may still move at silence, bytes.
+const STRAGGLERS: u64 = 10_000;
+/// Fewer steps a second cannot be counted within a block of 40 ms.
+const LEAST_STEPS_PER_S: f64 = 500.0;
+const MESSAGE_BYTES: u64 = 100_000;
+const TO_CLOSE: Duration = Duration::from_secs(2);
+
+/// Tests a probe; it stops at the first step without which the next ones say nothing.
+#[must_use]
+pub fn check(command: &[String], environment: &[(String, String)], own_work: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let listener = match peer::listen("127.0.0.1:0", &Access::default()) {
+        Ok(listener) => listener,
+        Err(error) => return vec![wrong("peer", error.to_string())],
+    };
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| peer::serve(&listener, &Access::default(), || over.load(Ordering::Relaxed)));
+        if let Err(error) = go_through(command, environment, own_work, &listener, &mut findings) {
+            findings.push(error);
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    findings
+}
+
+fn wrong(step: &'static str, message: String) -> Finding {
+    Finding { step, verdict: Verdict::Wrong, message }
+}
+
+fn failed(step: &'static str) -> impl FnOnce(MeasureError) -> Finding {
+    move |error| wrong(step, error.to_string())
+}
+
+fn go_through(
+    command: &[String],
+    environment: &[(String, String)],
+    own_work: bool,
+    listener: &TcpListener,
+    findings: &mut Vec<Finding>,
+) -> Result<(), Finding> {
+    let config = config(command, listener, own_work).map_err(failed("peer"))?;
+    let mut note = |step, verdict, message: String| findings.push(Finding { step, verdict, message });
+
+    let mut process = Process::start(command, environment, &[], 0).map_err(failed("start"))?;
+    let counter = Counter::new().map_err(|error| wrong("start", error.to_string()))?;
+    let hello = process.hello(counter.path()).map_err(failed("hello"))?;
+    note("hello", Verdict::Ok, format!("{} {}, {} facts", hello.name, hello.version, hello.facts.len()));
+
+    match process.answer("nonsense 1 2", PATIENCE).map_err(failed("unknown request"))? {
+        Answer::Error(_) => note("unknown request", Verdict::Ok, "answers `error` and goes on".into()),
+        Answer::Ok(_) => return Err(wrong("unknown request", "answers `ok` to a request that does not exist".into())),
+    }
+
+    let diagonals = Compute::Kernel { name: "diagonals".into(), sizes: vec![256, 1] };
+    let work = if own_work { &Compute::Own } else { &diagonals };
+    let steps_per_unit = process.compute(work).map_err(failed("compute"))?;
+    if counter.steps() == 0 {
+        return Err(wrong("compute", "answers before the counter shows its first step".into()));
+    }
+    let rate = steps_per_s(&counter).map_err(|why| wrong("compute", why))?;
+    note("compute", Verdict::Ok, format!("{rate:.0} steps/s, {steps_per_unit} steps in a unit of work"));
+    if rate < LEAST_STEPS_PER_S {
+        let message = format!("{rate:.0} steps/s; below {LEAST_STEPS_PER_S:.0} a block of 40 ms counts too few: smaller steps");
+        note("compute", Verdict::Note, message);
+    }
+
+    let sock_diag = |error| wrong("flow", format!("the kernel does not count connections for others: {error}"));
+    let mut flows = Flows::none().map_err(sock_diag)?;
+    for round in ["flow", "flow after close"] {
+        let specs = config.channels.iter().map(|channel| config.channel_spec(channel.direction)).collect();
+        let mut peer = PeerLink::open(&config.peers[0], specs, &Access::default()).map_err(failed("peer"))?;
+        for (place, channel) in config.channels.iter().enumerate() {
+            flows.open(&mut process, &config, &mut peer, place, channel.direction).map_err(failed(round))?;
+        }
+        for (place, channel) in config.channels.iter().enumerate() {
+            let moved = moved(&mut process, &mut flows, &mut peer, place).map_err(failed(round))?;
+            let way = if channel.direction == Direction::Send { "sends" } else { "receives" };
+            if moved.0 < LEAST * RATE_MB_PER_S {
+                let message = format!("{way} {:.1} MB/s where the peer keeps {RATE_MB_PER_S} MB/s", moved.0);
+                return Err(wrong(round, message));
+            }
+            if moved.1 > STRAGGLERS {
+                return Err(wrong(round, format!("{way} {} bytes at silence", moved.1)));
+            }
+            note(round, Verdict::Ok, format!("{way} {:.1} of {RATE_MB_PER_S} MB/s, nothing at silence", moved.0));
+        }
+        if round == "flow" {
+            let mut threads = Threads::of(process.number());
+            threads.look();
+            if !threads.names_both() {
+                let message = "no threads named cw-compute and cw-traffic: CPU time is not told apart by cause".into();
+                note("thread names", Verdict::Note, message);
+            }
+            if !flows.sockets_set() {
+                let message = "the system does not let a process set its child's socket buffers".into();
+                note("sockets", Verdict::Note, message);
+            }
+        }
+        process.close().map_err(failed("close"))?;
+        let deadline = Instant::now() + TO_CLOSE;
+        while flows.bytes().is_ok() {
+            if Instant::now() > deadline {
+                return Err(wrong("close", "answers, but its connections are still there".into()));
+            }
+            sleep(Duration::from_millis(5));
+        }
+        flows.give_up();
+        sleep(Duration::from_millis(50));
+        process.check().map_err(failed("close"))?;
+    }
+    note("close", Verdict::Ok, "ends its connections, and says nothing of it".into());
+    steps_per_s(&counter).map_err(|why| wrong("close", why))?;
+
+    let before = process_cpu_ns(process.number());
+    if before.is_err() || !process.quit() {
+        return Err(wrong("quit", "does not end within 2 s of `quit`".into()));
+    }
+    match process.status().and_then(|status| status.code()) {
+        Some(0) => note("quit", Verdict::Ok, "ends with exit status 0".into()),
+        status => note("quit", Verdict::Note, format!("ends with exit status {status:?}, not 0")),
+    }
+
+    let mut process = Process::start(command, environment, &[], 0).map_err(failed("end of input"))?;
+    process.hello(counter.path()).map_err(failed("end of input"))?;
+    process.compute(work).map_err(failed("end of input"))?;
+    if !process.close_input() {
+        return Err(wrong("end of input", "does not end within 2 s when its input is closed".into()));
+    }
+    note("end of input", Verdict::Ok, "ends when its input is closed".into());
+    Ok(())
+}
+
+fn steps_per_s(counter: &Counter) -> Result<f64, String> {
+    let (start, mut last) = (counter.steps(), counter.steps());
+    let from = Instant::now();
+    while from.elapsed() < LOOKED_AT {
+        let now = counter.steps();
+        if now < last {
+            return Err(format!("the counter goes back, from {last} to {now}"));
+        }
+        last = now;
+        sleep(Duration::from_millis(1));
+    }
+    if last == start {
+        return Err("the counter stands still: it must grow by 1 with each step".into());
+    }
+    Ok((last - start) as f64 / from.elapsed().as_secs_f64())
+}
+
+/// MB/s of a channel at the rate, and bytes that still move at silence.
+fn moved(
+    process: &mut Process,
+    flows: &mut Flows,
+    peer: &mut PeerLink,
+    channel: usize,
+) -> Result<(f64, u64), MeasureError> {
+    let count = |flows: &Flows| {
+        let bytes = flows.bytes().map_err(MeasureError::system("counting a connection's bytes"));
+        bytes.map(|bytes| bytes[channel])
+    };
+    let mut set = |flows: &mut Flows, rate: f64| {
+        let levels: Vec<Option<f64>> = (0..2).map(|at| Some(if at == channel { rate } else { 0.0 })).collect();
+        peer.set_levels(levels.clone())?;
+        flows.set_levels(&levels).map_err(MeasureError::system("counting a connection's bytes"))
+    };
+    set(flows, RATE_MB_PER_S)?;
+    sleep(LOOKED_AT / 2); // buffers fill, loops warm up
+    let (start, from) = (count(flows)?, Instant::now());
+    sleep(LOOKED_AT);
+    let rate = (count(flows)? - start) as f64 * 1e-6 / from.elapsed().as_secs_f64();
+    set(flows, 0.0)?;
+    sleep(LOOKED_AT / 2);
+    let start = count(flows)?;
+    sleep(LOOKED_AT / 2);
+    let at_silence = count(flows)? - start;
+    process.check()?;
+    Ok((rate, at_silence))
+}
+
+fn config(command: &[String], listener: &TcpListener, own_work: bool) -> Result<Config, MeasureError> {
+    let address = listener.local_addr().map_err(MeasureError::system("listening"))?;
+    let channel = |direction| ChannelConfig { peer: 0, direction };
+    Ok(Config {
+        kernel: KernelConfig { name: "diagonals".into(), matrix: 256, diagonals: 1, task: None },
+        peers: vec![address.to_string()],
+        channels: vec![channel(Direction::Receive), channel(Direction::Send)],
+        loaders: Vec::new(),
+        message_bytes: MESSAGE_BYTES,
+        streams: 2,
+        wait: Wait::Event,
+        paced_by: PacedBy::Peer,
+        pacing_chunk_bytes: 65_536,
+        socket_buffer_bytes: Some(1 << 18),
+        congestion_control: None,
+        placement: Placement::default(),
+        foreign: Some(ForeignConfig { command: command.to_vec(), environment: Vec::new(), pin: Pin::Process, own_work }),
+    })
+}

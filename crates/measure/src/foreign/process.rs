@@ -39,6 +39,7 @@ pub struct Process {
     heard: Receiver<Heard>,
     complaint: Arc<Mutex<VecDeque<u8>>>,
     reaped: bool,
+    status: Option<ExitStatus>,
 }
 
 impl Process {
@@ -80,7 +81,7 @@ impl Process {
             }
         }
         let input = child.stdin.take();
-        Ok(Self { name, child, input, heard, complaint, reaped: false })
+        Ok(Self { name, child, input, heard, complaint, reaped: false, status: None })
     }
 
     /// Its number.
@@ -105,17 +106,27 @@ impl Process {
     /// # Errors
     /// When it has ended, answers `error` or something else, or does not answer in time.
     pub fn ask(&mut self, request: &Request<'_>, patience: Duration) -> Result<Vec<String>, MeasureError> {
+        let line = request.to_string();
+        match self.answer(&line, patience)? {
+            Answer::Ok(words) => Ok(words),
+            Answer::Error(why) => Err(self.wrong(&format!("answers `{}` with an error: {why}", verb(&line)))),
+        }
+    }
+
+    /// Says any line and waits for the answer, `error` or not.
+    ///
+    /// # Errors
+    /// When it has ended, answers neither, or does not answer in time.
+    pub fn answer(&mut self, line: &str, patience: Duration) -> Result<Answer, MeasureError> {
         self.check()?;
-        let verb = request.to_string().split(' ').next().unwrap_or_default().to_owned();
-        if self.say(&request.to_string()).is_err() {
+        let verb = verb(line);
+        if self.say(line).is_err() {
             return Err(self.end_of_it());
         }
         match self.heard.recv_timeout(patience) {
-            Ok(Heard::Line(line)) => match Answer::parse(&line) {
-                Ok(Answer::Ok(words)) => Ok(words),
-                Ok(Answer::Error(why)) => Err(self.wrong(&format!("answers `{verb}` with an error: {why}"))),
-                Err(why) => Err(self.wrong(&format!("answers `{verb}` wrongly: {why}"))),
-            },
+            Ok(Heard::Line(heard)) => {
+                Answer::parse(&heard).map_err(|why| self.wrong(&format!("answers `{verb}` wrongly: {why}")))
+            }
             Ok(Heard::TooLong) => Err(self.wrong(&too_long())),
             Ok(Heard::Ended) | Err(RecvTimeoutError::Disconnected) => Err(self.end_of_it()),
             Err(RecvTimeoutError::Timeout) => {
@@ -230,7 +241,20 @@ impl Process {
         }
         self.signal(libc::SIGKILL); // whatever else is in its group; it is a zombie, so the number is still its own
         self.reaped = true;
-        self.child.wait().ok()
+        self.status = self.child.wait().ok();
+        self.status
+    }
+
+    /// Closes its input without a word, and waits for its end; whether it went by itself.
+    pub fn close_input(&mut self) -> bool {
+        self.input = None;
+        self.wait(TO_END).is_some()
+    }
+
+    /// Its exit status, once it has ended.
+    #[must_use]
+    pub fn status(&self) -> Option<ExitStatus> {
+        self.status
     }
 
     /// Tells it to end, and ends it where it does not; whether it went by itself.
@@ -255,6 +279,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.quit();
     }
+}
+
+fn verb(line: &str) -> &str {
+    line.split(' ').next().unwrap_or_default()
 }
 
 fn too_long() -> String {
