@@ -23,7 +23,8 @@ use crate::overlap::echo;
 use crate::overlap::spec::PingSpec;
 use crate::pacer::{Gate, Pacer};
 use crate::protocol::{
-    Belongs, ChannelSpec, Reply, Request, Role, TICKET_BYTES, TICKET_MARK, be_greeted, be_proved, new_ticket, read_frame, read_frame_up_to, write_frame,
+    Belongs, ChannelSpec, Reply, Request, Role, TICKET_BYTES, TICKET_MARK, be_greeted, be_proved, new_ticket,
+    read_frame, read_frame_up_to, write_frame,
 };
 use crate::socket;
 use crosswind_linux as linux;

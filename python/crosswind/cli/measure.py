@@ -14,6 +14,7 @@ from crosswind import _core
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
+from crosswind.cli.measured_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, writable
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
@@ -82,6 +83,12 @@ Examples:
     crosswind measure --peer host:7117 --token-file token --max-seconds 120 -o here.parquet
 
     crosswind measure --task 'gzip -c data.bin > /dev/null' --direction receive
+
+    crosswind measure --runtime 'java io=direct' --beside native --max-seconds 180
+
+    crosswind measure --runtime ./my-probe
+
+    crosswind measure --sweep runtime --values 'java,java io=direct,go,node' -o sweep-runtime/
 
     crosswind measure --sweep message-size --values 64KB,1MB,8MB -o sweep-message-size/
 
@@ -278,13 +285,19 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        tell_warnings([{"message": str(error), "hint": error.hint or ""}])
+        tell_warnings([*measurement.warnings, {"message": str(error), "hint": error.hint or ""}])
+        if "runtime" in measurement.header and not json:
+            print_runtime(measurement, None)
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
     tell_warnings(result.warnings)
+    by_runtime = "runtime" in measurement.header
     if json:
-        print_json(result.to_dict())
+        document = result.to_dict()
+        print_json(document | {"runtime": as_dict(measurement, result)} if by_runtime else document)
     else:
         print_fit(result)
+        if by_runtime:
+            print_runtime(measurement, result)
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED

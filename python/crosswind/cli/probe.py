@@ -1,4 +1,4 @@
-"""`crosswind probe check`: does a probe keep to the protocol?"""
+"""`crosswind probe check`: COMMAND -> what is wrong with a probe."""
 
 from __future__ import annotations
 

@@ -193,9 +193,7 @@ def slope_ratio(
     return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
 
 
-def _line_sums(
-    x: ArrayLike, y: ArrayLike, cycle: ArrayLike, common: NDArray[np.int64]
-) -> tuple[Floats, float]:
+def _line_sums(x: ArrayLike, y: ArrayLike, cycle: ArrayLike, common: NDArray[np.int64]) -> tuple[Floats, float]:
     xs, ys, cycles, _ = _finite(x, y, cycle, None)
     kept = np.isin(cycles, common)
     if not kept.any():
@@ -287,9 +285,7 @@ def _finite(
     return xs[good], ys[good], cycles[good], None if block is None else np.asarray(block, np.int64)[good]
 
 
-def _ends(
-    xs: Floats, ys: Floats, member: NDArray[np.intp], cycles: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _ends(xs: Floats, ys: Floats, member: NDArray[np.intp], cycles: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which points are idle, and which are at the top."""
     top_rate = _top_rate(xs, member, cycles)
     if top_rate <= 0:

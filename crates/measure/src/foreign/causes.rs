@@ -143,8 +143,7 @@ impl Threads {
         }
         // A thread that one not yet placed starts in between is found in the next round.
         for _ in 0..8 {
-            let new: Vec<i32> =
-                self.numbers().into_iter().filter(|number| !self.placed.contains(number)).collect();
+            let new: Vec<i32> = self.numbers().into_iter().filter(|number| !self.placed.contains(number)).collect();
             if new.is_empty() {
                 break;
             }

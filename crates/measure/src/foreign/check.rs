@@ -44,15 +44,14 @@ pub enum Verdict {
 
 /// Rate that both directions are asked for, MB/s: any runtime can.
 const RATE_MB_PER_S: f64 = 20.0;
-/// Least part of that rate that must arrive.
-const LEAST: f64 = 0.5;
+/// Part of that rate below which it is said: the host is busy, or the runtime's scheduler computes instead.
+const LOW: f64 = 0.5;
 const LOOKED_AT: Duration = Duration::from_millis(400);
-/// What may still move at silence, bytes.
-const STRAGGLERS: u64 = 10_000;
+/// How long a connection that ends or falls silent is waited for; a crowded host takes its time.
+const TO_REST: Duration = Duration::from_secs(3);
 /// Fewer steps a second cannot be counted within a block of 40 ms.
 const LEAST_STEPS_PER_S: f64 = 500.0;
 const MESSAGE_BYTES: u64 = 100_000;
-const TO_CLOSE: Duration = Duration::from_secs(2);
 
 /// Tests a probe; it stops at the first step without which the next ones say nothing.
 #[must_use]
@@ -110,7 +109,8 @@ fn go_through(
     let rate = steps_per_s(&counter).map_err(|why| wrong("compute", why))?;
     note("compute", Verdict::Ok, format!("{rate:.0} steps/s, {steps_per_unit} steps in a unit of work"));
     if rate < LEAST_STEPS_PER_S {
-        let message = format!("{rate:.0} steps/s; below {LEAST_STEPS_PER_S:.0} a block of 40 ms counts too few: smaller steps");
+        let message =
+            format!("{rate:.0} steps/s; below {LEAST_STEPS_PER_S:.0} a block of 40 ms counts too few: smaller steps");
         note("compute", Verdict::Note, message);
     }
 
@@ -125,14 +125,15 @@ fn go_through(
         for (place, channel) in config.channels.iter().enumerate() {
             let moved = moved(&mut process, &mut flows, &mut peer, place).map_err(failed(round))?;
             let way = if channel.direction == Direction::Send { "sends" } else { "receives" };
-            if moved.0 < LEAST * RATE_MB_PER_S {
-                let message = format!("{way} {:.1} MB/s where the peer keeps {RATE_MB_PER_S} MB/s", moved.0);
-                return Err(wrong(round, message));
+            let (rate, silent) = moved;
+            if rate <= 0.0 {
+                return Err(wrong(round, format!("{way} nothing where the peer keeps {RATE_MB_PER_S} MB/s")));
             }
-            if moved.1 > STRAGGLERS {
-                return Err(wrong(round, format!("{way} {} bytes at silence", moved.1)));
+            if !silent {
+                return Err(wrong(round, format!("{way} on at silence, {} s long", TO_REST.as_secs())));
             }
-            note(round, Verdict::Ok, format!("{way} {:.1} of {RATE_MB_PER_S} MB/s, nothing at silence", moved.0));
+            let verdict = if rate < LOW * RATE_MB_PER_S { Verdict::Note } else { Verdict::Ok };
+            note(round, verdict, format!("{way} {rate:.1} of {RATE_MB_PER_S} MB/s, nothing at silence"));
         }
         if round == "flow" {
             let mut threads = Threads::of(process.number());
@@ -147,7 +148,7 @@ fn go_through(
             }
         }
         process.close().map_err(failed("close"))?;
-        let deadline = Instant::now() + TO_CLOSE;
+        let deadline = Instant::now() + TO_REST;
         while flows.bytes().is_ok() {
             if Instant::now() > deadline {
                 return Err(wrong("close", "answers, but its connections are still there".into()));
@@ -197,13 +198,13 @@ fn steps_per_s(counter: &Counter) -> Result<f64, String> {
     Ok((last - start) as f64 / from.elapsed().as_secs_f64())
 }
 
-/// MB/s of a channel at the rate, and bytes that still move at silence.
+/// MB/s of a channel at the rate, and whether nothing moves at silence.
 fn moved(
     process: &mut Process,
     flows: &mut Flows,
     peer: &mut PeerLink,
     channel: usize,
-) -> Result<(f64, u64), MeasureError> {
+) -> Result<(f64, bool), MeasureError> {
     let count = |flows: &Flows| {
         let bytes = flows.bytes().map_err(MeasureError::system("counting a connection's bytes"));
         bytes.map(|bytes| bytes[channel])
@@ -216,15 +217,25 @@ fn moved(
     set(flows, RATE_MB_PER_S)?;
     sleep(LOOKED_AT / 2); // buffers fill, loops warm up
     let (start, from) = (count(flows)?, Instant::now());
-    sleep(LOOKED_AT);
+    let deadline = from + TO_REST;
+    while from.elapsed() < LOOKED_AT || (count(flows)? == start && Instant::now() < deadline) {
+        sleep(LOOKED_AT / 8);
+    }
     let rate = (count(flows)? - start) as f64 * 1e-6 / from.elapsed().as_secs_f64();
     set(flows, 0.0)?;
-    sleep(LOOKED_AT / 2);
-    let start = count(flows)?;
-    sleep(LOOKED_AT / 2);
-    let at_silence = count(flows)? - start;
+    let deadline = Instant::now() + TO_REST;
+    let silent = loop {
+        let before = count(flows)?;
+        sleep(LOOKED_AT / 2);
+        if count(flows)? == before {
+            break true;
+        }
+        if Instant::now() > deadline {
+            break false;
+        }
+    };
     process.check()?;
-    Ok((rate, at_silence))
+    Ok((rate, silent))
 }
 
 fn config(command: &[String], listener: &TcpListener, own_work: bool) -> Result<Config, MeasureError> {
@@ -243,6 +254,11 @@ fn config(command: &[String], listener: &TcpListener, own_work: bool) -> Result<
         socket_buffer_bytes: Some(1 << 18),
         congestion_control: None,
         placement: Placement::default(),
-        foreign: Some(ForeignConfig { command: command.to_vec(), environment: Vec::new(), pin: Pin::Process, own_work }),
+        foreign: Some(ForeignConfig {
+            command: command.to_vec(),
+            environment: Vec::new(),
+            pin: Pin::Process,
+            own_work,
+        }),
     })
 }

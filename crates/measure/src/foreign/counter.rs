@@ -64,9 +64,8 @@ impl Counter {
 
 fn map(file: &File) -> io::Result<NonNull<AtomicU64>> {
     // SAFETY: asks for a new mapping at no particular place; nothing that exists is touched.
-    let start = unsafe {
-        libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0)
-    };
+    let start =
+        unsafe { libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }

@@ -16,8 +16,10 @@ import sys
 import sysconfig
 import threading
 import time
+from concurrent.futures import Future
+from typing import Coroutine  # noqa: UP035 - also for 3.8
 
-PLACES, MESSAGES_EACH, STEP = 8, 32, 4096
+PLACES, MESSAGES_EACH, STEP = 8, 32, 1024
 
 options = dict(argument.split("=", 1) for argument in sys.argv[1:])
 with_loop = options.get("io", "threads") == "asyncio"
@@ -93,6 +95,8 @@ class Flow:
         self.socket = socket.create_connection((host.strip("[]"), int(port)))
         self.socket.sendall(ticket.encode())
         self.send, self.size, self.closing = send, size, False
+        self.task: Future[None] | None = None
+        self.done = threading.Event()
 
     def places(self) -> list[memoryview]:
         """Return where messages lie, one place after the other."""
@@ -131,6 +135,8 @@ class Flow:
                 moved += now
         except OSError as problem:
             self.ended(problem)
+        finally:
+            self.done.set()
 
     def ended(self, problem: OSError) -> None:
         """Tell that the connection ended, unless that was asked for."""
@@ -140,6 +146,10 @@ class Flow:
     def close(self) -> None:
         """End the connection, and with it what moves its bytes."""
         self.closing = True
+        if self.task:
+            # The loop must have forgotten the socket before its number is used again.
+            self.task.cancel()
+            self.done.wait()
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
@@ -152,11 +162,11 @@ def run_loop() -> None:
     loop.run_forever()
 
 
-def in_loop(coroutine: object) -> None:
+def in_loop(coroutine: Coroutine[None, None, None]) -> Future[None]:
     """Have the event loop run a coroutine as well."""
     while loop is None:
         time.sleep(0.001)
-    asyncio.run_coroutine_threadsafe(coroutine, loop)  # type: ignore[arg-type]
+    return asyncio.run_coroutine_threadsafe(coroutine, loop)
 
 
 def answer(words: list[str]) -> str:
@@ -185,7 +195,7 @@ def answer(words: list[str]) -> str:
         port = flow.socket.getsockname()[1]
         flows.append(flow)
         if with_loop:
-            in_loop(flow.run_in_loop())
+            flow.task = in_loop(flow.run_in_loop())
         else:
             start("cw-traffic", flow.run)
         return f" {port}"
