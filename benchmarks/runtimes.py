@@ -1,13 +1,13 @@
 """Claims about runtimes as probes, on a quiet host.
 
-- `oracle`: the example in C by the foreign protocol agrees with the built-in probe: their paired ratio holds 1, both ways.
+- `oracle`: the example in C by the foreign protocol agrees with the built-in probe: the ratio's interval holds 1.
 - `streams`, `direct`, `heap`: the paired ratio of Java's interference rate to native's is known to +- 10 % after 3
   minutes for streams and NIO direct, and five repeats lie within each other's intervals.
 - `counter`: what counting costs: the C probe with a step of 15 us against one whose steps are 16 times as long, below
   0.5 % of the compute rate.
 - `schedulers`: rate reached and computing left for Go, CPython, Node and virtual threads: results, not claims.
 
-Needs cc, a JDK, Go and Node for the respective parts; a part whose runtime is absent is left out, and the record says so.
+Needs cc, a JDK, Go and Node; a part whose runtime is absent is left out, and the record says so.
 
     python benchmarks/runtimes.py [repeats] [seconds] [part ...]
 """

@@ -183,7 +183,8 @@ class Asked:
 def _check(asked: Mapping[str, Any]) -> None:
     for field, permitted in CHOICES.items():
         if asked[field] not in permitted:
-            raise DescriptionError(f"{field} is {asked[field]!r}; it must be one of {', '.join(permitted)}", field)
+            names = ", ".join(filter(None, permitted))
+            raise DescriptionError(f"{field} is {asked[field]!r}; it must be one of {names}", field)
     for field in ("target", "loss_target"):
         if not (math.isfinite(asked[field]) and asked[field] > 0):
             raise DescriptionError(f"{field} is {asked[field]}; it must be greater than 0", field)

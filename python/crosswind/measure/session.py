@@ -367,7 +367,7 @@ class Session:
         return rows[0]
 
     def _left_s(self) -> float:
-        return self.until_s - self.main.elapsed_s()
+        return float(self.until_s - self.main.elapsed_s())
 
     def _fraction(self) -> float:
         return min(self.main.elapsed_s() / self.max_seconds, 1.0) if self.forks > 1 else 0.0

@@ -23,6 +23,7 @@ PLACES, MESSAGES_EACH, STEP = 8, 32, 1024
 
 options = dict(argument.split("=", 1) for argument in sys.argv[1:])
 with_loop = options.get("io", "threads") == "asyncio"
+counter = memoryview(bytearray(8)).cast("Q")  # until the first line names the file
 flows: list[Flow] = []
 loop: asyncio.AbstractEventLoop | None = None
 
