@@ -71,12 +71,20 @@ pub struct Row {
     pub amounts: [f64; AMOUNTS.len()],
     /// MB moved and MB/s asked for (NaN: no limit) of each channel.
     pub channels: Vec<(f64, f64)>,
-    /// CPU time of a runtime's own threads, in the order of [`RUNTIME_AMOUNTS`]; none without a runtime.
-    pub runtime: Option<[f64; RUNTIME_AMOUNTS.len()]>,
+    /// Whether a runtime's own threads are among the amounts.
+    pub with_runtime: bool,
 }
 
-/// Names of a row's amounts.
-pub const AMOUNTS: [&str; 16] = [
+impl Row {
+    /// Names of its amounts.
+    #[must_use]
+    pub fn names(&self) -> &'static [&'static str] {
+        if self.with_runtime { &AMOUNTS } else { &AMOUNTS[..AMOUNTS.len() - OF_RUNTIME] }
+    }
+}
+
+/// Names of a row's amounts; the last ones are those of a runtime.
+pub const AMOUNTS: [&str; 20] = [
     "work",
     "compute_cpu_s",
     "compute_wait_s",
@@ -93,10 +101,14 @@ pub const AMOUNTS: [&str; 16] = [
     "idle_s",
     "context_switches",
     "foreign_cpu_s",
+    "runtime_cpu_s",
+    "carriers_cpu_s",
+    "jit_cpu_s",
+    "gc_cpu_s",
 ];
 
-/// Names of the amounts that only a foreign process has.
-pub const RUNTIME_AMOUNTS: [&str; 4] = ["runtime_cpu_s", "carriers_cpu_s", "jit_cpu_s", "gc_cpu_s"];
+/// Amounts that only a process of another language has.
+const OF_RUNTIME: usize = 4;
 
 /// A probe. It computes from the start; sockets exist from [`Probe::connect`] on.
 pub struct Probe {
@@ -381,12 +393,9 @@ impl Probe {
         let compute_cpu_s = to.compute.cpu_s - from.compute.cpu_s;
         let traffic_cpu_s = to.traffic.cpu_s - from.traffic.cpu_s;
         let idle_s = to.cpu.idle_s - from.cpu.idle_s;
-        let runtime = to.runtime.map(|to| {
-            let from = from.runtime.unwrap_or_default();
-            let part = |of: fn(&RuntimeCpu) -> f64| of(&to) - of(&from);
-            [part(|cpu| cpu.all_s), part(|cpu| cpu.carriers_s), part(|cpu| cpu.jit_s), part(|cpu| cpu.gc_s)]
-        });
-        let own_cpu_s = compute_cpu_s + runtime.map_or(0.0, |amounts| amounts[0]);
+        let (runtime_to, runtime_from) = (to.runtime.unwrap_or_default(), from.runtime.unwrap_or_default());
+        let of_runtime = |part: fn(&RuntimeCpu) -> f64| part(&runtime_to) - part(&runtime_from);
+        let runtime_cpu_s = of_runtime(|cpu| cpu.all_s);
         let amounts = [
             work,
             compute_cpu_s,
@@ -403,7 +412,11 @@ impl Probe {
             to.cpu.steal_s - from.cpu.steal_s,
             idle_s,
             (to.context_switches - from.context_switches) as f64,
-            self.foreign_cpu_s(dt_s, own_cpu_s, traffic_cpu_s, idle_s),
+            self.foreign_cpu_s(dt_s, compute_cpu_s + runtime_cpu_s, traffic_cpu_s, idle_s),
+            runtime_cpu_s,
+            of_runtime(|cpu| cpu.carriers_s),
+            of_runtime(|cpu| cpu.jit_s),
+            of_runtime(|cpu| cpu.gc_s),
         ];
         let asked = |channel: usize| block.levels.get(channel).map_or(0.0, |level| level.unwrap_or(f64::NAN));
         let moved = |channel: usize| {
@@ -413,7 +426,7 @@ impl Probe {
         let channels = (0..self.config.channels.len()).map(|channel| (moved(channel), asked(channel))).collect();
         let t_s = (from.at_ns - self.start_ns) as f64 * 1e-9;
         let (phase, cycle) = (block.phase.clone(), block.cycle);
-        Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels, runtime }
+        Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels, with_runtime: to.runtime.is_some() }
     }
 
     /// CPU time on the computing CPU that went to others; NaN where threads may move between CPUs.

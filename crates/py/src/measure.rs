@@ -9,7 +9,7 @@ use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
 use crosswind_measure::overlap::ping::{Ping, PingConfig};
-use crosswind_measure::probe::{AMOUNTS, Block, RUNTIME_AMOUNTS, Row};
+use crosswind_measure::probe::{AMOUNTS, Block, Row};
 use crosswind_measure::{Config, MeasureError, Probe, peer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -119,6 +119,12 @@ impl PyProbe {
         self.with(py, Probe::moved_there_mb)
     }
 
+    /// Tests a process of another language (settings as JSON); what was found, as JSON.
+    #[staticmethod]
+    fn check(py: Python<'_>, config: &str) -> PyResult<String> {
+        settings(py, config).and_then(|probe| json(&py.detach(|| check::check(&probe))))
+    }
+
     /// Holds still what computes and moves bytes; the next block wakes it.
     fn hold(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, Probe::hold)
@@ -144,13 +150,8 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     table.set_item("cycle", PyList::new(py, rows.iter().map(|row| row.cycle))?)?;
     table.set_item("phase", PyList::new(py, rows.iter().map(|row| &row.phase))?)?;
     table.set_item("settling", PyList::new(py, rows.iter().map(|row| row.settling))?)?;
-    for (index, name) in AMOUNTS.into_iter().enumerate() {
+    for (index, name) in rows.first().map_or(&AMOUNTS[..], Row::names).iter().enumerate() {
         table.set_item(name, floats(&|row| row.amounts[index])?)?;
-    }
-    if rows.iter().any(|row| row.runtime.is_some()) {
-        for (index, name) in RUNTIME_AMOUNTS.into_iter().enumerate() {
-            table.set_item(name, floats(&|row| row.runtime.map_or(0.0, |amounts| amounts[index]))?)?;
-        }
     }
     for channel in 0..rows.first().map_or(0, |row| row.channels.len()) {
         table.set_item(format!("channel{channel}_mb"), floats(&|row| row.channels[channel].0)?)?;
@@ -195,18 +196,6 @@ fn serve(
 fn greet(py: Python<'_>, address: &str, token: Option<&str>, tls: Option<PathBuf>) -> PyResult<String> {
     let link = py.detach(|| PeerLink::open(address, Vec::new(), &Access::of(token, tls.as_deref())?));
     json(&link.map_err(|error| exception(py, &error))?.told())
-}
-
-/// Tests a probe by its command; what was found, as JSON.
-#[pyfunction]
-#[pyo3(signature = (command, environment, own_work = false))]
-fn check_probe(
-    py: Python<'_>,
-    command: Vec<String>,
-    environment: Vec<(String, String)>,
-    own_work: bool,
-) -> PyResult<String> {
-    json(&py.detach(|| check::check(&command, &environment, own_work)))
 }
 
 /// A burner: the thread that makes it takes its place and nice level, and must be the one that runs it.
@@ -278,6 +267,5 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(burn_iterations_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(serve, module)?)?;
     module.add_function(wrap_pyfunction!(greet, module)?)?;
-    module.add_function(wrap_pyfunction!(check_probe, module)?)?;
     module.add_function(wrap_pyfunction!(end_with_parent, module)?)
 }

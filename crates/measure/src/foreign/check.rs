@@ -13,7 +13,7 @@ use super::counter::Counter;
 use super::flows::Flows;
 use super::lines::{Answer, Compute};
 use super::process::{PATIENCE, Process};
-use crate::config::{ChannelConfig, Config, Direction, ForeignConfig, KernelConfig, PacedBy, Pin, Placement, Wait};
+use crate::config::{ChannelConfig, Config, Direction, ForeignConfig, KernelConfig, PacedBy, Placement, Wait};
 use crate::error::MeasureError;
 use crate::link::PeerLink;
 use crate::peer;
@@ -55,7 +55,7 @@ const MESSAGE_BYTES: u64 = 100_000;
 
 /// Tests a probe; it stops at the first step without which the next ones say nothing.
 #[must_use]
-pub fn check(command: &[String], environment: &[(String, String)], own_work: bool) -> Vec<Finding> {
+pub fn check(probe: &ForeignConfig) -> Vec<Finding> {
     let mut findings = Vec::new();
     let listener = match peer::listen("127.0.0.1:0", &Access::default()) {
         Ok(listener) => listener,
@@ -64,7 +64,7 @@ pub fn check(command: &[String], environment: &[(String, String)], own_work: boo
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| peer::serve(&listener, &Access::default(), || over.load(Ordering::Relaxed)));
-        if let Err(error) = go_through(command, environment, own_work, &listener, &mut findings) {
+        if let Err(error) = go_through(probe, &listener, &mut findings) {
             findings.push(error);
         }
         over.store(true, Ordering::Relaxed);
@@ -80,16 +80,14 @@ fn failed(step: &'static str) -> impl FnOnce(MeasureError) -> Finding {
     move |error| wrong(step, error.to_string())
 }
 
-fn go_through(
-    command: &[String],
-    environment: &[(String, String)],
-    own_work: bool,
-    listener: &TcpListener,
-    findings: &mut Vec<Finding>,
-) -> Result<(), Finding> {
-    let config = config(command, listener, own_work).map_err(failed("peer"))?;
+fn go_through(probe: &ForeignConfig, listener: &TcpListener, findings: &mut Vec<Finding>) -> Result<(), Finding> {
+    let ForeignConfig { command, environment, own_work, .. } = probe;
+    let config = config(probe, listener).map_err(failed("peer"))?;
     let mut note = |step, verdict, message: String| findings.push(Finding { step, verdict, message });
 
+    if command.is_empty() {
+        return Err(wrong("start", "the command is empty".into()));
+    }
     let mut process = Process::start(command, environment, &[], 0).map_err(failed("start"))?;
     let counter = Counter::new().map_err(|error| wrong("start", error.to_string()))?;
     let hello = process.hello(counter.path()).map_err(failed("hello"))?;
@@ -101,7 +99,7 @@ fn go_through(
     }
 
     let diagonals = Compute::Kernel { name: "diagonals".into(), sizes: vec![256, 1] };
-    let work = if own_work { &Compute::Own } else { &diagonals };
+    let work = if *own_work { &Compute::Own } else { &diagonals };
     let steps_per_unit = process.compute(work).map_err(failed("compute"))?;
     if counter.steps() == 0 {
         return Err(wrong("compute", "answers before the counter shows its first step".into()));
@@ -238,7 +236,7 @@ fn moved(
     Ok((rate, silent))
 }
 
-fn config(command: &[String], listener: &TcpListener, own_work: bool) -> Result<Config, MeasureError> {
+fn config(probe: &ForeignConfig, listener: &TcpListener) -> Result<Config, MeasureError> {
     let address = listener.local_addr().map_err(MeasureError::system("listening"))?;
     let channel = |direction| ChannelConfig { peer: 0, direction };
     Ok(Config {
@@ -254,11 +252,6 @@ fn config(command: &[String], listener: &TcpListener, own_work: bool) -> Result<
         socket_buffer_bytes: Some(1 << 18),
         congestion_control: None,
         placement: Placement::default(),
-        foreign: Some(ForeignConfig {
-            command: command.to_vec(),
-            environment: Vec::new(),
-            pin: Pin::Process,
-            own_work,
-        }),
+        foreign: Some(probe.clone()),
     })
 }

@@ -41,6 +41,7 @@ def check_probe(command: str | Sequence[str], *, own_work: bool = False) -> list
     spec = parse_runtime(command if isinstance(command, str) else shlex.join(command))
     with TemporaryDirectory(prefix="crosswind-") as directory:
         launch = launched(spec, Path(directory))
-        text = _core.check_probe(list(launch.command), list(launch.environment.items()), own_work)
+        settings = {"command": launch.command, "environment": list(launch.environment.items()), "own_work": own_work}
+        text = _core.Probe.check(json.dumps(settings))
     findings: list[dict[str, Any]] = json.loads(text)
     return findings
