@@ -209,7 +209,7 @@ impl TaskSource {
         }
     }
 
-    /// A data connection of a process that is not ours: let in by its ticket, which is then of no more use.
+    /// A data connection of a foreign process: let in by its ticket, which is then of no more use.
     fn ticketed(&self, mut stream: Transport, stranger: Stranger) -> io::Result<()> {
         let mut ticket = [0; TICKET_BYTES];
         stream.read_exact(&mut ticket)?;
@@ -311,7 +311,7 @@ impl TaskSource {
         Ok((reply, (number, session)))
     }
 
-    /// Moves a channel's bytes. A caller of ours is told first whether it may; to another only bytes go.
+    /// Moves a channel's bytes. A caller that greeted is told first whether it may; to one with a ticket only bytes go.
     fn data(&self, mut stream: TcpStream, session: &Session, channel: usize, ours: bool) -> io::Result<()> {
         let tell = |reply: Reply, stream: &mut TcpStream| if ours { write_frame(stream, &reply) } else { Ok(()) };
         let place = session.channels.get(channel);

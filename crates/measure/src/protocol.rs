@@ -6,7 +6,7 @@
 //! to each request. Every other connection belongs to a session that was opened on one, and proves it ([`Belongs`]): its
 //! first frame says so, and is answered. A data connection then carries bytes without meaning; a connection that is pinged
 //! on one frame that says how, one reply, a byte that begins, the messages, and a last frame. These bytes are what is
-//! measured: they are never sealed. A data connection of a process that is not ours starts with a ticket in place of greeting and
+//! measured: they are never sealed. A data connection of a foreign process starts with a ticket in place of greeting and
 //! proof ([`Request::Ticket`]), and nothing answers it.
 
 use std::io::{self, Read, Write};

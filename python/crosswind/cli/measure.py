@@ -197,7 +197,7 @@ def measure(
         "message_bytes": parse_bytes(message_size, "--message-size"),
         "streams": streams,
         "wait": wait,
-        "paced_by": paced_by,
+        "paced_by": paced_by or (None if runtime or sweep == "runtime" else "sender"),
         "pacing_chunk_bytes": parse_bytes(pacing_chunk, "--pacing-chunk"),
         "variation": variation,
         "runtime": _runtime(runtime, {"carriers": carriers, "python": python}),

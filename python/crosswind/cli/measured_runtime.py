@@ -1,4 +1,4 @@
-"""What `crosswind measure --runtime` prints beside the fit: who had the CPU, why, and what native threads pay."""
+"""What `crosswind measure --runtime` prints beside the fit: what had the CPU, why, and what native threads pay."""
 
 from __future__ import annotations
 

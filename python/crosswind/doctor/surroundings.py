@@ -109,7 +109,7 @@ def runtimes_at_start(find: Callable[[str], str | None] = shutil.which) -> list[
         Finding(
             "runtime-ergonomics",
             "note",
-            f"{found} decide by the CPUs that they see when they start: on one, a JVM takes the serial collector and"
+            f"{found}: decided by the CPUs seen at the start; on one, a JVM takes the serial collector and"
             " one carrier, Go GOMAXPROCS 1",
             "`crosswind measure --runtime java --pin threads` starts it on all of them, and pins it then",
         )

@@ -4,7 +4,7 @@
 |---|---|
 | `asked` | what is to be measured, and what does the file say of it? |
 | `session` | which block comes when, and when does it end? |
-| `subject` | who takes turns, and what has each sampled? |
+| `subject` | what takes turns, and what has each sampled? |
 | `runtime` | how are Java, Python, Go and Node started? |
 | `calibration` | how fast can traffic go, and so where is the top of the ladder? |
 

@@ -119,8 +119,7 @@ class Session:
                 subject.start(
                     self.asked.configuration(self.peers, self.channels, launch), task if callable(task) else None
                 )
-                if len(self.subjects) > 1:
-                    subject.probe.hold()
+                self._hold(subject)
             self.forks += 1
             self._phases()
         finally:
@@ -157,13 +156,7 @@ class Session:
                 self.block(silent, "bare")
             if any(row["work"] > 0 and not row["settling"] for row in self._take()):
                 break
-        self.tell(self._fraction(), "connecting")
-        tls = self.asked["tls"]
-        for subject in self.subjects:
-            subject.probe.connect(self.asked["token"], tls and str(tls))
-        round_trip_s = max(peer["rtt_s"] for peer in self.main.facts()["peers"])
-        contended = self.asked["variation"] == "contention"
-        self.timing = design.timing(round_trip_s, unit_s, contended=contended)
+        contended = self._connect(unit_s)
         if first:
             for channel in range(len(self.channels)):
                 self._calibrate(channel, scale)
@@ -181,6 +174,18 @@ class Session:
                         self.run_cycle(design.together_cycle(self.tops, index, self.random, self.timing.passes))
                     except _TimeUpError:
                         break  # of this fork
+
+    def _connect(self, unit_s: float) -> bool:
+        """Connect all, and say whether others are to contend for the peers."""
+        self.tell(self._fraction(), "connecting")
+        tls = self.asked["tls"]
+        for subject in self.subjects:
+            subject.probe.connect(self.asked["token"], tls and str(tls))
+            self._hold(subject)
+        round_trip_s = max(peer["rtt_s"] for peer in self.main.facts()["peers"])
+        contended = bool(self.asked["variation"] == "contention")
+        self.timing = design.timing(round_trip_s, unit_s, contended=contended)
+        return contended
 
     def _until_quiet(self, levels: Levels, where: str, scale: float) -> None:
         """Let a runtime compile what it will, at this level, before anything of it is used."""
@@ -225,12 +230,11 @@ class Session:
                 return [row for row in subject.take() if not row["settling"]]
 
             unpaced, top, keeps = self._top_of(channel, move, subject)
-            if subject is self.main:
-                found["unpaced_mb_per_s"] = unpaced
+            subject.unpaced_mb_per_s[channel] = unpaced
             tops.append(top)
             reached = reached and keeps
-            if len(self.subjects) > 1:
-                subject.probe.hold()
+            self._hold(subject)
+        found["unpaced_mb_per_s"] = self.main.unpaced_mb_per_s[channel]
         found["top_mb_per_s"] = min(tops)
         if not reached:
             self.found.append(
@@ -321,8 +325,7 @@ class Session:
         self._take()
         for subject in self.subjects:
             subject.probe.renew()
-            if len(self.subjects) > 1:
-                subject.probe.hold()
+            self._hold(subject)
         for _ in range(RENEWED_BLOCKS):
             self.block([top or design.UNPACED for top in self.tops], "calibrate")
         for block in blocks:
@@ -337,8 +340,12 @@ class Session:
             self.random.shuffle(turns)
         for subject in turns:
             self._block_of(subject, levels, phase, seconds, cycle, load)
-            if len(turns) > 1:
-                subject.probe.hold()
+            self._hold(subject)
+
+    def _hold(self, subject: Subject) -> None:
+        """Let it hold still while another has its turn, if there is another."""
+        if len(self.subjects) > 1:
+            subject.probe.hold()
 
     def _block_of(
         self,
@@ -409,7 +416,10 @@ class Session:
             "started": self.started.isoformat().replace("+00:00", "Z"),
             **self.asked.described(self.peers, facts, launch, self.forks),
             "peers": facts["peers"] or unknown,
-            "channels": self.channels,
+            "channels": [
+                channel | {"unpaced_mb_per_s": subject.unpaced_mb_per_s.get(i, 0.0)}
+                for i, channel in enumerate(self.channels)
+            ],
             "block_s": self.timing.block_s,
             "settle_s": self.timing.settle_s,
             "interval_s": self.timing.interval_s,

@@ -30,6 +30,7 @@ class Subject:
         self.name = name
         self.recording = Recording(channels)
         self.probe: Any = None
+        self.unpaced_mb_per_s: dict[int, float] = {}
         self._in_forks = in_forks
         self._fork = -1
         self._first_s = 0.0

@@ -62,7 +62,10 @@ def compare(first: Measurement, second: Measurement, *, seed: int = 0) -> list[B
     DescriptionError
         When they were not made in turns.
     """
-    if first.header["started"] != second.header["started"] or first.header["channels"] != second.header["channels"]:
+    channels = [
+        [(c["peer"], c["direction"], c["top_mb_per_s"]) for c in one.header["channels"]] for one in (first, second)
+    ]
+    if first.header["started"] != second.header["started"] or channels[0] != channels[1]:
         hint = "`crosswind measure --runtime java --beside native` makes two that were"
         raise DescriptionError("these measurements were not made in turns", "not-in-turns", hint)
     valid = not (available_is_valid(first) or available_is_valid(second))

@@ -36,7 +36,7 @@ pub enum Compute {
 /// A line to the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// Who are you? Here is the file of the counter.
+    /// The first line: what is it, and here is the file of the counter.
     Hello {
         /// Its path.
         counter: &'a str,

@@ -306,7 +306,7 @@ fn listen(output: impl Read, saying: &Sender<Heard>) {
         };
         let last = !matches!(heard, Heard::Line(_));
         if saying.send(heard).is_err() || last {
-            // A process must not block on what nobody reads.
+            // A process must not block on what is not read.
             let _ = std::io::copy(&mut output, &mut std::io::sink());
             return;
         }
