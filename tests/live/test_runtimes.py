@@ -189,7 +189,7 @@ def test_nothing_is_left_behind(in_c):
 
 def configuration(command):
     return {
-        "kernel": {"name": "diagonals", "matrix": 64},
+        "kernel": {"name": "diagonals", "matrix": 64, "foreign": {"command": [command]}},
         "peers": ["127.0.0.1:1"],
         "channels": [{"peer": 0, "direction": "receive"}],
         "message_bytes": 100_000,
@@ -199,7 +199,6 @@ def configuration(command):
         "pacing_chunk_bytes": 65_536,
         "socket_buffer_bytes": None,
         "congestion_control": None,
-        "foreign": {"command": [command]},
     }
 
 

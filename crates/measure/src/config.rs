@@ -21,6 +21,9 @@ pub struct KernelConfig {
     /// The command (command).
     #[serde(default)]
     pub task: Option<String>,
+    /// A process that computes, and moves the bytes, in place of our threads.
+    #[serde(default)]
+    pub foreign: Option<ForeignConfig>,
 }
 
 fn default_matrix() -> u32 {
@@ -71,9 +74,6 @@ pub struct Config {
     /// Where threads run.
     #[serde(default)]
     pub placement: Placement,
-    /// A process that computes and moves the bytes in place of our threads.
-    #[serde(default)]
-    pub foreign: Option<ForeignConfig>,
 }
 
 /// A process of another language that speaks the probe protocol (docs/reference/probe-protocol.md).
@@ -170,7 +170,7 @@ impl Config {
         if let Some(lost) = self.channels.iter().find(|channel| channel.peer >= self.peers.len()) {
             return Err(MeasureError::value("channels", lost.peer, "the index of a peer"));
         }
-        if let Some(foreign) = &self.foreign {
+        if let Some(foreign) = &self.kernel.foreign {
             if foreign.command.is_empty() {
                 return Err(MeasureError::value("runtime", "empty", "a command"));
             }

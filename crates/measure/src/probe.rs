@@ -135,7 +135,7 @@ impl Probe {
     pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         let stay = Stay::on(&config.placement.sampler_cpus)?;
         let sampler = Sampler::new(&config.placement.compute_cpus)?;
-        let work: Box<dyn Workload> = match &config.foreign {
+        let work: Box<dyn Workload> = match &config.kernel.foreign {
             Some(foreign) => Box::new(Foreign::start(foreign, &config, stay.before())?),
             None => Box::new(Own::start(&config, own_work)?),
         };

@@ -240,7 +240,13 @@ fn config(probe: &ForeignConfig, listener: &TcpListener) -> Result<Config, Measu
     let address = listener.local_addr().map_err(MeasureError::system("listening"))?;
     let channel = |direction| ChannelConfig { peer: 0, direction };
     Ok(Config {
-        kernel: KernelConfig { name: "diagonals".into(), matrix: 256, diagonals: 1, task: None },
+        kernel: KernelConfig {
+            name: "diagonals".into(),
+            matrix: 256,
+            diagonals: 1,
+            task: None,
+            foreign: Some(probe.clone()),
+        },
         peers: vec![address.to_string()],
         channels: vec![channel(Direction::Receive), channel(Direction::Send)],
         loaders: Vec::new(),
@@ -252,6 +258,5 @@ fn config(probe: &ForeignConfig, listener: &TcpListener) -> Result<Config, Measu
         socket_buffer_bytes: Some(1 << 18),
         congestion_control: None,
         placement: Placement::default(),
-        foreign: Some(probe.clone()),
     })
 }
