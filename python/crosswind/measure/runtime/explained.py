@@ -1,4 +1,4 @@
-"""Why a runtime's figures are what they are: its scheduler decides what computes when. One sentence for each direction."""
+"""Why a runtime's figures are what they are: its scheduler decides what computes when. One sentence a direction."""
 
 from __future__ import annotations
 
