@@ -36,8 +36,8 @@ fn hears(bytes: &[u8], over: impl FnOnce(TcpStream) -> std::io::Result<Transport
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    for magic in [*b"XWFM", *b"XWND"] {
-        let protocol = Protocol { magic, version: 2 };
+    for (magic, version) in [(*b"XWFM", 5), (*b"XWND", 3)] {
+        let protocol = Protocol { magic, version };
         if let Ok(Some(greeting)) = Greeting::decode(bytes, protocol) {
             assert_eq!(greeting.encode(protocol), bytes[..40]);
         }

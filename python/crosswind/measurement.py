@@ -33,10 +33,13 @@ class Measurement(Tabular):
         Columns as in docs/reference/files.md; amounts, not rates: divide by `dt_s`.
     header : dict
         The file's header; its JSON Schema is `crosswind schema measurement`.
+    beside : Measurement or None
+        What took turns with it, block by block, when it was made; it goes into a file of its own.
     """
 
     samples: pa.Table
     header: dict[str, Any]
+    beside: Measurement | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Measurement:

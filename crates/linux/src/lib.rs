@@ -8,15 +8,19 @@
 //! | which processes are there, and which descends from which? | [`processes`] |
 //! | what undoes what a process changed, however it ends? | [`watchdog`] |
 //! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
+//! | what has another process's connection moved? | [`tcp_counts`] |
 
 pub mod processes;
 pub mod sockets;
+pub mod tcp_counts;
 pub mod threads;
 pub mod time;
 pub mod waiting;
 pub mod watchdog;
 
 pub use sockets::{Sending, limit_unsent, memory_file, read_file, send_both, send_file, sending};
-pub use threads::{affinity, boot_id, end_with_parent, host_name, set_affinity, set_nice, thread_cpu_ns, thread_id};
+pub use threads::{
+    affinity, boot_id, end_with_parent, host_name, process_cpu_ns, set_affinity, set_nice, thread_cpu_ns, thread_id,
+};
 pub use time::{exact_timers, now_ns, sleep_until};
 pub use waiting::{Bell, Watched, ended, input_ended, input_has_ended, readable, take_waiting, wait, watch, writable};

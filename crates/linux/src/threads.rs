@@ -36,6 +36,15 @@ pub fn thread_cpu_ns(thread: i32) -> io::Result<u64> {
     clock_ns((!thread << 3) | PER_THREAD_SCHEDULER_CLOCK)
 }
 
+/// CPU time of all threads of a process, those that have ended included, up to this very moment.
+///
+/// # Errors
+/// When the process is gone.
+pub fn process_cpu_ns(process: i32) -> io::Result<u64> {
+    const SCHEDULER_CLOCK: i32 = 2; // CPUCLOCK_SCHED of linux/posix-timers.h
+    clock_ns((!process << 3) | SCHEDULER_CLOCK)
+}
+
 /// CPUs on which a thread may run; 0 is the calling one.
 ///
 /// # Errors

@@ -21,6 +21,9 @@ pub struct KernelConfig {
     /// The command (command).
     #[serde(default)]
     pub task: Option<String>,
+    /// A process that computes, and moves the bytes, in place of our threads.
+    #[serde(default)]
+    pub foreign: Option<ForeignConfig>,
 }
 
 fn default_matrix() -> u32 {
@@ -71,6 +74,35 @@ pub struct Config {
     /// Where threads run.
     #[serde(default)]
     pub placement: Placement,
+}
+
+/// A process of another language that speaks the probe protocol (docs/reference/probe-protocol.md).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ForeignConfig {
+    /// Its command, word by word.
+    pub command: Vec<String>,
+    /// Variables added to its environment.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+    /// When it is put on the CPUs.
+    #[serde(default)]
+    pub pin: Pin,
+    /// Whether it computes work of its own in place of the kernel.
+    #[serde(default)]
+    pub own_work: bool,
+}
+
+/// When a foreign process is put on its CPUs. Runtimes look at their CPUs once, when they start: on one CPU a JVM takes
+/// the serial collector and one carrier, and Go takes GOMAXPROCS 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pin {
+    /// Before it starts.
+    #[default]
+    Process,
+    /// Once it has started: all its threads, and those that they start.
+    Threads,
 }
 
 /// Where threads run, and how urgent they are.
@@ -137,6 +169,14 @@ impl Config {
         }
         if let Some(lost) = self.channels.iter().find(|channel| channel.peer >= self.peers.len()) {
             return Err(MeasureError::value("channels", lost.peer, "the index of a peer"));
+        }
+        if let Some(foreign) = &self.kernel.foreign {
+            if foreign.command.is_empty() {
+                return Err(MeasureError::value("runtime", "empty", "a command"));
+            }
+            if self.paced_by != PacedBy::Peer {
+                return Err(MeasureError::value("paced_by", "not the peer", "peer, for a process that keeps no rates"));
+            }
         }
         if self.kernel.name == "diagonals" {
             within("matrix", self.kernel.matrix.into(), (8, 4096), "rows")?;

@@ -58,6 +58,14 @@ pub enum MeasureError {
         /// What the system said.
         source: io::Error,
     },
+    /// A foreign process ended, complained, or said something else than the protocol has it say.
+    #[error("{probe}: {why}")]
+    Foreign {
+        /// Its command.
+        probe: String,
+        /// What happened.
+        why: String,
+    },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -87,6 +95,7 @@ impl MeasureError {
             Self::Task(_) => "task",
             Self::Slow(_) => "task-slow",
             Self::System { .. } => "system",
+            Self::Foreign { .. } => "probe",
             Self::Interrupted => "interrupted",
         }
     }
@@ -103,6 +112,7 @@ impl MeasureError {
             Self::Unreachable { .. } => "start `crosswind serve --listen HOST:PORT` there, and check the address",
             Self::Lost { .. } => "what was sampled until then is kept; look at the peer's own output",
             Self::Task(_) => "run the task by itself first; it must end with exit status 0",
+            Self::Foreign { .. } => "`crosswind probe check COMMAND...` says what is wrong with a probe",
             Self::Slow(_) => "give it less to do per unit, or more time: a measurement needs some tens of units",
             Self::System { source, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => "a lower nice level and some socket options need privilege",

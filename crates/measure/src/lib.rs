@@ -5,12 +5,14 @@
 //!
 //! - [`kernel`]: what computes, [`pages`]: in which memory. [`flow`]: what moves bytes. [`pacer`]: what keeps the rate.
 //! - [`peer`]: the other end (`crosswind serve`). [`link`]: this end's view of it. [`protocol`]: what they say.
+//! - [`work`]: what is driven: our own threads, or a [`foreign`] process that speaks to us by lines.
 //! - [`overlap`]: burners and pings as programs of their own, for `crosswind overlap`.
 //! - [`sampler`]: reads all counters at one instant. [`probe`]: puts the parts together.
 
 pub mod config;
 pub mod error;
 pub mod flow;
+pub mod foreign;
 pub mod kernel;
 pub mod link;
 pub mod loader;
@@ -23,6 +25,7 @@ pub mod probe;
 pub mod protocol;
 pub mod sampler;
 pub mod socket;
+pub mod work;
 
 pub use config::Config;
 pub use error::MeasureError;

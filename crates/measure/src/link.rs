@@ -1,7 +1,7 @@
 //! This end's view of a peer: the control connection, and the data connections with their threads.
 
 use std::io;
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -194,6 +194,25 @@ impl PeerLink {
             Reply::Moved { bytes } => Ok(bytes),
             _ => Err(MeasureError::Refused { peer: self.address.clone(), why: ODD.into() }),
         }
+    }
+
+    /// A ticket for one data connection of a channel.
+    ///
+    /// # Errors
+    /// When the peer is lost or refuses.
+    pub fn ticket(&mut self, channel: usize) -> Result<String, MeasureError> {
+        match self.control.ask(&Request::Ticket { channel })? {
+            Reply::Ticket { ticket } => Ok(ticket),
+            _ => Err(MeasureError::Refused { peer: self.address.clone(), why: ODD.into() }),
+        }
+    }
+
+    /// Address and port at which the peer was reached.
+    ///
+    /// # Errors
+    /// When the peer is lost.
+    pub fn reached(&self) -> Result<SocketAddr, MeasureError> {
+        self.control.stream.socket().peer_addr().map_err(|error| self.control.lost(&error))
     }
 
     /// Tells the peer its channels' rates, and waits until they are set.

@@ -4,7 +4,7 @@
 //! about a length or stays silent is dropped, without an effect on the others.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,7 +23,8 @@ use crate::overlap::echo;
 use crate::overlap::spec::PingSpec;
 use crate::pacer::{Gate, Pacer};
 use crate::protocol::{
-    Belongs, ChannelSpec, Reply, Request, Role, be_greeted, be_proved, read_frame, read_frame_up_to, write_frame,
+    Belongs, ChannelSpec, Reply, Request, Role, TICKET_BYTES, TICKET_MARK, be_greeted, be_proved, new_ticket,
+    read_frame, read_frame_up_to, write_frame,
 };
 use crate::socket;
 use crosswind_linux as linux;
@@ -32,6 +33,8 @@ use crosswind_linux as linux;
 const CONNECTIONS: usize = 512;
 /// Most connections with which this peer loads other peers for one session.
 const LOADS: u32 = 64;
+/// Most tickets of a session that nothing has come with yet.
+const TICKETS: usize = 64;
 /// Poll interval while the number of unauthenticated connections is at its limit.
 const MAKING_ROOM: Duration = Duration::from_millis(10);
 /// How often the end is looked for.
@@ -65,6 +68,8 @@ struct TaskSource {
     /// Connections that have proved nothing yet.
     strangers: AtomicUsize,
     sessions: Mutex<HashMap<u64, Arc<Session>>>,
+    /// Tickets that nothing has come with yet, and the channel of the session that each is for.
+    tickets: Mutex<HashMap<String, (u64, usize)>>,
     connections: AtomicUsize,
     /// The one ping that is answered now: two would disturb each other, and a caller could have a host burn without end.
     pinged: Mutex<Option<TcpStream>>,
@@ -165,6 +170,9 @@ impl TaskSource {
         let sealed = stream.peek(&mut first)? > 0 && is_tls(first[0]);
         let mut stream = Transport::accepted(stream, self.access.tls().filter(|_| sealed))?;
         stream.wait_until(Some(until))?;
+        if first[0] == TICKET_MARK {
+            return self.ticketed(stream, stranger);
+        }
         stream.shake_hands()?;
         let (role, meeting) = be_greeted(&mut stream)?;
         if role == Role::Control {
@@ -187,7 +195,7 @@ impl TaskSource {
         };
         drop(stranger);
         if role == Role::Data {
-            return self.data(stream, &session, belongs.channel);
+            return self.data(stream, &session, belongs.channel, true);
         }
         write_frame(&mut stream, &Reply::Done {})?;
         match role {
@@ -198,6 +206,37 @@ impl TaskSource {
                 let message_bytes = RECEIVE_BUFFER;
                 Flow { stream: &stream, message_bytes, wait: Wait::Event, pacer: None, tally: &tally }.receive()
             }
+        }
+    }
+
+    /// A data connection of a foreign process: let in by its ticket, which is then of no more use.
+    fn ticketed(&self, mut stream: Transport, stranger: Stranger) -> io::Result<()> {
+        let mut ticket = [0; TICKET_BYTES];
+        stream.read_exact(&mut ticket)?;
+        stream.wait_until(None)?;
+        let Some(stream) = stream.into_plain() else { return Ok(()) };
+        let found = std::str::from_utf8(&ticket).ok().and_then(|ticket| locked(&self.tickets).remove(ticket));
+        let Some((number, channel)) = found else { return Ok(()) };
+        let Some(session) = locked(&self.sessions).get(&number).map(Arc::clone) else { return Ok(()) };
+        drop(stranger);
+        self.data(stream, &session, channel, false)
+    }
+
+    fn ticket(&self, session: &Option<(u64, Arc<Session>)>, channel: usize) -> Reply {
+        let Some((number, session)) = session else { return Reply::Refused { why: NO_SESSION.into() } };
+        if channel >= session.channels.len() {
+            return Reply::Refused { why: "no such channel".into() };
+        }
+        let mut tickets = locked(&self.tickets);
+        if tickets.values().filter(|(of, _)| of == number).count() >= TICKETS {
+            return Reply::Refused { why: format!("{TICKETS} tickets are out already") };
+        }
+        match new_ticket() {
+            Ok(ticket) => {
+                tickets.insert(ticket.clone(), (*number, channel));
+                Reply::Ticket { ticket }
+            }
+            Err(error) => Reply::Refused { why: error.to_string() },
         }
     }
 
@@ -225,6 +264,7 @@ impl TaskSource {
                     Some((_, session)) => Reply::Moved { bytes: session.moved() },
                     None => Reply::Refused { why: NO_SESSION.into() },
                 },
+                Ok(Request::Ticket { channel }) => self.ticket(&mine, channel),
                 Ok(Request::Load { target, streams }) => load(&mut loader, target, streams, &self.access),
                 Err(error) => break Err(error),
             };
@@ -234,6 +274,7 @@ impl TaskSource {
         };
         if let Some((number, session)) = mine {
             locked(&self.sessions).remove(&number);
+            locked(&self.tickets).retain(|_, (of, _)| *of != number);
             session.end();
         }
         result
@@ -270,17 +311,21 @@ impl TaskSource {
         Ok((reply, (number, session)))
     }
 
-    fn data(&self, mut stream: TcpStream, session: &Session, channel: usize) -> io::Result<()> {
+    /// Moves a channel's bytes. A caller that greeted is told first whether it may; to one with a ticket only bytes go.
+    fn data(&self, mut stream: TcpStream, session: &Session, channel: usize, ours: bool) -> io::Result<()> {
+        let tell = |reply: Reply, stream: &mut TcpStream| if ours { write_frame(stream, &reply) } else { Ok(()) };
         let place = session.channels.get(channel);
         let claimed = place.and_then(|place| Some((place, session.claim(channel, place.0.streams as usize, &stream)?)));
         let Some(((spec, gate), claim)) = claimed else {
-            return write_frame(&mut stream, &Reply::Refused { why: "no such channel, or all its connections".into() });
+            let why = "no such channel, or all its connections".into();
+            return tell(Reply::Refused { why }, &mut stream);
         };
         if let Err(error) = socket::for_data(&stream, spec.socket_buffer_bytes, spec.congestion_control.as_deref()) {
             let name = spec.congestion_control.as_deref().unwrap_or_default();
-            return write_frame(&mut stream, &Reply::Refused { why: format!("congestion control {name:?}: {error}") });
+            let why = format!("congestion control {name:?}: {error}");
+            return tell(Reply::Refused { why }, &mut stream);
         }
-        write_frame(&mut stream, &Reply::Done {})?;
+        tell(Reply::Done {}, &mut stream)?;
         linux::exact_timers();
         let pacer = spec.paced_there.then(|| {
             let pacer = Pacer::new(gate, spec.streams, spec.pacing_chunk_bytes);

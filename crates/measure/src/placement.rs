@@ -33,6 +33,12 @@ impl Stay {
         place_this_thread("the sampler", cpus, 0)?;
         Ok(Self { thread: linux::thread_id(), before })
     }
+
+    /// The CPUs that it had before.
+    #[must_use]
+    pub fn before(&self) -> &[u32] {
+        &self.before
+    }
 }
 
 impl Drop for Stay {

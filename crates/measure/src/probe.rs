@@ -7,11 +7,13 @@ use serde::Serialize;
 
 use crate::config::Config;
 use crate::error::MeasureError;
-use crate::kernel::{Computation, Maker};
-use crate::link::{ChannelLink, Control, Peer, PeerLink};
+use crate::foreign::{Foreign, Told};
+use crate::kernel::Maker;
+use crate::link::{Control, Peer, PeerLink};
 use crate::placement::Stay;
 use crate::protocol::Request;
-use crate::sampler::{Reading, Sampler};
+use crate::sampler::{Reading, RuntimeCpu, Sampler};
+use crate::work::{Own, Workload};
 use crosswind_linux::{now_ns, sleep_until};
 
 /// How often the caller is asked whether to stop.
@@ -26,6 +28,7 @@ pub struct Header {
     receive_buffer_bytes: i32,
     coarse: bool,
     elapsed_s: f64,
+    foreign: Option<Told>,
 }
 
 /// One setting of all levels.
@@ -68,10 +71,20 @@ pub struct Row {
     pub amounts: [f64; AMOUNTS.len()],
     /// MB moved and MB/s asked for (NaN: no limit) of each channel.
     pub channels: Vec<(f64, f64)>,
+    /// Whether a runtime's own threads are among the amounts.
+    pub with_runtime: bool,
 }
 
-/// Names of a row's amounts.
-pub const AMOUNTS: [&str; 16] = [
+impl Row {
+    /// Names of its amounts.
+    #[must_use]
+    pub fn names(&self) -> &'static [&'static str] {
+        if self.with_runtime { &AMOUNTS } else { &AMOUNTS[..AMOUNTS.len() - OF_RUNTIME] }
+    }
+}
+
+/// Names of a row's amounts; the last ones are those of a runtime.
+pub const AMOUNTS: [&str; 20] = [
     "work",
     "compute_cpu_s",
     "compute_wait_s",
@@ -88,14 +101,21 @@ pub const AMOUNTS: [&str; 16] = [
     "idle_s",
     "context_switches",
     "foreign_cpu_s",
+    "runtime_cpu_s",
+    "carriers_cpu_s",
+    "jit_cpu_s",
+    "gc_cpu_s",
 ];
+
+/// Amounts that only a process of another language has.
+const OF_RUNTIME: usize = 4;
 
 /// A probe. It computes from the start; sockets exist from [`Probe::connect`] on.
 pub struct Probe {
     config: Config,
-    computation: Computation,
+    work: Box<dyn Workload>,
+    connected: bool,
     sampler: Sampler,
-    channels: Vec<ChannelLink>,
     peers: Vec<PeerLink>,
     access: Access,
     loaders: Vec<(Control, String)>,
@@ -115,12 +135,15 @@ impl Probe {
     pub fn start(config: Config, own_work: Option<Maker>) -> Result<Self, MeasureError> {
         let stay = Stay::on(&config.placement.sampler_cpus)?;
         let sampler = Sampler::new(&config.placement.compute_cpus)?;
-        let computation = Computation::start(&config, own_work)?;
+        let work: Box<dyn Workload> = match &config.kernel.foreign {
+            Some(foreign) => Box::new(Foreign::start(foreign, &config, stay.before())?),
+            None => Box::new(Own::start(&config, own_work)?),
+        };
         Ok(Self {
             config,
-            computation,
+            work,
+            connected: false,
             sampler,
-            channels: Vec::new(),
             peers: Vec::new(),
             access: Access::default(),
             loaders: Vec::new(),
@@ -147,11 +170,8 @@ impl Probe {
             }
             peers.push(PeerLink::open(address, specs, access)?);
         }
-        let mut channels = Vec::new();
-        for (channel, place) in self.config.channels.iter().zip(at) {
-            channels.push(ChannelLink::open(&self.config, &peers[channel.peer], place, channel.direction)?);
-        }
-        (self.peers, self.channels) = (peers, channels);
+        self.work.connect(&self.config, &mut peers, &at)?;
+        (self.peers, self.connected) = (peers, true);
         Ok(())
     }
 
@@ -164,9 +184,7 @@ impl Probe {
     /// # Errors
     /// When a peer is lost.
     pub fn renew(&mut self) -> Result<(), MeasureError> {
-        if !self.computation.coarse {
-            self.computation = Computation::start(&self.config, None)?;
-        }
+        self.work.renew(&self.config)?;
         let access = self.access.clone();
         self.connect(&access).map_err(|error| match error {
             MeasureError::Unreachable { peer, source } => MeasureError::Lost { peer, why: source.to_string() },
@@ -181,16 +199,22 @@ impl Probe {
         &self.peers
     }
 
-    /// The channels, once connected.
-    #[must_use]
-    pub fn channels(&self) -> &[ChannelLink] {
-        &self.channels
+    /// Holds still what computes and moves bytes, so that another probe has the CPU; its next block wakes it.
+    ///
+    /// # Errors
+    /// When a peer is lost.
+    pub fn hold(&mut self) -> Result<(), MeasureError> {
+        if self.connected {
+            self.set_rates(&vec![Some(0.0); self.config.channels.len()])?;
+        }
+        self.work.pause(true);
+        Ok(())
     }
 
     /// What is in force.
     #[must_use]
     pub fn header(&self) -> Header {
-        let in_force = self.channels.first().map(ChannelLink::in_force).unwrap_or_default();
+        let in_force = self.work.in_force();
         Header {
             peers: self.peers.iter().map(PeerLink::told).collect(),
             congestion_control: in_force.congestion_control,
@@ -198,6 +222,7 @@ impl Probe {
             receive_buffer_bytes: in_force.receive_buffer,
             coarse: self.coarse(),
             elapsed_s: self.elapsed_s(),
+            foreign: self.work.foreign(),
         }
     }
 
@@ -214,9 +239,11 @@ impl Probe {
     /// # Errors
     /// When a peer is lost, the work fails or the caller asked to stop; the rows until then are kept.
     pub fn run_block(&mut self, block: &Block, interrupted: &mut dyn FnMut() -> bool) -> Result<(), MeasureError> {
-        self.computation.tally.pause(false);
+        self.work.pause(false);
         let result = self.sample_block(block, interrupted);
-        self.computation.tally.pause(self.computation.coarse);
+        if self.work.coarse() {
+            self.work.pause(true);
+        }
         result
     }
 
@@ -234,14 +261,14 @@ impl Probe {
         for (end_s, settling) in settle.into_iter().chain(used) {
             let end_ns = start_ns + (end_s * 1e9) as u64;
             let only_one_left = end_s >= block.seconds && self.rows.last().is_none_or(|row| row.settling);
-            if self.computation.coarse && last.at_ns >= end_ns && !settling && !only_one_left {
+            if self.work.coarse() && last.at_ns >= end_ns && !settling && !only_one_left {
                 continue; // the unit that ended the interval before was longer than this one
             }
             self.wait_until(end_ns, last.steps, block.patience_s, interrupted)?;
             let reading = self.read()?;
             self.rows.push(self.row(block, number, settling, &last, &reading));
             last = reading;
-            self.channels.iter().try_for_each(ChannelLink::check)?;
+            self.work.check()?;
         }
         Ok(())
     }
@@ -265,24 +292,26 @@ impl Probe {
     }
 
     fn set_levels(&mut self, block: &Block) -> Result<(), MeasureError> {
-        if self.channels.is_empty() {
+        if !self.connected {
             if block.levels.iter().all(|level| *level == Some(0.0)) {
                 return Ok(());
             }
             return Err(MeasureError::value("levels", "above 0 MB/s", "0 MB/s before the peers are connected"));
         }
-        if block.levels.len() != self.channels.len() {
-            let permitted = format!("one level for each of {} channels", self.channels.len());
+        let channels = self.config.channels.len();
+        if block.levels.len() != channels {
+            let permitted = format!("one level for each of {channels} channels");
             return Err(MeasureError::value("levels", block.levels.len(), permitted));
         }
+        self.set_rates(&block.levels)
+    }
+
+    fn set_rates(&mut self, levels: &[Option<f64>]) -> Result<(), MeasureError> {
         for (index, peer) in self.peers.iter_mut().enumerate() {
-            let of_peer = self.config.channels.iter().zip(&block.levels).filter(|(c, _)| c.peer == index);
+            let of_peer = self.config.channels.iter().zip(levels).filter(|(c, _)| c.peer == index);
             peer.set_levels(of_peer.map(|(_, level)| *level).collect())?;
         }
-        for (channel, level) in self.channels.iter().zip(&block.levels) {
-            channel.set_level(*level);
-        }
-        Ok(())
+        self.work.set_levels(levels)
     }
 
     /// Tells the load generators how many connections to use: the named servers, else each peer itself.
@@ -307,10 +336,8 @@ impl Probe {
     }
 
     fn read(&mut self) -> Result<Reading, MeasureError> {
-        if let Some(failure) = self.computation.tally.take_failure() {
-            return Err(failure);
-        }
-        self.sampler.read(&self.computation.tally, &self.channels)
+        self.work.check()?;
+        self.sampler.read(self.work.as_mut())
     }
 
     /// Sleeps until a time; with coarse work, on until the next unit has ended.
@@ -321,22 +348,21 @@ impl Probe {
         patience_s: f64,
         interrupted: &mut dyn FnMut() -> bool,
     ) -> Result<(), MeasureError> {
-        let tally = &self.computation.tally;
         let mut seen = steps;
         loop {
             let now = now_ns();
             if now >= end_ns {
                 break;
             }
-            seen = tally.steps();
+            seen = self.work.steps();
             sleep_until(end_ns.min(now + LOOK_NS));
             if self.asked_to_stop(interrupted) {
                 return Err(MeasureError::Interrupted);
             }
         }
         let deadline_ns = now_ns() + (patience_s * 1e9) as u64;
-        while self.computation.coarse && !tally.wait_beyond(seen.max(steps), Duration::from_nanos(LOOK_NS)) {
-            if tally.ended() {
+        while self.work.coarse() && !self.work.wait_beyond(seen.max(steps), Duration::from_nanos(LOOK_NS)) {
+            if self.work.ended() {
                 break; // the next reading tells why
             }
             if self.asked_to_stop(interrupted) {
@@ -352,18 +378,24 @@ impl Probe {
     /// Calls the caller's callback between two units of coarse work: while a callable takes the Python lock again and again,
     /// other threads get it seconds later.
     fn asked_to_stop(&self, interrupted: &mut dyn FnMut() -> bool) -> bool {
-        self.computation.tally.pause(self.computation.coarse);
+        if !self.work.coarse() {
+            return interrupted();
+        }
+        self.work.pause(true);
         let stop = interrupted();
-        self.computation.tally.pause(false);
+        self.work.pause(false);
         stop
     }
 
     fn row(&self, block: &Block, number: i32, settling: bool, from: &Reading, to: &Reading) -> Row {
         let dt_s = (to.at_ns - from.at_ns) as f64 * 1e-9;
-        let work = (to.steps - from.steps) as f64 / self.computation.steps_per_unit;
+        let work = (to.steps - from.steps) as f64 / self.work.steps_per_unit();
         let compute_cpu_s = to.compute.cpu_s - from.compute.cpu_s;
         let traffic_cpu_s = to.traffic.cpu_s - from.traffic.cpu_s;
         let idle_s = to.cpu.idle_s - from.cpu.idle_s;
+        let (runtime_to, runtime_from) = (to.runtime.unwrap_or_default(), from.runtime.unwrap_or_default());
+        let of_runtime = |part: fn(&RuntimeCpu) -> f64| part(&runtime_to) - part(&runtime_from);
+        let runtime_cpu_s = of_runtime(|cpu| cpu.all_s);
         let amounts = [
             work,
             compute_cpu_s,
@@ -380,7 +412,11 @@ impl Probe {
             to.cpu.steal_s - from.cpu.steal_s,
             idle_s,
             (to.context_switches - from.context_switches) as f64,
-            self.foreign_cpu_s(dt_s, compute_cpu_s, traffic_cpu_s, idle_s),
+            self.foreign_cpu_s(dt_s, compute_cpu_s + runtime_cpu_s, traffic_cpu_s, idle_s),
+            runtime_cpu_s,
+            of_runtime(|cpu| cpu.carriers_s),
+            of_runtime(|cpu| cpu.jit_s),
+            of_runtime(|cpu| cpu.gc_s),
         ];
         let asked = |channel: usize| block.levels.get(channel).map_or(0.0, |level| level.unwrap_or(f64::NAN));
         let moved = |channel: usize| {
@@ -390,7 +426,7 @@ impl Probe {
         let channels = (0..self.config.channels.len()).map(|channel| (moved(channel), asked(channel))).collect();
         let t_s = (from.at_ns - self.start_ns) as f64 * 1e-9;
         let (phase, cycle) = (block.phase.clone(), block.cycle);
-        Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels }
+        Row { t_s, dt_s, block: number, cycle, phase, settling, amounts, channels, with_runtime: to.runtime.is_some() }
     }
 
     /// CPU time on the computing CPU that went to others; NaN where threads may move between CPUs.
@@ -403,13 +439,13 @@ impl Probe {
             _ => 0.0,
         };
         // A kernel that never sleeps leaves no idle time; ticks of 10 ms would only add noise.
-        let idle_s = if self.computation.coarse { idle_s } else { 0.0 };
+        let idle_s = if self.work.coarse() { idle_s } else { 0.0 };
         (dt_s - compute_cpu_s - traffic_s - idle_s).max(0.0)
     }
 
     /// Whether a unit of the work cannot be cut.
     #[must_use]
     pub fn coarse(&self) -> bool {
-        self.computation.coarse
+        self.work.coarse()
     }
 }

@@ -6,7 +6,8 @@
 //! to each request. Every other connection belongs to a session that was opened on one, and proves it ([`Belongs`]): its
 //! first frame says so, and is answered. A data connection then carries bytes without meaning; a connection that is pinged
 //! on one frame that says how, one reply, a byte that begins, the messages, and a last frame. These bytes are what is
-//! measured: they are never sealed.
+//! measured: they are never sealed. A data connection of a foreign process starts with a ticket in place of greeting and
+//! proof ([`Request::Ticket`]), and nothing answers it.
 
 use std::io::{self, Read, Write};
 
@@ -20,9 +21,28 @@ use serde::{Deserialize, Serialize};
 use crate::config::Direction;
 
 /// What is spoken.
-pub const PROTOCOL: Protocol = Protocol { magic: *b"XWND", version: 2 };
+pub const PROTOCOL: Protocol = Protocol { magic: *b"XWND", version: 3 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 64 << 10;
+
+/// First byte of a ticket: neither a greeting's nor that of TLS.
+pub const TICKET_MARK: u8 = b'T';
+/// Length of a ticket.
+pub const TICKET_BYTES: usize = 64;
+
+/// A ticket that cannot be guessed: for connections that foreign processes make, which know no cryptography.
+///
+/// # Errors
+/// When there are no random numbers.
+pub fn new_ticket() -> io::Result<String> {
+    let drawn: [u8; 32] = token::random()?;
+    let mut ticket = String::from(char::from(TICKET_MARK));
+    for byte in &drawn[..] {
+        ticket.push_str(&format!("{byte:02x}"));
+    }
+    ticket.truncate(TICKET_BYTES);
+    Ok(ticket)
+}
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +117,11 @@ pub enum Request {
     Ping {},
     /// How many bytes has each channel moved, counted at your end?
     Moved {},
+    /// A word by which one connection is let in as a data connection of a channel, in place of the greeting.
+    Ticket {
+        /// Index of the channel.
+        channel: usize,
+    },
 }
 
 /// What each end of a control connection shows the other first.
@@ -161,6 +186,11 @@ pub enum Reply {
     Moved {
         /// One for each channel.
         bytes: Vec<u64>,
+    },
+    /// Of use once, on a connection of its own.
+    Ticket {
+        /// [`TICKET_BYTES`] letters and digits, the first of them [`TICKET_MARK`].
+        ticket: String,
     },
     /// It will not be done.
     Refused {

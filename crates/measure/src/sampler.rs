@@ -8,12 +8,10 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
 
 use crate::error::MeasureError;
-use crate::kernel::Tally;
-use crate::link::ChannelLink;
-use crosswind_linux::{now_ns, thread_cpu_ns};
+use crate::work::Workload;
+use crosswind_linux::now_ns;
 
 /// A reading that took longer than this is read again, ns.
 const TOO_LONG_NS: u64 = 100_000;
@@ -48,6 +46,19 @@ pub struct CpuTimes {
     pub idle_s: f64,
 }
 
+/// CPU time of a runtime's own threads, s: neither the task's nor the traffic's.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RuntimeCpu {
+    /// All of them.
+    pub all_s: f64,
+    /// Those that carry virtual threads; the task and the traffic may be among what they carry.
+    pub carriers_s: f64,
+    /// Compilers.
+    pub jit_s: f64,
+    /// Garbage collectors.
+    pub gc_s: f64,
+}
+
 /// All counters at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
@@ -63,6 +74,8 @@ pub struct Reading {
     pub compute: Use,
     /// All traffic threads.
     pub traffic: Use,
+    /// What a runtime's own threads have had, where there is a runtime.
+    pub runtime: Option<RuntimeCpu>,
     /// The computing CPU, or the mean of those permitted.
     pub cpu: CpuTimes,
     /// Context switches of the whole machine.
@@ -74,7 +87,7 @@ pub struct Sampler {
     stat: File,
     cpus: Vec<u32>,
     buffer: Vec<u8>,
-    schedstats: Vec<(i32, Option<File>)>,
+    schedstats: Schedstats,
 }
 
 impl Sampler {
@@ -84,17 +97,18 @@ impl Sampler {
     /// Without `/proc`.
     pub fn new(cpus: &[u32]) -> Result<Self, MeasureError> {
         let stat = File::open("/proc/stat").map_err(MeasureError::system("opening /proc/stat"))?;
-        Ok(Self { stat, cpus: cpus.to_vec(), buffer: vec![0; 16 << 10], schedstats: Vec::new() })
+        Ok(Self { stat, cpus: cpus.to_vec(), buffer: vec![0; 16 << 10], schedstats: Schedstats::default() })
     }
 
     /// Reads everything.
     ///
     /// # Errors
     /// When a thread is gone.
-    pub fn read(&mut self, tally: &Tally, channels: &[ChannelLink]) -> Result<Reading, MeasureError> {
+    pub fn read(&mut self, work: &mut dyn Workload) -> Result<Reading, MeasureError> {
         let mut best: Option<(u64, Reading)> = None;
         for _ in 0..TRIES {
-            let reading = self.exact(tally, channels)?;
+            let mut reading = Reading { at_ns: now_ns(), ..Reading::default() };
+            work.read_exact(&mut reading)?;
             let took = now_ns() - reading.at_ns;
             if best.as_ref().is_none_or(|(least, _)| took < *least) {
                 best = Some((took, reading));
@@ -104,54 +118,10 @@ impl Sampler {
             }
         }
         let mut reading = best.map(|(_, reading)| reading).unwrap_or_default();
-        self.add_coarse(&mut reading, tally, channels)?;
-        Ok(reading)
-    }
-
-    /// What must belong to one instant.
-    fn exact(&self, tally: &Tally, channels: &[ChannelLink]) -> Result<Reading, MeasureError> {
-        let clock = |thread: i32| thread_cpu_ns(thread).map_err(MeasureError::system("reading a thread's CPU time"));
-        let at_ns = now_ns();
-        let steps = tally.steps();
-        let mut compute_ns = clock(tally.thread())? + tally.children.cpu_ns.load(Ordering::Relaxed);
-        let mut reading = Reading { at_ns, steps, ..Reading::default() };
-        let mut traffic_ns = 0;
-        for channel in channels {
-            for flow in channel.tallies() {
-                reading.calls += flow.calls();
-                if !flow.ended() {
-                    traffic_ns += clock(flow.thread())?;
-                }
-            }
-            reading.bytes.push(channel.bytes());
-        }
-        if tally.ended() {
-            compute_ns = 0; // its clock means nothing any more
-        }
-        reading.compute.cpu_s = compute_ns as f64 * 1e-9;
-        reading.traffic.cpu_s = traffic_ns as f64 * 1e-9;
-        Ok(reading)
-    }
-
-    /// What is too coarse for the instant to matter.
-    fn add_coarse(
-        &mut self,
-        reading: &mut Reading,
-        tally: &Tally,
-        channels: &[ChannelLink],
-    ) -> Result<(), MeasureError> {
-        let (wait, switches) = self.schedstat(tally.thread());
-        let children = &tally.children;
-        reading.compute.wait_s = wait + children.wait_ns.load(Ordering::Relaxed) as f64 * 1e-9;
-        reading.compute.switches = switches + children.switches.load(Ordering::Relaxed) as f64;
-        for flow in channels.iter().flat_map(ChannelLink::tallies) {
-            let (wait, switches) = self.schedstat(flow.thread());
-            reading.traffic.wait_s += wait;
-            reading.traffic.switches += switches;
-        }
+        work.read_coarse(&mut reading, &mut self.schedstats);
         let length = self.read_stat().map_err(MeasureError::system("reading /proc/stat"))?;
         (reading.cpu, reading.context_switches) = parse_stat(&self.buffer[..length], &self.cpus);
-        Ok(())
+        Ok(reading)
     }
 
     fn read_stat(&mut self) -> io::Result<usize> {
@@ -163,22 +133,36 @@ impl Sampler {
             self.buffer.resize(2 * self.buffer.len(), 0);
         }
     }
+}
 
-    /// Run delay, s, and switches of a thread; zeros where the kernel keeps none.
-    fn schedstat(&mut self, thread: i32) -> (f64, f64) {
-        let index = self.schedstats.iter().position(|(known, _)| *known == thread).unwrap_or_else(|| {
+/// The files `schedstat` of threads, kept open.
+#[derive(Default)]
+pub struct Schedstats {
+    files: Vec<(i32, Option<File>)>,
+}
+
+impl Schedstats {
+    /// What a thread of this process has had; zeros where the kernel does not say.
+    pub fn of_thread(&mut self, thread: i32) -> Use {
+        let index = self.files.iter().position(|(known, _)| *known == thread).unwrap_or_else(|| {
             let mut path = Vec::new();
             // Writing to memory cannot fail.
             let _ = write!(path, "/proc/self/task/{thread}/schedstat");
-            self.schedstats.push((thread, File::open(String::from_utf8_lossy(&path).as_ref()).ok()));
-            self.schedstats.len() - 1
+            self.files.push((thread, File::open(String::from_utf8_lossy(&path).as_ref()).ok()));
+            self.files.len() - 1
         });
-        let mut text = [0u8; 96];
-        let read = self.schedstats[index].1.as_ref().and_then(|file| file.read_at(&mut text, 0).ok()).unwrap_or(0);
-        let mut numbers = text[..read].split(u8::is_ascii_whitespace).filter_map(number);
-        let (_, wait, switches) = (numbers.next(), numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        (wait as f64 * 1e-9, switches as f64)
+        self.files[index].1.as_ref().and_then(schedstat).unwrap_or_default()
     }
+}
+
+/// CPU time, run delay and switches in an open file `schedstat`; none once its thread has ended.
+#[must_use]
+pub fn schedstat(file: &File) -> Option<Use> {
+    let mut text = [0u8; 96];
+    let read = file.read_at(&mut text, 0).ok().filter(|read| *read > 0)?;
+    let mut numbers = text[..read].split(u8::is_ascii_whitespace).filter_map(number);
+    let (cpu, wait, switches) = (numbers.next()?, numbers.next()?, numbers.next()?);
+    Some(Use { cpu_s: cpu as f64 * 1e-9, wait_s: wait as f64 * 1e-9, switches: switches as f64 })
 }
 
 fn number(word: &[u8]) -> Option<u64> {

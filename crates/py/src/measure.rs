@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use crosswind_access::Access;
+use crosswind_measure::foreign::check;
 use crosswind_measure::kernel::{Kernel, Maker};
 use crosswind_measure::link::PeerLink;
 use crosswind_measure::overlap::burn::{self, Burner};
@@ -118,6 +119,17 @@ impl PyProbe {
         self.with(py, Probe::moved_there_mb)
     }
 
+    /// Tests a process of another language (settings as JSON); what was found, as JSON.
+    #[staticmethod]
+    fn check(py: Python<'_>, config: &str) -> PyResult<String> {
+        settings(py, config).and_then(|probe| json(&py.detach(|| check::check(&probe))))
+    }
+
+    /// Holds still what computes and moves bytes; the next block wakes it.
+    fn hold(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, Probe::hold)
+    }
+
     /// What is in force, as JSON: peers, sockets, work.
     fn header(&self, py: Python<'_>) -> PyResult<String> {
         json(&self.with(py, |probe| Ok(probe.header()))?)
@@ -138,7 +150,7 @@ fn columns<'py>(py: Python<'py>, rows: &[Row]) -> PyResult<Bound<'py, PyDict>> {
     table.set_item("cycle", PyList::new(py, rows.iter().map(|row| row.cycle))?)?;
     table.set_item("phase", PyList::new(py, rows.iter().map(|row| &row.phase))?)?;
     table.set_item("settling", PyList::new(py, rows.iter().map(|row| row.settling))?)?;
-    for (index, name) in AMOUNTS.into_iter().enumerate() {
+    for (index, name) in rows.first().map_or(&AMOUNTS[..], Row::names).iter().enumerate() {
         table.set_item(name, floats(&|row| row.amounts[index])?)?;
     }
     for channel in 0..rows.first().map_or(0, |row| row.channels.len()) {

@@ -33,6 +33,9 @@ pub struct Measurement {
     pub placement: Placement,
     /// How bytes moved.
     pub traffic: Traffic,
+    /// The process of another language that computed and moved the bytes; absent: Crosswind's own threads did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<Runtime>,
     /// How the transfer rate was varied.
     pub variation: Variation,
     /// The other ends.
@@ -144,6 +147,40 @@ pub struct Traffic {
     pub congestion_control: String,
     /// Socket buffers asked for, bytes; absent: the kernel's autotuning.
     pub socket_buffer_bytes: Option<u64>,
+}
+
+/// A process that computed and moved the bytes, by the probe protocol (docs/reference/probe-protocol.md).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Runtime {
+    /// What it calls itself, such as java.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// How it was started.
+    pub command: Vec<String>,
+    /// What else it says of itself, by key.
+    pub facts: BTreeMap<String, String>,
+    /// When it was put on its CPUs.
+    pub pin: Pin,
+    /// Starts of it: column `fork` counts them from 0. They are what intervals resample.
+    pub forks: u32,
+    /// Whether its threads have names by which task and traffic are told apart.
+    pub split: bool,
+    /// Whether its sockets' buffers and congestion control were those of `traffic`.
+    pub sockets_set: bool,
+    /// Whether it computed work of its own in place of the kernel.
+    pub own_work: bool,
+}
+
+/// When a runtime is put on its CPUs: it looks at them once, when it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pin {
+    /// Before it starts.
+    Process,
+    /// Once it has started, thread by thread.
+    Threads,
 }
 
 /// How the transfer rate was varied.

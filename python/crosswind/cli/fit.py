@@ -137,8 +137,9 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
 
 def print_fit(fit: Any) -> None:
     """Print what a rate costs that other measurements have too, then the interference rates as the papers' table 2."""
+    compiles = any(one["code"] == "jit-compiles" for one in fit.warnings)
     for channel in fit.channels:
-        if channel.headline:
+        if channel.headline and not compiles:  # while a runtime compiles there is no headline
             print_text(_sentence(channel))
     columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
     columns += [("StDev", "right"), ("MaxErr", "right"), ("at MB/s", "right"), ("loss there", "right")]
@@ -167,9 +168,9 @@ def print_fit(fit: Any) -> None:
             ]
         )
     header = fit.measurement.header
-    print_table(
-        columns, rows, title=f"{header['host']['name']}, {header['kernel']['name']}, {header['placement']['mode']}"
-    )
+    by = f"{header['runtime']['name']} {header['runtime']['version']}, " if "runtime" in header else ""
+    what = f"{by}{header['kernel']['name']}"
+    print_table(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}")
 
 
 def _sentence(channel: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from crosswind import _core
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.fit import print_fit
+from crosswind.cli.measured_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -37,8 +39,10 @@ Direction = Literal["each", "receive", "send", "both"]
 Wait = Literal["event", "poll"]
 PacedBy = Literal["peer", "sender", "receiver"]
 Variation = Literal["paced", "contention"]
+Pin = Literal["process", "threads"]
+Beside = Literal["native"]
 Placement = Literal["same-core", "other-core", "free", "explicit"]
-SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement"]
+SweepKind = Literal["footprint", "message-size", "streams", "wait", "placement", "runtime"]
 Pairs = Literal["all", "star", "tree"]
 Per = Literal["host", "worker"]
 
@@ -79,6 +83,12 @@ Examples:
 
     crosswind measure --task 'gzip -c data.bin > /dev/null' --direction receive
 
+    crosswind measure --runtime 'java io=direct' --beside native --max-seconds 180
+
+    crosswind measure --runtime ./my-probe
+
+    crosswind measure --sweep runtime --values 'java,java io=direct,go,node' -o sweep-runtime/
+
     crosswind measure --sweep message-size --values 64KB,1MB,8MB -o sweep-message-size/
 
 With `--on` the hosts of a Dask cluster and the links between them, a directory with links.toml out, or, for the edges
@@ -105,10 +115,25 @@ def measure(
     matrix: Annotated[int, typer.Option(help="Side of the matrix of `diagonals`, 8..4096.")] = 1024,
     diagonals: Annotated[int, typer.Option(help="Diagonals per unit of work.")] = 1,
     task: Annotated[str | None, typer.Option(help="Your own work: a command, run again and again.")] = None,
+    runtime: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|COMMAND",
+            help="What computes and moves bytes: java, python, go or node with options ('java io=direct'), or a probe.",
+        ),
+    ] = None,
+    carriers: Annotated[int | None, typer.Option(help="--runtime 'java threads=virtual': carrier threads.")] = None,
+    python: Annotated[str | None, typer.Option(help="--runtime python: the interpreter.")] = None,
+    pin: Annotated[Pin, typer.Option(help="--runtime: put on its CPUs before its start, or after.")] = "process",
+    forks: Annotated[int | None, typer.Option(help="--runtime: starts of it. [default: 5]")] = None,
+    own_work: Annotated[bool, typer.Option("--own-work", help="--runtime: a probe's own work, no kernel.")] = False,
+    beside: Annotated[Beside | None, typer.Option(help="--runtime: take turns with our own threads.")] = None,
     message_size: Annotated[str, typer.Option(help="Bytes per message, 1KB..64MB.")] = "1MB",
     streams: Annotated[int, typer.Option(help="Connections per direction and peer.")] = 1,
     wait: Annotated[Wait, typer.Option(help="How this host waits for bytes.")] = "event",
-    paced_by: Annotated[PacedBy, typer.Option(help="Which end keeps the rate.")] = "sender",
+    paced_by: Annotated[
+        PacedBy | None, typer.Option(help="Which end keeps the rate. [default: sender; with --runtime peer]")
+    ] = None,
     pacing_chunk: Annotated[str, typer.Option(help="Granularity of the pacing, bytes.")] = "64KiB",
     variation: Annotated[Variation, typer.Option(help="How the rate is varied.")] = "paced",
     loader: Annotated[
@@ -171,9 +196,14 @@ def measure(
         "message_bytes": parse_bytes(message_size, "--message-size"),
         "streams": streams,
         "wait": wait,
-        "paced_by": paced_by,
+        "paced_by": paced_by or (None if runtime or sweep == "runtime" else "sender"),
         "pacing_chunk_bytes": parse_bytes(pacing_chunk, "--pacing-chunk"),
         "variation": variation,
+        "runtime": _runtime(runtime, {"carriers": carriers, "python": python}),
+        "pin": pin,
+        "forks": forks,
+        "own_work": own_work,
+        "beside": beside,
         "loaders": tuple(loader or ()),
         "placement": placement,
         "compute_cpus": parse_cpus(compute_cpus, "--compute-cpus"),
@@ -223,11 +253,22 @@ def measure(
     raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
+def _runtime(text: str | None, options: dict[str, Any]) -> str | None:
+    """Return a runtime with the options that have a switch of their own."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if text is None and given:
+        option = f"--{next(iter(given))}"
+        raise DescriptionError(f"{option} is given without --runtime", "usage", "add --runtime, such as --runtime java")
+    return text and shlex.join([*shlex.split(text), *(f"{name}={value}" for name, value in given.items())])
+
+
 def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
     from crosswind.model.fit import fit
 
     writable(out, "measurement", force=force)
+    if arguments["beside"]:
+        writable(beside_file(out), "measurement", force=force)
     try:
         with progress_bar() as advance:
             measurement = probe(**arguments, progress=advance)
@@ -236,19 +277,40 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
         return INTERRUPTED
     measurement.save(out)
     tell(f"wrote {out} ({measurement.header['ended']}, {measurement.header['elapsed_s']:.1f} s)")
+    if measurement.beside:
+        there = beside_file(out)
+        measurement.beside.save(there)
+        tell(f"wrote {there}")
     try:
         result = fit(measurement)
     except DescriptionError as error:
-        tell_warnings([{"message": str(error), "hint": error.hint or ""}])
+        tell_warnings([*measurement.warnings, {"message": str(error), "hint": error.hint or ""}])
+        if "runtime" in measurement.header and not json:
+            print_runtime(measurement, None)
         return INTERRUPTED if measurement.header["ended"] == "interrupted" else UNTRUSTED
     tell_warnings(result.warnings)
+    by_runtime = "runtime" in measurement.header
     if json:
-        print_json(result.to_dict())
+        document = result.to_dict()
+        print_json(document | {"runtime": as_dict(measurement, result)} if by_runtime else document)
     else:
         print_fit(result)
+        if by_runtime:
+            print_runtime(measurement, result)
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED
+
+
+def beside_file(out: Path) -> Path:
+    """Return where the measurement of our own threads goes, beside that of a runtime.
+
+    Examples
+    --------
+    >>> str(beside_file(Path("here/java.parquet")))
+    'here/java.native.parquet'
+    """
+    return out.with_suffix(f".native{out.suffix}")
 
 
 def _cluster(on: str, arguments: dict[str, Any], beside: dict[str, Any], how: dict[str, Any]) -> int:

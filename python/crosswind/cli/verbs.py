@@ -15,6 +15,10 @@ VERBS = {
     ),
     "serve": "Be the peer that `crosswind measure --peer HOST:PORT` exchanges traffic with, until ctrl-C.",
     "measure": "Measure how much communication slows this host's computation down.",
+    "probe": (
+        "Check a probe of your own, in whatever language: it computes and moves bytes as `crosswind measure --runtime` "
+        "asks."
+    ),
     "fit": (
         "Fit interference rates to measurements, and write the platform that they describe. With --contention: which "
         "part of a link several flows use while they share it, from a table of flows or from runs of kind streams."

@@ -81,6 +81,7 @@ def doctor(
         *surroundings.permissions(root),
         surroundings.open_files(),
         *surroundings.programs(),
+        *surroundings.runtimes_at_start(),
         disturbances.real_time_limit(root),
     ]
     if root == ROOT:  # these try it

@@ -97,3 +97,20 @@ def programs(find: Callable[[str], str | None] = shutil.which) -> list[Finding]:
             seen = f"{name} is not installed ({purpose}; not needed to measure)"
             found.append(Finding(f"program-{name}", "note", seen, f"`sudo apt install {package}`"))
     return found
+
+
+def runtimes_at_start(find: Callable[[str], str | None] = shutil.which) -> list[Finding]:
+    """Tell that runtimes on this host decide by the CPUs that they see when they start, where there are such."""
+    there = [name for name in ("java", "go") if find(name)]
+    if not there:
+        return []
+    found = " and ".join(there)
+    return [
+        Finding(
+            "runtime-ergonomics",
+            "note",
+            f"{found}: decided by the CPUs seen at the start; on one, a JVM takes the serial collector and"
+            " one carrier, Go GOMAXPROCS 1",
+            "`crosswind measure --runtime java --pin threads` starts it on all of them, and pins it then",
+        )
+    ]

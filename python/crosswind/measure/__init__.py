@@ -4,6 +4,8 @@
 |---|---|
 | `asked` | what is to be measured, and what does the file say of it? |
 | `session` | which block comes when, and when does it end? |
+| `subject` | what takes turns, and what has each sampled? |
+| `runtime` | how are Java, Python, Go and Node started? |
 | `calibration` | how fast can traffic go, and so where is the top of the ladder? |
 
 The probe (`crates/measure`) executes. Beside them `design.py` says which levels come in which order, `stopping.py` when
@@ -33,7 +35,7 @@ def measure(
     message_bytes: int = 1_000_000,
     streams: int = 1,
     wait: str = "event",
-    paced_by: str = "sender",
+    paced_by: str | None = None,
     pacing_chunk_bytes: int = 65_536,
     variation: str = "paced",
     loaders: Sequence[str] = (),
@@ -50,6 +52,11 @@ def measure(
     max_seconds: float = 60.0,
     seed: int = 1,
     name: str | None = None,
+    runtime: str | None = None,
+    pin: str = "process",
+    forks: int | None = None,
+    own_work: bool = False,
+    beside: str | None = None,
     token: str | None = None,
     tls: str | Path | None = None,
     progress: Progress | None = None,
@@ -77,10 +84,11 @@ def measure(
         Connections per direction and peer, 1 to 64.
     wait : {"event", "poll"}
         How this host waits for bytes: blocked in the kernel, or asking again and again.
-    paced_by : {"peer", "sender", "receiver"}
-        Which end keeps the rate. "sender": bytes arrive and leave in chunks at even times. "peer" (for sending: the
-        receiver): pacing costs this host nothing, but a paced receiver leaves a queue in the send buffer, which either
-        host's CPU then moves, in turns that last for seconds: expect wide intervals.
+    paced_by : {"peer", "sender", "receiver"}, optional
+        Which end keeps the rate; None: the sender, or with a runtime the peer. "sender": bytes arrive and leave in
+        chunks at even times. "peer" (for sending: the receiver): pacing costs this host nothing, but a paced receiver
+        leaves a queue in the send buffer, which either host's CPU then moves, in turns that last for seconds: expect
+        wide intervals.
     pacing_chunk_bytes : int
         Granularity of the pacing, 1 000 to 64 000 000 bytes.
     variation : {"paced", "contention"}
@@ -109,6 +117,19 @@ def measure(
         Of the shuffled levels.
     name : str, optional
         What to call the measurement.
+    runtime : str, optional
+        What computes and moves the bytes in place of our own threads: `java`, `python`, `go` or `node`, with options
+        such as `java io=direct threads=virtual`, or the command of a probe (docs/reference/probe-protocol.md).
+    pin : {"process", "threads"}
+        With a runtime: put it on its CPUs before it starts, or thread by thread once it has. Runtimes look at
+        their CPUs when they start: on one, a JVM takes the serial collector and one carrier, Go GOMAXPROCS 1.
+    forks : int, optional
+        With a runtime: how often it is started anew, 1 to 50; None: 5. The interval is over forks, for what a start
+        draws stays as long as the process lives.
+    own_work : bool
+        With a runtime: it computes work of its own in place of the kernel.
+    beside : {"native"}, optional
+        With a runtime: our own threads take turns with it, block by block; the result's `beside` is their measurement.
     token : str, optional
         What the peers ask for: 16 bytes or more that all share; needed off loopback, where there is no `tls`.
     tls : path, optional

@@ -13,6 +13,7 @@ from crosswind.errors import DescriptionError
 from crosswind.host import describe
 from crosswind.host.route import interface_to, split_address
 from crosswind.measure.placement import place
+from crosswind.measure.runtime import Launch, Spec, parse_runtime
 
 KERNELS = tuple(name for name, _ in _core.KINDS["kernel"])
 DIRECTIONS = ("receive", "send", "each", "both")
@@ -26,9 +27,14 @@ CHOICES = {
     "kernel": KERNELS,
     "direction": DIRECTIONS,
     "wait": ("event", "poll"),
-    "paced_by": ("peer", "sender", "receiver"),
+    "paced_by": (None, "peer", "sender", "receiver"),
     "variation": ("paced", "contention"),
+    "pin": ("process", "threads"),
+    "beside": (None, "native"),
 }
+FORKS = 5
+"""Starts of a runtime in one measurement, where nothing else is said."""
+MOST_FORKS = 50
 
 
 class Asked:
@@ -43,10 +49,19 @@ class Asked:
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         _check(arguments)
         self.arguments = arguments
+        self.spec: Spec | None = parse_runtime(arguments["runtime"]) if arguments["runtime"] is not None else None
         self.placed = place(arguments["placement"], arguments["compute_cpus"], arguments["traffic_cpus"])
 
     def __getitem__(self, name: str) -> Any:
+        if name == "paced_by":
+            # A process of another language keeps no rates, and one beside it must be measured the same way.
+            return self.arguments[name] or ("peer" if self.spec else "sender")
         return self.arguments[name]
+
+    @property
+    def forks(self) -> int:
+        """Starts of the runtime; 1 without one."""
+        return (self["forks"] or FORKS) if self.spec else 1
 
     @property
     def peers(self) -> list[str] | None:
@@ -69,8 +84,16 @@ class Asked:
         asked = self["socket_buffer_bytes"]
         return (SOCKET_BUFFER_BYTES if asked is None else asked) or None
 
-    def configuration(self, peers: Sequence[str], channels: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Return what the probe is started with."""
+    def configuration(
+        self, peers: Sequence[str], channels: Sequence[Mapping[str, Any]], launch: Launch | None = None
+    ) -> dict[str, Any]:
+        """Return what the probe is started with: our own threads, or a process of another language."""
+        foreign = launch and {
+            "command": list(launch.command),
+            "environment": list(launch.environment.items()),
+            "pin": self["pin"],
+            "own_work": self["own_work"],
+        }
         taken = ("message_bytes", "streams", "wait", "paced_by", "pacing_chunk_bytes")
         return {
             "kernel": {
@@ -78,6 +101,7 @@ class Asked:
                 "matrix": self["matrix"],
                 "diagonals": self["diagonals"],
                 "task": self["task"] if isinstance(self["task"], str) else None,
+                "foreign": foreign,
             },
             "peers": list(peers),
             "channels": [{"peer": c["peer"], "direction": c["direction"]} for c in channels],
@@ -94,10 +118,20 @@ class Asked:
             },
         }
 
-    def described(self, peers: Sequence[str], congestion_in_force: str | None) -> dict[str, Any]:
-        """Return what the file's header says of it."""
+    def described(
+        self, peers: Sequence[str], facts: Mapping[str, Any], launch: Launch | None = None, forks: int = 1
+    ) -> dict[str, Any]:
+        """Return what the file's header says of it; `facts` are those of the probe, `forks` were started."""
+        told = facts["foreign"]
+        runtime = told and {
+            **told,
+            "command": list(launch.command) if launch else [],
+            "pin": self["pin"],
+            "forks": forks,
+            "own_work": self["own_work"],
+        }
         return {
-            "name": self["name"] or self._default_name(peers),
+            "name": self["name"] or self._default_name(peers, launch is not None),
             "command": list(map(str, sys.argv)) or ["crosswind.measure"],
             "seed": self["seed"],
             "host": self._host(peers),
@@ -116,14 +150,16 @@ class Asked:
                 "wait": self["wait"],
                 "paced_by": self["paced_by"],
                 "pacing_chunk_bytes": self["pacing_chunk_bytes"],
-                "congestion_control": congestion_in_force,
+                "congestion_control": facts["congestion_control"],
                 "socket_buffer_bytes": self._socket_buffer(),
             },
+            **({"runtime": runtime} if runtime else {}),
             "variation": self["variation"],
         }
 
-    def _default_name(self, peers: Sequence[str]) -> str:
+    def _default_name(self, peers: Sequence[str], by_runtime: bool) -> str:
         what = self["task"] if isinstance(self["task"], str) else self._kernel_name()
+        what = self.spec.text if by_runtime and self.spec else what
         return f"{what} against traffic with {', '.join(peers)}"
 
     def _kernel(self) -> dict[str, Any]:
@@ -147,7 +183,8 @@ class Asked:
 def _check(asked: Mapping[str, Any]) -> None:
     for field, permitted in CHOICES.items():
         if asked[field] not in permitted:
-            raise DescriptionError(f"{field} is {asked[field]!r}; it must be one of {', '.join(permitted)}", field)
+            names = ", ".join(filter(None, permitted))
+            raise DescriptionError(f"{field} is {asked[field]!r}; it must be one of {names}", field)
     for field in ("target", "loss_target"):
         if not (math.isfinite(asked[field]) and asked[field] > 0):
             raise DescriptionError(f"{field} is {asked[field]}; it must be greater than 0", field)
@@ -160,11 +197,46 @@ def _check(asked: Mapping[str, Any]) -> None:
         raise DescriptionError(
             "direction is 'both' with variation 'contention'", "direction", "contention studies one direction at a time"
         )
+    (_check_without_runtime if asked["runtime"] is None else _check_with_runtime)(asked)
     if peer is not None and not peer:
         raise DescriptionError(f"peer is {peer!r}; it must be HOST:PORT, or several", "peer")
     for address in [peer] if isinstance(peer, str) else [*(peer or ()), *asked["loaders"]]:
         if split_address(address)[1] is None:
             raise DescriptionError(f"peer is {address!r}; it must be HOST:PORT", "peer", f"such as {address}:7117")
+
+
+def _check_without_runtime(asked: Mapping[str, Any]) -> None:
+    for field, usual in (("beside", None), ("forks", None), ("own_work", False), ("pin", "process")):
+        if asked[field] != usual:
+            raise DescriptionError(f"{field} is given without a runtime", field, "add --runtime java, for example")
+
+
+def _check_with_runtime(asked: Mapping[str, Any]) -> None:
+    forks = asked["forks"]
+    if forks is not None and not 1 <= forks <= MOST_FORKS:
+        raise DescriptionError(f"forks is {forks}; it must be 1 to {MOST_FORKS}", "forks")
+    if asked["task"] is not None:
+        hint = "a probe of your own computes its own work with --own-work"
+        raise DescriptionError("task is given beside a runtime, which computes by itself", "task", hint)
+    usual = {"variation": "paced", "wait": "event"}
+    for field, permitted in usual.items():
+        if asked[field] != permitted:
+            raise DescriptionError(f"{field} is {asked[field]!r}; with a runtime it must be {permitted!r}", field)
+    if asked["paced_by"] not in (None, "peer"):
+        hint = "leave --paced-by out"
+        raise DescriptionError(
+            f"paced_by is {asked['paced_by']!r}; with a runtime the peer keeps the rates", "paced_by", hint
+        )
+    own = asked["placement"] == "explicit" and set(asked["compute_cpus"] or ()) != set(asked["traffic_cpus"] or ())
+    if asked["placement"] == "other-core" or own:
+        message = "a runtime's computing and traffic cannot be put on different CPUs: its scheduler places them"
+        raise DescriptionError(message, "placement", "same-core, free, or explicit with the same CPUs for both")
+    if asked["traffic_nice"] != 0:
+        raise DescriptionError(
+            "traffic_nice is given with a runtime, whose threads share one nice level", "traffic_nice"
+        )
+    if asked["own_work"] and asked["beside"]:
+        raise DescriptionError("beside is given with own_work: there is no native version of it", "beside")
 
 
 def _settable(congestion: str) -> str | None:

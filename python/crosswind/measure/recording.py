@@ -10,6 +10,7 @@ import pyarrow.compute
 _TYPES: dict[str, pa.DataType] = {
     "block": pa.int32(),
     "cycle": pa.int32(),
+    "fork": pa.int32(),
     "settling": pa.bool_(),
     "phase": pa.dictionary(pa.int8(), pa.string()),
 }

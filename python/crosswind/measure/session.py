@@ -1,26 +1,29 @@
 """How a measurement goes: which block comes when, and when it ends.
 
 Its phases: `warm-up`, `bare` (no socket exists: the baseline), `calibrate` (unpaced: finds the top), then cycles of
-`ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once.
+`ladder` and `check` blocks, channel by channel in turn, and `together`, all channels at once. A runtime goes through
+them once for each fork, and takes turns with our own threads where it is measured beside them.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from crosswind import _core
 from crosswind.errors import AgentLost, MeasurementError, warning
 from crosswind.measure import calibration, design
 from crosswind.measure.asked import Asked
 from crosswind.measure.peer_process import peer_process
-from crosswind.measure.recording import Recording
+from crosswind.measure.runtime import Launch, launched, warming
 from crosswind.measure.stopping import GROWTH, Precision, precision, precision_together
+from crosswind.measure.subject import Subject
 from crosswind.measure.trust import warnings_of
 from crosswind.measurement import Measurement
 
@@ -30,6 +33,8 @@ TRAFFIC_WARM_UP_S = 1.0
 BARE_S = 1.0
 RENEWED_BLOCKS = 2
 """Blocks of traffic that are not used after connections were made anew, at the start of each cycle."""
+WARMING_S, WARMING_SHARE = 10.0, 0.3
+"""Longest time that a runtime is given to become quiet at one level, and as a part of the time that is left."""
 TOGETHER_CYCLES = 10
 TOGETHER_SHARE = 0.2
 """Most of the time that `together` blocks may take after channels were measured alone."""
@@ -56,7 +61,12 @@ class Session:
             for i in range(len(self.peers))
             for d in asked.directions
         ]
-        self.recording = Recording(len(self.channels))
+        names = ["runtime" if asked.spec else "native"] + (["native"] if asked["beside"] else [])
+        self.subjects = [Subject(name, len(self.channels), asked.spec is not None) for name in names]
+        self.main = self.subjects[0]
+        self.launch: Launch | None = None
+        self.forks = 0
+        self.until_s = self.max_seconds
         self.timing = design.timing(0.0)
         self.cycle = 0
         self.ended = "time-limit"
@@ -71,15 +81,18 @@ class Session:
     def run(self) -> Measurement:
         """Go through all phases, as far as time and interruptions allow."""
         with ExitStack() as stack:
+            if self.asked.spec:
+                self.tell(0.0, f"preparing {self.asked.spec.text}")
+                directory = Path(stack.enter_context(TemporaryDirectory(prefix="crosswind-")))
+                self.launch = launched(self.asked.spec, directory)
             if self.asked.peers is None:
                 self.tell(0.0, "starting a peer process")
                 self.peers = [stack.enter_context(peer_process(self.asked.placed.others))]
-            configuration = json.dumps(self.asked.configuration(self.peers, self.channels))
-            task = self.asked["task"]
-            self.probe = _core.Probe(configuration, task if callable(task) else None)
-            stack.callback(self.probe.close)
             try:
-                self._phases()
+                for _ in range(self.asked.forks):
+                    self._one_fork()
+                if self.asked.forks > 1:
+                    self._see_whether_settled()
             except _TimeUpError:
                 pass
             except KeyboardInterrupt:
@@ -89,12 +102,38 @@ class Session:
                     raise
                 self.ended = "peer-lost"
                 self.found.append(warning("peer-lost", str(lost), lost.hint or ""))
-            self.recording.add(self.probe.take())
-            if not len(self.recording):
-                raise KeyboardInterrupt if self.ended == "interrupted" else self._too_short()
-            measurement = self.so_far(finished=True)
+        if not len(self.main.recording):
+            raise KeyboardInterrupt if self.ended == "interrupted" else self._too_short()
+        measurement = self.so_far(finished=True)
         self.tell(1.0, self.ended)
         return measurement
+
+    def _one_fork(self) -> None:
+        """Start what computes, measure for its share of the time, and end it."""
+        gone = self.main.elapsed_s() if self.forks else 0.0
+        self.until_s = gone + (self.max_seconds - gone) / (self.asked.forks - self.forks)
+        try:
+            for subject in self.subjects:
+                launch = self.launch if subject.name == "runtime" else None
+                task = self.asked["task"]
+                subject.start(
+                    self.asked.configuration(self.peers, self.channels, launch), task if callable(task) else None
+                )
+                self._hold(subject)
+            self.forks += 1
+            self._phases()
+        finally:
+            # The last first: each has put this thread on the sampler's CPUs, and gives back those it found.
+            for subject in reversed(self.subjects):
+                subject.close()
+
+    def _see_whether_settled(self) -> None:
+        so_far, goals = self.so_far(), (self.asked["target"], self.asked["loss_target"])
+        together = self.asked["direction"] == "both"
+        seed, moving = self.asked["seed"], [i for i, top in enumerate(self.tops) if top]
+        known = [precision_together(so_far, seed)] if together else [precision(so_far, i, seed) for i in moving]
+        if known and all(one and one.reached(*goals) for one in known):
+            self.ended = "settled"
 
     def _too_short(self) -> MeasurementError:
         return MeasurementError(
@@ -102,78 +141,101 @@ class Session:
         )
 
     def _phases(self) -> None:
-        scale = min(1.0, self.max_seconds / 20)
+        first = self.forks == 1
+        elapsed = self.main.elapsed_s()
+        scale = min(1.0, (self.until_s - elapsed) / (20 * len(self.subjects)))
         silent: Levels = [0.0] * len(self.channels)
-        self.tell(0.0, "warming up")
+        self.tell(self._fraction(), "warming up")
         self.block(silent, "warm-up", WARM_UP_S * scale)
-        self.recording.add(self.probe.take())
+        self._take()
+        self._until_quiet(silent, "silence", scale)
         unit_s = self._unit_s()
         self.timing = design.timing(0.0, unit_s)
         for _ in range(calibration.TRIES):
             for _ in range(max(round(BARE_S * scale / self.timing.block_s), 3)):
                 self.block(silent, "bare")
-            if any(row["work"] > 0 and not row["settling"] for row in self._new_rows()):
+            if any(row["work"] > 0 and not row["settling"] for row in self._take()):
                 break
-        self.tell(0.0, "connecting")
-        tls = self.asked["tls"]
-        self.probe.connect(self.asked["token"], tls and str(tls))
-        round_trip_s = max(peer["rtt_s"] for peer in self._facts()["peers"])
-        contended = self.asked["variation"] == "contention"
-        self.timing = design.timing(round_trip_s, unit_s, contended=contended)
-        for channel in range(len(self.channels)):
-            self._calibrate(channel, scale)
-        for channel in range(len(self.channels)):
+        contended = self._connect(unit_s)
+        if first:
+            for channel in range(len(self.channels)):
+                self._calibrate(channel, scale)
+        moving = [channel for channel, top in enumerate(self.tops) if top or contended]
+        for channel in moving:
             self._warm_traffic(channel, scale)
+            self._until_quiet(self._only(channel, self.tops[channel]), self._channel_name(channel), scale)
         if self.asked["direction"] == "both":
             self._cycles(list(range(1)), together=True)
-        else:
-            self._cycles(list(range(len(self.channels))), together=False)
-            if len(self.channels) > 1 and self.asked["variation"] == "paced":
+        elif moving:
+            self._cycles(moving, together=False)
+            if len(moving) > 1 and not contended:
                 for index in range(TOGETHER_CYCLES):
-                    self.run_cycle(design.together_cycle(self.tops, index, self.random, self.timing.passes))
+                    try:
+                        self.run_cycle(design.together_cycle(self.tops, index, self.random, self.timing.passes))
+                    except _TimeUpError:
+                        break  # of this fork
 
-    def _facts(self) -> dict[str, Any]:
-        """Return what is in force: peers, sockets, work."""
-        facts: dict[str, Any] = json.loads(self.probe.header())
-        return facts
+    def _connect(self, unit_s: float) -> bool:
+        """Connect all, and say whether others are to contend for the peers."""
+        self.tell(self._fraction(), "connecting")
+        tls = self.asked["tls"]
+        for subject in self.subjects:
+            subject.probe.connect(self.asked["token"], tls and str(tls))
+            self._hold(subject)
+        round_trip_s = max(peer["rtt_s"] for peer in self.main.facts()["peers"])
+        contended = bool(self.asked["variation"] == "contention")
+        self.timing = design.timing(round_trip_s, unit_s, contended=contended)
+        return contended
+
+    def _until_quiet(self, levels: Levels, where: str, scale: float) -> None:
+        """Let a runtime compile what it will, at this level, before anything of it is used."""
+        if self.main.name != "runtime":
+            return
+        most_s = min(WARMING_S * scale, WARMING_SHARE * (self.until_s - self.main.elapsed_s()))
+        rows: list[dict[str, Any]] = []
+        for _ in range(max(round(most_s / (self.timing.block_s * len(self.subjects))), warming.BLOCKS)):
+            self.block(levels, "warm-up")
+            rows += self._take()
+            if warming.quiet(rows, len(self.channels)):
+                return
+        if warming.compiles([row for row in rows if not row["settling"]][-warming.BLOCKS :]):
+            code, what = "jit-compiles", "its compilers still ran"
+        else:
+            code, what = "not-steady", "its rates still had a trend"
+        if not any(one["code"] == code for one in self.found):
+            message = f"after {most_s:.1f} s at {where} {what} (fork {self.forks} of {self.asked.forks})"
+            self.found.append(warning(code, message, "give it longer (--max-seconds), or fewer --forks"))
 
     def _unit_s(self) -> float:
         """Time of one unit of work that cannot be cut; 0 for kernels, which count finer."""
-        if not self._facts()["coarse"]:
+        if not self.main.facts()["coarse"]:
             return 0.0
-        table = self.recording.table()
+        table = self.main.recording.table()
         work = float(table["work"].to_numpy().sum())
         return float(table["dt_s"].to_numpy().sum()) / work if work > 0 else 0.0
 
     def _calibrate(self, channel: int, scale: float) -> None:
-        """Find the rate of a channel and the top of its ladder."""
+        """Find the rate of a channel and the top of its ladder: one that all reach."""
         name = self._channel_name(channel)
-        self.tell(0.0, f"finding the rate of {name}")
+        self.tell(self._fraction(), f"finding the rate of {name}")
         seconds = max(calibration.BLOCK_S * scale, self.timing.block_s)
-        self.recording.add(self.probe.take())
-
-        def move(level: float | None, blocks: int) -> list[calibration.Row]:
-            for _ in range(blocks):
-                self.block(self._only(channel, level), "calibrate", seconds)
-            return [row for row in self._new_rows() if not row["settling"]]
-
+        self._take()
         found = self.channels[channel]
-        unpaced, rows = calibration.unpaced(move, channel, self.peers[found["peer"]])
-        loopback = self._facts()["peers"][found["peer"]]["loopback"]
-        if self.asked["top_mb_per_s"]:
-            top = self.asked["top_mb_per_s"]
-        elif loopback:
-            top = design.top_on_loopback(unpaced)
-        else:
-            top = design.top_of_ladder(unpaced, calibration.limited_by_cpu(rows, self.asked["streams"]))
-        found["unpaced_mb_per_s"], found["top_mb_per_s"] = unpaced, top
-        if self.asked["variation"] == "contention":
-            return  # nothing is paced there
-        reached = True
-        if self.asked["top_mb_per_s"]:
-            move(top, calibration.TOP_BLOCKS)  # taken as given
-        else:
-            found["top_mb_per_s"], reached = calibration.reached_top(move, channel, top)
+        tops, reached = [], True
+        for subject in self.subjects:
+
+            def move(level: float | None, blocks: int, subject: Subject = subject) -> list[calibration.Row]:
+                for _ in range(blocks):
+                    self._block_of(subject, self._only(channel, level), "calibrate", seconds)
+                return [row for row in subject.take() if not row["settling"]]
+
+            unpaced, top, keeps = self._top_of(channel, move, subject)
+            subject.unpaced_mb_per_s[channel] = unpaced
+            tops.append(top)
+            reached = reached and keeps
+            self._hold(subject)
+        found["unpaced_mb_per_s"] = self.main.unpaced_mb_per_s[channel]
+        found["top_mb_per_s"] = min(tops)
         if not reached:
             self.found.append(
                 {
@@ -183,11 +245,34 @@ class Session:
                 }
             )
 
+    def _top_of(self, channel: int, move: calibration.Move, subject: Subject) -> tuple[float, float, bool]:
+        """Return a channel's rate unpaced, the top of its ladder, MB/s, and whether it keeps it."""
+        peer = self.channels[channel]["peer"]
+        try:
+            unpaced, rows = calibration.unpaced(move, channel, self.peers[peer])
+        except MeasurementError:
+            if subject.name != "runtime":
+                raise
+            return 0.0, 0.0, True  # its scheduler lets nothing move: a result, which its header explains
+        loopback = subject.facts()["peers"][peer]["loopback"]
+        if self.asked["top_mb_per_s"]:
+            top: float = self.asked["top_mb_per_s"]
+        elif loopback:
+            top = design.top_on_loopback(unpaced)
+        else:
+            top = design.top_of_ladder(unpaced, calibration.limited_by_cpu(rows, self.asked["streams"]))
+        if self.asked["variation"] == "contention":
+            return unpaced, top, True  # nothing is paced there
+        if self.asked["top_mb_per_s"]:
+            move(top, calibration.TOP_BLOCKS)  # taken as given
+            return unpaced, top, True
+        return unpaced, *calibration.reached_top(move, channel, top)
+
     def _warm_traffic(self, channel: int, scale: float) -> None:
         """Move bytes for a moment before any are counted: the first second of traffic was seen to cost more."""
         for _ in range(round(TRAFFIC_WARM_UP_S * scale / self.timing.block_s)):
             self.block(self._only(channel, self.tops[channel] or design.UNPACED), "calibrate")
-        self.recording.add(self.probe.take())
+        self._take()
 
     def _only(self, channel: int, level: float | None) -> Levels:
         levels: Levels = [0.0] * len(self.channels)
@@ -198,7 +283,7 @@ class Session:
         """Give each channel cycles in turn until all are known well enough, or the time is up."""
         count, index, ask_at = len(self.channels), 0, 1.0
         known: dict[int, Precision] = {}
-        reserve = TOGETHER_SHARE * self.max_seconds if count > 1 and not together else 0.0
+        reserve = TOGETHER_SHARE * self.until_s / self.forks if count > 1 and not together else 0.0
         together_s = TOGETHER_CYCLES * self._blocks_s(self.timing.passes * (len(design.LADDER) + 1))
         reserve = min(reserve, together_s)
         while open_channels:
@@ -214,7 +299,9 @@ class Session:
                 except _TimeUpError:
                     return
             index += 1
-            if index >= ask_at:
+            if self.asked.forks > 1:
+                self.tell(self._fraction(), f"fork {self.forks} of {self.asked.forks}, {self.max_seconds:.0f} s in all")
+            elif index >= ask_at:
                 ask_at = max(index + 1, index * GROWTH)
                 so_far = self.so_far()
                 for channel in open_channels:
@@ -229,25 +316,48 @@ class Session:
 
     def _blocks_s(self, blocks: int) -> float:
         """Time that a cycle of so many blocks takes."""
-        return (RENEWED_BLOCKS + blocks) * self.timing.block_s
+        return (RENEWED_BLOCKS + blocks) * self.timing.block_s * len(self.subjects)
 
     def run_cycle(self, blocks: list[design.Block], reserve: float = 0.0) -> None:
         """Run one cycle in other memory and over other connections than the last, if there is time for all of it."""
         if self._left_s() - reserve < self._blocks_s(len(blocks)):
             raise _TimeUpError
-        self.recording.add(self.probe.take())
-        self.probe.renew()
+        self._take()
+        for subject in self.subjects:
+            subject.probe.renew()
+            self._hold(subject)
         for _ in range(RENEWED_BLOCKS):
             self.block([top or design.UNPACED for top in self.tops], "calibrate")
         for block in blocks:
             self.block(list(block.levels), block.phase, cycle=self.cycle, load=block.load)
         self.cycle += 1
-        self.recording.add(self.probe.take())
+        self._take()
 
     def block(self, levels: Levels, phase: str, seconds: float | None = None, cycle: int = -1, load: int = 0) -> None:
-        """Set the levels and sample for so many seconds."""
+        """Set the levels and sample for so many seconds; several in turns, in random order."""
+        turns = list(self.subjects)
+        if len(turns) > 1:
+            self.random.shuffle(turns)
+        for subject in turns:
+            self._block_of(subject, levels, phase, seconds, cycle, load)
+            self._hold(subject)
+
+    def _hold(self, subject: Subject) -> None:
+        """Let it hold still while another has its turn, if there is another."""
+        if len(self.subjects) > 1:
+            subject.probe.hold()
+
+    def _block_of(
+        self,
+        subject: Subject,
+        levels: Levels,
+        phase: str,
+        seconds: float | None = None,
+        cycle: int = -1,
+        load: int = 0,
+    ) -> None:
         seconds = seconds or self.timing.block_s
-        self.probe.run_block(
+        subject.probe.run_block(
             levels,
             seconds,
             self.timing.settle_s,
@@ -258,14 +368,16 @@ class Session:
             patience_s=self.max_seconds,
         )
 
-    def _new_rows(self) -> list[dict[str, Any]]:
-        columns = self.probe.take()
-        self.recording.add(columns)
-        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    def _take(self) -> list[dict[str, Any]]:
+        """Record what is new of all, and return what is new of the one that is measured."""
+        rows = [subject.take() for subject in self.subjects]
+        return rows[0]
 
     def _left_s(self) -> float:
-        elapsed: float = self._facts()["elapsed_s"]
-        return self.max_seconds - elapsed
+        return float(self.until_s - self.main.elapsed_s())
+
+    def _fraction(self) -> float:
+        return min(self.main.elapsed_s() / self.max_seconds, 1.0) if self.forks > 1 else 0.0
 
     def _channel_name(self, channel: int) -> str:
         found = self.channels[channel]
@@ -292,22 +404,30 @@ class Session:
 
     def so_far(self, finished: bool = False) -> Measurement:
         """Return what there is as a measurement."""
-        facts = self._facts()
+        found = [self._measured(subject, finished) for subject in self.subjects]
+        return found[0] if len(found) == 1 else replace(found[0], beside=found[1])
+
+    def _measured(self, subject: Subject, finished: bool) -> Measurement:
+        facts = subject.facts()
         unknown = [{"address": peer, "host": "", "loopback": False, "rtt_s": 0.0} for peer in self.peers]
+        launch = self.launch if subject.name == "runtime" else None
         header = {
             "schema_version": 1,
             "started": self.started.isoformat().replace("+00:00", "Z"),
-            **self.asked.described(self.peers, facts["congestion_control"]),
+            **self.asked.described(self.peers, facts, launch, self.forks),
             "peers": facts["peers"] or unknown,
-            "channels": self.channels,
+            "channels": [
+                channel | {"unpaced_mb_per_s": subject.unpaced_mb_per_s.get(i, 0.0)}
+                for i, channel in enumerate(self.channels)
+            ],
             "block_s": self.timing.block_s,
             "settle_s": self.timing.settle_s,
             "interval_s": self.timing.interval_s,
-            "elapsed_s": facts["elapsed_s"],
+            "elapsed_s": subject.elapsed_s(),
             "ended": self.ended,
             "warnings": list(self.found),
         }
-        measurement = Measurement(self.recording.table(), header)
+        measurement = Measurement(subject.recording.table(), header)
         if finished:
             header["warnings"] += warnings_of(measurement, self.asked.placed, facts)
         return measurement

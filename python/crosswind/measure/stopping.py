@@ -6,7 +6,7 @@ It uses the points and the interval of the fit, so that what stops a measurement
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ from crosswind.model.points import Estimator, available_is_valid, in_phases, poi
 
 LEAST_CYCLES = 24
 """Fewer make an interval that is itself too uncertain to stop on: what disturbs a host comes in spells of seconds."""
+LEAST_FORKS = 3
+"""The same for forks of a runtime, each of which is many cycles."""
 GROWTH = 1.05
 """Cycles are this many times more before the question is asked again, so that asking stays cheap in long runs."""
 
@@ -33,17 +35,20 @@ class Precision:
     loss_half_width : float
         Half of the 95 % interval of the loss at the top, as a part of the compute rate.
     cycles : int
-        Cycles used.
+        Cycles, or forks of a runtime, used.
+    least : int
+        Fewer of them are too few.
     """
 
     ir_s_per_mb: float
     ir_half_width: float
     loss_half_width: float
     cycles: int
+    least: int = field(default_factory=lambda: LEAST_CYCLES)
 
     def reached(self, target: float, loss_target: float) -> bool:
         """Whether the interval is within `target` of IR, or the loss at the top known to `loss_target`."""
-        enough = self.cycles >= LEAST_CYCLES
+        enough = self.cycles >= self.least
         return enough and (self.ir_half_width <= target * abs(self.ir_s_per_mb) or self.loss_half_width <= loss_target)
 
     def cycles_to_go(self, target: float, loss_target: float) -> float:
@@ -51,16 +56,18 @@ class Precision:
         needed = max(abs(self.ir_s_per_mb) * target, 1e-30)
         factor = min((self.ir_half_width / needed) ** 2, (self.loss_half_width / loss_target) ** 2)
         missing = self.cycles * (factor - 1.0) if math.isfinite(factor) else math.inf
-        return max(missing, LEAST_CYCLES - self.cycles, 0.0)
+        return max(missing, self.least - self.cycles, 0.0)
 
 
 def precision(measurement: Measurement, channel: int, seed: int) -> Precision | None:
     """Return how well a channel is known alone, or None while its points are too few."""
     try:
         found = points(measurement, channel, _estimator(measurement))
-        return precision_of(found.x_mb_per_s, found.y_work_per_s, found.cycle, found.block, seed)
+        known = precision_of(found.x_mb_per_s, found.y_work_per_s, found.cycle, found.block, seed)
     except DescriptionError:
         return None
+    runtime = measurement.header.get("runtime")
+    return replace(known, least=LEAST_FORKS) if runtime and runtime["forks"] > 1 else known
 
 
 def precision_together(measurement: Measurement, seed: int) -> Precision | None:

@@ -13,7 +13,16 @@ from crosswind.model.curve import LeftOut, LossAt, left_out, losses
 from crosswind.model.interval import TOP_ABOVE, SlopeInterval, mean_interval, slope_interval
 from crosswind.model.line import LineFit, QuadraticFit, fit_line, fit_quadratic
 from crosswind.model.normalise import Normalise, reference_rate
-from crosswind.model.points import Estimator, Points, available_is_valid, foreign, points, samples, time_base
+from crosswind.model.points import (
+    Estimator,
+    Points,
+    available_is_valid,
+    computing_s,
+    foreign,
+    points,
+    samples,
+    time_base,
+)
 from crosswind.model.robust import theil_sen
 
 FEWEST_POINTS = 6
@@ -294,7 +303,7 @@ def _attribution(measurement: Measurement, ladder: Points) -> Attribution:
     cpu, work, seconds = [], [], []
     for state in (ladder.idle, ladder.level >= TOP_ABOVE):
         rows = usable & np.isin(columns["block"], ladder.block[state])
-        cpu.append(float(columns["compute_cpu_s"][rows].sum()))
+        cpu.append(float(computing_s(columns)[rows].sum()))
         work.append(float(columns["work"][rows].sum()))
         seconds.append(float(time_base(measurement, ladder.estimator)[rows].sum()))
     return attribute((cpu[0], cpu[1]), (work[0], work[1]), (seconds[0], seconds[1]))

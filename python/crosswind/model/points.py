@@ -49,7 +49,7 @@ class Points:
     x_mb_per_s, y_work_per_s : numpy.ndarray
         Transfer rate of the channel and compute rate, on the time base of `estimator`.
     cycle, block : numpy.ndarray of int
-        The unit of resampling, and the block's number.
+        The unit of resampling (of a runtime with several forks: the fork), and the block's number.
     asked_mb_per_s, level : numpy.ndarray
         Rate asked (0: none; NaN: unpaced), and it as a part of the channel's top (unpaced: 1).
     check : numpy.ndarray of bool
@@ -147,7 +147,7 @@ def points(
         found = Points(
             x_mb_per_s=per_block(columns[f"channel{channel}_mb"]) / seconds,
             y_work_per_s=per_block(columns["work"]) / seconds,
-            cycle=columns["cycle"][kept][first].astype(np.int64),
+            cycle=unit_of_resampling(columns)[kept][first].astype(np.int64),
             block=block.astype(np.int64),
             asked_mb_per_s=asked,
             level=np.where(np.isnan(asked), 1.0, asked / top),
@@ -206,8 +206,24 @@ def time_base(measurement: Measurement, estimator: Estimator) -> Floats:
     if estimator == "wall":
         wall: Floats = columns["dt_s"]
         return wall
-    own: Floats = columns["compute_cpu_s"]
+    own: Floats = computing_s(columns)
     return own + columns["traffic_cpu_s"] if shares_core(measurement) else own
+
+
+def computing_s(columns: dict[str, NDArray[Any]]) -> Floats:
+    """Return the computation's CPU time, that of its runtime's own threads included: without them it would not run."""
+    own: Floats = columns["compute_cpu_s"]
+    return own + columns["runtime_cpu_s"] if "runtime_cpu_s" in columns else own
+
+
+def unit_of_resampling(columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    """Return the column of what an interval draws: cycles, or the forks of a runtime where there are several.
+
+    What a fork draws at its start (memory, what was compiled how) stays as long as it lives, so cycles of one fork are
+    no independent draws of it.
+    """
+    forks = columns.get("fork")
+    return columns["cycle"] if forks is None or np.unique(forks).size < 2 else forks
 
 
 def shares_core(measurement: Measurement) -> bool:
@@ -233,7 +249,7 @@ def available_is_valid(measurement: Measurement) -> str | None:
     rest = in_phases(measurement) & ~columns["settling"].astype(bool)
     for channel in range(len(header["channels"])):
         rest &= columns[f"channel{channel}_asked_mb_per_s"] == 0
-    own = float(columns["compute_cpu_s"][rest].sum())
+    own = float(computing_s(columns)[rest].sum())
     left = float((columns["dt_s"] - columns["foreign_cpu_s"])[rest].sum())
     if not own >= CPU_BOUND * left:  # also when either is NaN
         return "the computation sleeps, or runs where its CPU time is not counted"

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from crosswind.measurement import Measurement
-from crosswind.model.points import DESIGNED, Estimator, Ints, Rows, foreign, in_phases, samples, time_base
+from crosswind.model.points import (
+    DESIGNED,
+    Estimator,
+    Ints,
+    Rows,
+    foreign,
+    in_phases,
+    samples,
+    time_base,
+    unit_of_resampling,
+)
 
 Floats = NDArray[np.float64]
 
@@ -92,7 +102,7 @@ def blocks(measurement: Measurement, estimator: Estimator) -> Blocks:
         rate_mb_per_s=np.column_stack([per_second(columns[f"channel{i}_mb"]) for i in range(count)]),
         asked_mb_per_s=np.column_stack([columns[f"channel{i}_asked_mb_per_s"][rows][first] for i in range(count)]),
         work_per_s=per_second(columns["work"]),
-        cycle=columns["cycle"][rows][first].astype(np.int64),
+        cycle=unit_of_resampling(columns)[rows][first].astype(np.int64),
         block=block.astype(np.int64),
         together=in_phases(measurement, ("together",))[rows][first],
         receives=np.array([c["direction"] == "receive" for c in measurement.header["channels"]], bool),

@@ -26,7 +26,7 @@ SHORT = 0.9
 LONGER = "measure longer (--max-seconds), or on a quieter host"
 ALONE = "--direction both measures no direction alone"
 
-UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points"})
+UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points", "jit-compiles"})
 """Codes that make a fit not trustworthy (exit code 3)."""
 
 

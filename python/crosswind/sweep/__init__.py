@@ -47,7 +47,8 @@ def run_sweep(
     ----------
     kind : str
         footprint (argument `matrix`, 8..4096 rows), message-size (`message_bytes`, 1,000..64,000,000 bytes), streams
-        (`streams`, 1..64), wait (`wait`: event, poll) or placement (`placement`: same-core, other-core, free).
+        (`streams`, 1..64), wait (`wait`: event, poll), placement (`placement`: same-core, other-core, free) or runtime
+        (`runtime`: java, python, go, node with options, or commands).
     directory : str or Path
         Made where it does not exist.
     values : sequence of int or str, optional

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -74,7 +75,7 @@ class Index:
     def file(self, directory: Path, value: Value) -> Path:
         """Return where the measurement of a value lies."""
         argument = kind_of(self.swept).argument
-        shown = f"{value:08d}" if isinstance(value, int) else value
+        shown = f"{value:08d}" if isinstance(value, int) else re.sub(r"[^\w.=-]+", "_", value)
         return directory / f"{argument}-{shown}.parquet"
 
     def taken_up_by(self, asked: Index, directory: Path) -> Index:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from crosswind.errors import DescriptionError
+from crosswind.measure.runtime import RUNTIMES, parse_runtime
 from crosswind.terminal.sizes import parse_bytes
 
 Value = int | str
@@ -27,6 +28,8 @@ class Kind:
         What is measured when nothing else is asked for, in the order in which they are shown.
     lowest, highest : int
         Permitted range of numbers.
+    written : callable, optional
+        Checks a value that is not one of a few, and returns it as it is written everywhere.
     """
 
     name: str
@@ -35,6 +38,7 @@ class Kind:
     values: tuple[Value, ...]
     lowest: int = 0
     highest: int = 0
+    written: Callable[[str], str] | None = None
 
     def check(self, value: Value) -> Value:
         """Return the value if it is permitted.
@@ -44,6 +48,8 @@ class Kind:
         DescriptionError
             When it is not.
         """
+        if self.written is not None:
+            return self.written(str(value))
         if isinstance(self.values[0], str):
             if value not in self.values:
                 permitted = ", ".join(map(str, self.values))
@@ -81,6 +87,7 @@ KINDS = {
         Kind("streams", "streams", "connections", (1, 2, 4, 8), 1, 64),
         Kind("wait", "wait", "", ("event", "poll")),
         Kind("placement", "placement", "", ("same-core", "other-core", "free")),
+        Kind("runtime", "runtime", "", RUNTIMES, written=lambda text: parse_runtime(text).text),
     )
 }
 

@@ -313,3 +313,11 @@ def test_the_peers_own_interface_is_the_one_that_is_looked_at(listener):
     assert is_same_machine(listener)
     assert interface_to(listener) == "lo"
     assert "lo is a loopback" in by_code(doctor(listener, seconds=0.0))["softirq-placement"].message
+
+
+def test_runtimes_that_decide_by_their_cpus_are_told_where_they_are():
+    assert surroundings.runtimes_at_start(lambda _: None) == []
+    [found] = surroundings.runtimes_at_start(lambda name: f"/usr/bin/{name}" if name == "java" else None)
+    assert (found.code, found.level) == ("runtime-ergonomics", "note")
+    assert found.message.startswith("java: decided by the CPUs")
+    assert "--pin threads" in found.hint

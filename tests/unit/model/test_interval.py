@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from crosswind.errors import DescriptionError
 from crosswind.model import interval
-from crosswind.model.interval import mean_interval, slope_interval
+from crosswind.model.interval import mean_interval, slope_interval, slope_ratio
 
 IR, TOP = 0.05, 10.0
 
@@ -173,3 +173,36 @@ def test_the_mean_of_few_cycles_is_covered():
         assert low <= mean <= high
         covered += low <= 3.0 <= high
     assert 0.93 <= covered / 1000 <= 0.995
+
+
+def pair_of_lines(cycles, slope_a, slope_b, wander, seed=1):
+    """Two lines measured in turns on a host whose speed wanders from cycle to cycle for both alike."""
+    random = np.random.default_rng(seed)
+    x, cycle = np.tile([0.0, 0.0, 0.5, 1.0, 1.0], cycles), np.repeat(np.arange(cycles), 5)
+    common = np.repeat(1 + wander * random.standard_normal(cycles), 5)
+    lines = [(1 - slope * x * common) * (1 + 0.01 * random.standard_normal(x.size)) for slope in (slope_a, slope_b)]
+    return (x, lines[0], cycle), (x, lines[1], cycle)
+
+
+def test_the_ratio_of_two_slopes_measured_in_turns_is_known_better_than_either():
+    first, second = pair_of_lines(40, 0.5, 0.25, wander=0.3)
+    ratio, low, high = slope_ratio(first, second)
+    assert low < 2.0 < high
+    alone = slope_interval(*first)
+    assert (high - low) / ratio < 0.5 * (alone.high - alone.low) / -alone.slope
+
+
+def test_the_interval_of_a_ratio_covers():
+    covered = 0
+    for seed in range(100):
+        _, low, high = slope_ratio(*pair_of_lines(6, 0.4, 0.2, wander=0.1, seed=seed))
+        covered += low <= 2.0 <= high
+    assert covered >= 90
+
+
+def test_a_ratio_needs_cycles_of_both():
+    first, second = pair_of_lines(4, 0.5, 0.25, wander=0.1)
+    with pytest.raises(DescriptionError, match="no cycle that both"):
+        slope_ratio(first, (second[0], second[1], second[2] + 10))
+    flat = (second[0], np.ones_like(second[1]), second[2])
+    assert np.isnan(slope_ratio(first, flat)[0]) or slope_ratio(first, flat)[0] > 1e6

@@ -54,7 +54,7 @@ pub struct Tally {
     failure: Mutex<Option<MeasureError>>,
     completed: Condvar,
     completion: Mutex<()>,
-    /// Guarded by `completion`, told by `completed`.
+    /// Written under `completion`, told by `completed`.
     paused: AtomicBool,
 }
 
@@ -101,9 +101,10 @@ impl Tally {
         self.steps() > steps
     }
 
-    /// Holds the computation back before its next unit, or lets it go on.
+    /// Holds the computation back before its next step, or lets it go on.
     ///
-    /// Only for coarse work: a callable and the design of the next block would fight for Python between blocks.
+    /// Coarse work is held between blocks: a callable and the design of the next block would fight for Python.
+    /// Any other is held while another probe has its turn.
     pub fn pause(&self, paused: bool) {
         let _guard = self.completion.lock().unwrap_or_else(PoisonError::into_inner);
         self.paused.store(paused, Ordering::Relaxed);
@@ -196,7 +197,7 @@ impl Drop for Computation {
 fn compute(kernel: &mut dyn Kernel, tally: &Tally, coarse: bool) {
     let mut steps = 0;
     loop {
-        if coarse {
+        if tally.paused.load(Ordering::Relaxed) {
             tally.wait_while_paused();
         }
         if tally.ended() {

@@ -1,0 +1,104 @@
+//! The counter of a foreign process: one number of 64 bits, little-endian, at the start of a file in memory.
+//!
+//! The process maps the file or writes to it (`pwrite`); both reach the same page as this end's mapping.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crosswind_access::token;
+
+/// Length of the file.
+const BYTES: usize = 4096;
+
+/// The file and its mapping.
+pub struct Counter {
+    path: PathBuf,
+    start: NonNull<AtomicU64>,
+    _file: File,
+}
+
+impl Counter {
+    /// A new file, with the count at zero.
+    ///
+    /// # Errors
+    /// When there is no place for it.
+    pub fn new() -> io::Result<Self> {
+        let shared = Path::new("/dev/shm");
+        let directory = if shared.is_dir() { shared.to_path_buf() } else { std::env::temp_dir() };
+        let drawn = u64::from_ne_bytes(token::random()?);
+        let path = directory.join(format!("crosswind-{}-{drawn:016x}", std::process::id()));
+        let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+        let made = file.set_len(BYTES as u64).and_then(|()| map(&file));
+        match made {
+            Ok(start) => Ok(Self { path, start, _file: file }),
+            Err(error) => {
+                let _ = fs::remove_file(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Where it is, until it is unlinked.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes its name away, so that nothing is left behind however this process ends.
+    pub fn unlink(&self) {
+        let _ = fs::remove_file(&self.path); // gone already is as good
+    }
+
+    /// Steps so far.
+    #[must_use]
+    pub fn steps(&self) -> u64 {
+        // SAFETY: mapped for as long as this lives, and aligned to a page.
+        u64::from_le(unsafe { self.start.as_ref() }.load(Ordering::Relaxed))
+    }
+}
+
+fn map(file: &File) -> io::Result<NonNull<AtomicU64>> {
+    // SAFETY: asks for a new mapping at no particular place; nothing that exists is touched.
+    let start =
+        unsafe { libc::mmap(std::ptr::null_mut(), BYTES, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::other("no memory"))
+}
+
+impl Drop for Counter {
+    fn drop(&mut self) {
+        self.unlink();
+        // SAFETY: mapped with this length, and not used any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), BYTES) };
+    }
+}
+
+// SAFETY: it owns its mapping, which is read atomically.
+unsafe impl Send for Counter {}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_to_the_file_is_counted() {
+        let counter = Counter::new().expect("memory");
+        let path = counter.path().to_owned();
+        assert_eq!(counter.steps(), 0);
+        let file = OpenOptions::new().write(true).open(&path).expect("there");
+        counter.unlink();
+        file.write_at(&0x0102_0304_0506_u64.to_le_bytes(), 0).expect("room");
+        assert_eq!(counter.steps(), 0x0102_0304_0506);
+        drop(counter);
+        assert!(!path.exists());
+    }
+}

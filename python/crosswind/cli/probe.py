@@ -1,0 +1,58 @@
+"""`crosswind probe check`: COMMAND -> what is wrong with a probe."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from crosswind.cli.console import print_json
+from crosswind.cli.verbs import help_of
+from crosswind.terminal.printable import printable
+
+FAILED = 1
+
+EXAMPLES = """
+What it must say is in docs/reference/probe-protocol.md; examples/probe/probe.c is one in C. It is started twice, asked
+step by step against a peer on loopback, and what is wrong is said. It takes a few seconds.
+
+Examples:
+
+    crosswind probe check ./my-probe
+
+    crosswind probe check './my-probe --fast'
+
+    crosswind probe check 'java io=direct' --json
+
+Exit codes: 0 as the protocol has it, 1 something is wrong, 2 bad input.
+"""
+
+Action = Literal["check"]
+
+
+def probe(
+    action: Annotated[Action, typer.Argument(help="What to do.", metavar="check")],
+    command: Annotated[
+        list[str], typer.Argument(help="The probe and its arguments; or java, python, go, node.", metavar="COMMAND...")
+    ],
+    own_work: Annotated[bool, typer.Option("--own-work", help="It computes work of its own, no kernel.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Check that a probe keeps to the protocol."""
+    del action  # there is one
+    from crosswind.measure.runtime import check_probe
+
+    findings = check_probe(command[0] if len(command) == 1 else command, own_work=own_work)
+    wrong = any(finding["verdict"] == "wrong" for finding in findings)
+    if json:
+        print_json({"findings": findings, "conforms": not wrong})
+    else:
+        for finding in findings:
+            typer.echo(f"{finding['verdict']:6} {finding['step']:16} {printable(finding['message'])}")
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("probe", help=help_of("probe", EXAMPLES))(probe)
