@@ -38,7 +38,7 @@ _LINK = struct.Struct("=BxHiII")
 _ROUTE = struct.Struct("=BBBBBBBBI")
 _HOP = struct.Struct("=HxxI")
 _UNICAST, _RTA_OIF, _RTA_MULTIPATH = 1, 4, 9
-_IFLA_NAME, _IFLA_MTU, _IFLA_LINKINFO = 3, 4, 18
+_IFLA_NAME, _IFLA_MTU, _IFLA_LINKINFO, _IFLA_STATS64 = 3, 4, 18, 23
 _IFLA_LIMITS: dict[Limit, int] = {
     "gso_max_size": 41,
     "gro_max_size": 58,
@@ -200,11 +200,13 @@ def limited(index: int, limit: Limit, size: int) -> bytes:
 
 
 def link_facts(body: bytes) -> tuple[int, dict[str, int]]:
-    """Return a device's number, its `mtu` and limits as the kernel has them."""
+    """Return a device's number; its `mtu`, `rx_bytes`, `tx_bytes`, and limits as the kernel has them."""
     index = _LINK.unpack_from(body)[2]
     found = attributes(body[_LINK.size :])
     kinds = {"mtu": _IFLA_MTU, **_IFLA_LIMITS}
-    return index, {name: struct.unpack("=I", found[kind])[0] for name, kind in kinds.items() if kind in found}
+    facts = {name: int(struct.unpack("=I", found[kind])[0]) for name, kind in kinds.items() if kind in found}
+    _, _, facts["rx_bytes"], facts["tx_bytes"] = struct.unpack_from("=4Q", found[_IFLA_STATS64])
+    return index, facts
 
 
 def routes(family: int) -> bytes:

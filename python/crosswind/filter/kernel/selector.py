@@ -38,12 +38,15 @@ class Selector:
         As it was given.
     level : int
         Of a control group: how deep it lies below the root, at least 1.
+    path : str
+        Of a control group: its directory.
     """
 
     kind: Kind
     value: int
     text: str
     level: int = 0
+    path: str = ""
 
 
 def parse(texts: Sequence[str], option: str) -> list[Selector]:
@@ -111,4 +114,4 @@ def _cgroup(value: str, text: str, option: str) -> Selector:
             "argument",
             hint,
         )
-    return Selector("cgroup", path.stat().st_ino, text, len(path.relative_to(root).parts))
+    return Selector("cgroup", path.stat().st_ino, text, len(path.relative_to(root).parts), str(path))
