@@ -37,14 +37,17 @@ class Star:
         How many, 2 to 200.
     rate_mbit : float, optional
         Rate of the links to them, Mbit/s; None: not limited.
+    congestion : str, optional
+        TCP's congestion control on the hosts, such as "cubic"; None: this machine's.
     """
 
-    def __init__(self, hosts: int, rate_mbit: float | None = None) -> None:
+    def __init__(self, hosts: int, rate_mbit: float | None = None, congestion: str | None = None) -> None:
         global _count  # noqa: PLW0603 (several in one process)
         _count += 1
         self._prefix = f"cws{os.getpid()}-{_count}"
         self.hosts = range(hosts)
         self._rate_mbit = rate_mbit
+        self._congestion = congestion
         self.device = "eth0"
 
     def namespace(self, host: int) -> str:
@@ -67,6 +70,10 @@ class Star:
         """Run a command on a host; its output."""
         return _run([*self.on(host), *command])
 
+    def remove(self, host: int) -> None:
+        """Remove a host's namespace."""
+        _run(["ip", "netns", "del", self.namespace(host)])
+
     def __enter__(self) -> Star:
         try:
             self._make()
@@ -88,6 +95,8 @@ class Star:
             _run(["ip", "-n", name, "addr", "add", f"{self.address(host)}/24", "dev", "eth0"])
             for device in ("lo", "eth0"):
                 _run(["ip", "-n", name, "link", "set", device, "up"])
+            if self._congestion is not None:
+                self.run(host, "sh", "-c", f"echo {self._congestion} > /proc/sys/net/ipv4/tcp_congestion_control")
             if self._rate_mbit is not None:
                 self._shape(switch, port, self._rate_mbit)
 

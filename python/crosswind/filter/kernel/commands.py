@@ -35,7 +35,7 @@ def commands(plan: Plan) -> list[str]:
     >>> from crosswind.filter.kernel.selector import parse
     >>> made = plan(Device("eth0", 2, 1500), parse(["dscp:34"], "--parallel"), rate_mb_per_s=12.25)
     >>> commands(made)[:2]
-    ['ip link set dev eth0 gso_max_size 6000', 'tc qdisc replace dev eth0 root handle c5: htb default 2']
+    ['ip link set dev eth0 gso_max_size 3000', 'tc qdisc replace dev eth0 root handle c5: htb default 2']
     """
     return [line for step in plan.steps for line in command(step)]
 

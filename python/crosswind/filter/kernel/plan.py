@@ -25,7 +25,7 @@ MAJOR = 0xC5
 """Major number of the filter's qdisc, by which it is known on a device."""
 PARALLEL, LOCAL, WHOLE = 1, 2, 0x10
 """Minor numbers of the classes: SO_PRIORITY 0xc50001 puts a socket into class parallel."""
-SEGMENT_S = 0.5e-3
+SEGMENT_S = 0.25e-3
 """The longest that one segment may hold the link, s."""
 FRAME_OVERHEAD = 14
 OWN_RATE = 1000
@@ -33,9 +33,9 @@ OWN_RATE = 1000
 BURST_S = 50e-6
 LEAST_RATE, MOST_RATE = 0.1, 100_000.0
 MOST_QUANTUM = 1 << 30
-EGRESS_QUEUE_S = 0.1
-INGRESS_QUEUE_S = 0.005
-LEAST_QUEUE_FRAMES = 32
+EGRESS_QUEUE_S = 0.02
+INGRESS_QUEUE_S = 0.02
+LEAST_QUEUE_FRAMES = 16
 ETH_P_ALL, ETH_P_IP, ETH_P_ARP, ETH_P_IPV6 = 0x3, 0x800, 0x806, 0x86DD
 TCP, UDP = 6, 17
 
@@ -200,12 +200,12 @@ class Plan:
 
 
 def segment_bytes(device: Device, rate_mb_per_s: float, most: int) -> int:
-    """Return the largest segment: what goes in 0.5 ms, in whole packets, at least one and at most what there is now.
+    """Return the largest segment: what goes in 0.25 ms, in whole packets, at least one and at most what there is now.
 
     Examples
     --------
     >>> segment_bytes(Device("eth0", 2, 1500), 12.5, 65536)
-    6000
+    3000
     """
     whole = int(rate_mb_per_s * 1e6 * SEGMENT_S) // device.mtu
     return max(min(whole * device.mtu, most), device.mtu)
@@ -251,7 +251,7 @@ def plan(
     >>> from crosswind.filter.kernel.selector import parse
     >>> made = plan(Device("eth0", 2, 1500), parse(["8001"], "--parallel"), rate_mb_per_s=12.25)
     >>> made.segment_bytes, [step.quantum for step in made.steps if isinstance(step, HtbClass)][1:]
-    (6000, [24056, 6014])
+    (3000, [12056, 3014])
     """
     _check(parallel, local, rate_mb_per_s, rate_in_mb_per_s, queue, threshold)
     steps: list[Step] = []

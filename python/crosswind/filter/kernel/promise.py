@@ -36,7 +36,7 @@ def promise(plan: Plan, *, arriving: bool = False) -> dict[str, Any]:
     point = {
         "schema_version": 1,
         "name": "kernel",
-        "network": {"link_mb_per_s": rate, "frame_bytes": segment + FRAME_OVERHEAD},
+        "network": {"link_mb_per_s": rate, "frame_bytes": segment + FRAME_OVERHEAD, "pad": False},
         "policy": {"queue": plan.queue, "threshold": plan.threshold},
         "workload": {
             "kind": "streams",

@@ -14,7 +14,7 @@ from crosswind.filter.kernel.netlink import Kernel
 from crosswind.filter.kernel.plan import FRAME_OVERHEAD, Device
 from crosswind.filter.kernel.traffic import Sender
 
-SHARE = 0.97
+SHARE = 0.98
 """Part of the link's rate that is shaped to: at 100 % packets wait in the link again."""
 SECONDS = 3.0
 _HEADERS = 20 + 32  # IPv4, TCP with time stamps
