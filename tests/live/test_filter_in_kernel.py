@@ -1,6 +1,5 @@
 """The filter in the kernel, in network namespaces: set as the printed commands set it, and gone however it ends."""
 
-import contextlib
 import json
 import os
 import re
@@ -179,21 +178,28 @@ def test_kill_9_at_a_step_of_the_set_up_leaves_nothing(hosts, step):
     assert shown(hosts) == there
 
 
-class Running:
-    """`crosswind filter --in-kernel eth0` on host 0, set; killed with its block."""
+HOLDER = """
+import signal
+from crosswind.filter.kernel import KernelFilter
+signal.signal(signal.SIGTERM, lambda *_: exit(0))
+with KernelFilter('eth0', ['8001'], rate_mb_per_s=12.0) as one:
+    print(one._watchdog.pid, flush=True)
+    signal.pause()
+"""
 
-    def __init__(self, hosts, *words):
-        command = [*hosts.on(0), *COMMAND, "--in-kernel", "eth0", "--parallel", "8001", "--rate", "12.25", *words]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.said = []
-        while "ctrl-C takes it back" not in (line := self.process.stderr.readline()):
-            self.said.append(line)
-            assert line, self.said
 
-    def watchdog(self):
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        assert len(children) == 1
-        return int(children[0])
+class Held:
+    """A filter on host 0 that a process of its own holds, and its watchdog; killed with its block."""
+
+    def __init__(self, hosts):
+        command = [*hosts.on(0), sys.executable, "-c", HOLDER]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.watchdog = int(self.process.stdout.readline())
+
+    def kill_both(self):
+        for pid in (self.watchdog, self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
     def __enter__(self):
         return self
@@ -203,32 +209,37 @@ class Running:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("asked", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_filter_that_is_asked_to_end_takes_all_back(hosts, asked):
+def test_the_command_holds_it_until_it_is_asked_to_end_and_takes_all_back(hosts):
     there = shown(hosts)
-    with Running(hosts, "--json") as running:
+    words = ["--in-kernel", "eth0", "--parallel", "8001", "--rate", "12.25", "--json"]
+    command = [*hosts.on(0), *COMMAND, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while "ctrl-C takes it back" not in (line := running.stderr.readline()):
+            assert line
         assert "htb c5:" in shown(hosts)
-        running.process.send_signal(asked)
-        out, _ = running.process.communicate(timeout=30)
-    assert running.process.returncode == 0
+        running.send_signal(signal.SIGTERM)
+        out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0
     assert set(json.loads(out)["out"]) == {"parallel", "local"}
     assert shown(hosts) == there
 
 
-def test_kill_9_is_undone_by_the_watchdog_and_of_both_by_undo(hosts):
+def test_kill_9_is_undone_by_the_watchdog(hosts):
     there = shown(hosts)
-    with Running(hosts) as running:
-        running.process.kill()
+    with Held(hosts) as held:
+        assert "htb c5:" in shown(hosts)
+        held.process.kill()
         until(lambda: states_of(hosts) == [])
-        assert shown(hosts) == there
-    with Running(hosts) as running:
-        for pid in (running.watchdog(), running.process.pid):
-            os.kill(pid, signal.SIGKILL)
-        running.process.wait()
+    assert shown(hosts) == there
+
+
+def test_kill_9_of_both_is_undone_by_undo_from_another_namespace(hosts):
+    there = shown(hosts)
+    with Held(hosts) as held:
+        held.kill_both()
         assert "htb c5:" in shown(hosts)
         with pytest.raises(DescriptionError, match="the process that set it has ended"):
             here(hosts, filter_on(hosts).start)
-        # From another network namespace: this one.
         done = subprocess.run([*COMMAND, "--undo", "--json"], capture_output=True, text=True, check=True)
         assert "eth0: restored noqueue" in json.loads(done.stdout)["undone"]
     assert shown(hosts) == there
@@ -237,27 +248,28 @@ def test_kill_9_is_undone_by_the_watchdog_and_of_both_by_undo(hosts):
 
 def test_undo_ends_a_filter_that_runs(hosts):
     there = shown(hosts)
-    with Running(hosts) as running:
-        assert here(hosts, lambda: undo_all("eth0"))
-        running.process.wait(timeout=20)
+    with Held(hosts) as held:
+        undo_all("eth0")
+        held.process.wait(timeout=20)
     assert shown(hosts) == there
 
 
 def test_a_watchdog_that_was_killed_is_started_again(hosts):
-    with Running(hosts) as running:
-        first = running.watchdog()
-        os.kill(first, signal.SIGKILL)
-        with contextlib.suppress(AssertionError):
-            until(lambda: running.watchdog() != first)
-        until(lambda: running.watchdog() != first)
-        running.process.kill()
-        until(lambda: states_of(hosts) == [])
+    filter_here = filter_on(hosts)
+    here(hosts, filter_here.start)
+    first = filter_here._watchdog
+    os.kill(first.pid, signal.SIGKILL)
+    until(lambda: not first.lives)
+    here(hosts, filter_here.watch)
+    assert filter_here._watchdog.lives
+    here(hosts, filter_here.stop)
+    assert states_of(hosts) == []
 
 
 def test_a_second_filter_on_a_device_is_refused_and_the_first_stands(hosts):
-    with Running(hosts) as running:
+    with Held(hosts) as held:
         there = shown(hosts)
-        with pytest.raises(DescriptionError, match=f"eth0 has a filter already: process {running.process.pid} holds it"):
+        with pytest.raises(DescriptionError, match=f"eth0 has a filter already: process {held.process.pid} holds it"):
             here(hosts, filter_on(hosts).start)
         assert shown(hosts) == there
 
@@ -280,24 +292,24 @@ def test_a_device_that_goes_down_and_up_keeps_it_and_is_restored(hosts, unwatche
     assert shown(hosts) == there
 
 
-def test_a_device_that_is_deleted_ends_the_filter_and_leaves_nothing(hosts):
-    with Running(hosts, "--rate-in", "20") as running:
-        hosts.run(0, "ip", "link", "del", "eth0")
-        _, error = running.process.communicate(timeout=30)
-    assert running.process.returncode == 1
-    assert "eth0 does not exist any more" in error
+def test_of_a_device_that_is_deleted_nothing_is_left(hosts, unwatched):
+    filter_here = filter_on(hosts, rate_in_mb_per_s=20.0)
+    here(hosts, filter_here.start)
+    hosts.run(0, "ip", "link", "del", "eth0")
+    with pytest.raises(CrosswindError, match="eth0 does not exist any more"):
+        here(hosts, filter_here.watch)
+    assert "does not exist any more" in here(hosts, filter_here.stop)
     assert "ifb" not in hosts.run(0, "ip", "link")
     assert states_of(hosts) == []
 
 
 def test_of_a_namespace_that_is_gone_nothing_is_left(hosts):
-    with Running(hosts) as running:
+    with Held(hosts) as held:
         kept = states_of(hosts)
-        for pid in (running.watchdog(), running.process.pid):
-            os.kill(pid, signal.SIGKILL)
-        running.process.wait()
+        held.kill_both()
     hosts.remove(0)
     assert [path.exists() for path in kept] == [True]
+    until(lambda: state.namespace_path(int(kept[0].name.partition("-")[0])) is None)
     assert "eth0: its network namespace does not exist any more, nor what was set in it" in undo_all("eth0")
     assert [path.exists() for path in kept] == [False]
 

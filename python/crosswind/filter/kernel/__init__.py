@@ -19,6 +19,7 @@ import signal
 import struct
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -115,7 +116,11 @@ class KernelFilter:
                 except FileExistsError:
                     raise _on_already(self.plan.device.name, state.read(there.path)) from None
                 self._state = there
-                self._rehearse(kernel, there)
+                if self.plan.rate_mb_per_s is not None:
+                    self._rehearse(kernel, there)
+                    # From here on the root qdisc may have to be put back, not before: it can be.
+                    self._state = replace(there, root=True)
+                    self._state.write(again=True)
                 for step in self.plan.steps:
                     apply.make(kernel, step)
         except BaseException as error:
@@ -151,13 +156,13 @@ class KernelFilter:
             saved=saved.save(kernel, device.index),
             limits={kind: self._facts[kind] for kind in kinds if kind in self._facts},
             set_limits=set_limits,
-            root=made.rate_mb_per_s is not None,
+            root=False,
             ifb=device.ifb if made.rate_in_mb_per_s is not None else "",
             rehearsal=f"cw{device.index}try",
         )
 
     def _rehearse(self, kernel: Kernel, there: state.State) -> None:
-        if there.root and (why := saved.rehearse(kernel, there.saved, there.rehearsal)) is not None:
+        if (why := saved.rehearse(kernel, there.saved, there.rehearsal)) is not None:
             hint = f"tc qdisc del dev {there.device} root, and set it again afterwards"
             message = f"{there.device} has qdisc {there.saved.told()}, which could not be put back: {why}"
             raise DescriptionError(message, "device", hint)

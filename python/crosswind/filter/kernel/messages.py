@@ -23,7 +23,7 @@ from crosswind.filter.kernel.plan import (
     MatchMark,
 )
 
-NEW_LINK, DEL_LINK, GET_LINK, GET_ROUTE = 16, 17, 18, 26
+NEW_LINK, DEL_LINK, GET_LINK, NEW_ADDRESS, GET_ROUTE = 16, 17, 18, 20, 26
 NEW_QDISC, DEL_QDISC, GET_QDISC = 36, 37, 38
 NEW_CLASS, GET_CLASS = 40, 42
 NEW_FILTER, GET_FILTER = 44, 46
@@ -45,7 +45,11 @@ _IFLA_LIMITS: dict[Limit, int] = {
     "gso_ipv4_max_size": 63,
     "gro_ipv4_max_size": 64,
 }
-_INFO_KIND = 1
+_IFLA_MASTER, _IFLA_NET_NS_FD = 10, 28
+_INFO_KIND, _INFO_DATA, _VETH_PEER = 1, 2, 1
+_ADDRESS = struct.Struct("=BBBBI")
+_IFA_ADDRESS, _IFA_LOCAL = 1, 2
+_AF_INET = 2
 _UP = 1
 _TICKS_PER_S = 1e9 / 64
 _ETHERNET = 1
@@ -192,6 +196,30 @@ def named(name: str) -> bytes:
 def new_ifb(name: str) -> bytes:
     """Return the request for an IFB device that is up."""
     return link(0, named(name) + attribute(_IFLA_LINKINFO, attribute(_INFO_KIND, "ifb")), up=True)
+
+
+def new_bridge(name: str) -> bytes:
+    """Return the request for a bridge that is up."""
+    return link(0, named(name) + attribute(_IFLA_LINKINFO, attribute(_INFO_KIND, "bridge")), up=True)
+
+
+def new_veth(name: str, mtu: int, peer: str, namespace: int) -> bytes:
+    """Return the request for a pair of devices, the peer in the namespace of a descriptor."""
+    size = attribute(_IFLA_MTU, mtu)
+    other = link(0, named(peer) + size + attribute(_IFLA_NET_NS_FD, namespace))
+    info = attribute(_INFO_KIND, "veth") + attribute(_INFO_DATA, attribute(_VETH_PEER, other))
+    return link(0, named(name) + size + attribute(_IFLA_LINKINFO, info))
+
+
+def enslaved(index: int, bridge: int) -> bytes:
+    """Return the request that a device be up, as a port of a bridge."""
+    return link(index, attribute(_IFLA_MASTER, bridge), up=True)
+
+
+def address(index: int, packed: bytes, prefix: int) -> bytes:
+    """Return the request for a device's IPv4 address."""
+    both = attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+    return _ADDRESS.pack(_AF_INET, prefix, 0, 0, index) + both
 
 
 def limited(index: int, limit: Limit, size: int) -> bytes:

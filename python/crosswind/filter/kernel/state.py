@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -94,8 +94,8 @@ class State:
         """Its file."""
         return path_of(self.namespace, self.index)
 
-    def write(self) -> None:
-        """Make the file; only where there is none.
+    def write(self, *, again: bool = False) -> None:
+        """Make the file; only where there is none, or, again, in place of the one that this process has made.
 
         Raises
         ------
@@ -112,7 +112,10 @@ class State:
                 json.dump(told, file)
                 file.flush()
                 os.fsync(file.fileno())
-            os.link(new, self.path)
+            if again:
+                new.replace(self.path)
+            else:
+                os.link(new, self.path)
         except FileExistsError:
             raise
         except OSError as error:
@@ -178,11 +181,6 @@ def namespace_path(number: int) -> Path | None:
             if name.stat().st_ino == number:
                 return name
     return None
-
-
-def taken_over(state: State) -> State:
-    """Return the state with this process as its owner."""
-    return replace(state, owner=Process.here())
 
 
 def _saved_to(saved: Saved) -> dict[str, Any]:
