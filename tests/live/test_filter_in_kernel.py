@@ -14,6 +14,7 @@ import pytest
 
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter.kernel import KernelFilter, messages, netlink, state, undo_all
+from crosswind.filter.kernel.check import Path as CheckedPath
 from crosswind.filter.kernel.netlink import Kernel, KernelError, in_namespace
 
 pytestmark = pytest.mark.live
@@ -90,14 +91,27 @@ def until(true, seconds=20.0):
 
 
 def states_of(hosts):
-    number = hosts.path(0).stat().st_ino
-    return sorted(state.DIRECTORY.glob(f"*{number}-*"))
+    cookie = here(hosts, state.cookie_here)
+    return sorted(state.DIRECTORY.glob(f"*{cookie}-*"))
 
 
 def test_what_is_set_is_what_the_commands_set(hosts, unwatched):
     both = {"rate_mb_per_s": 122.5, "rate_in_mb_per_s": 50.0}
-    words = ["--in-kernel", "eth0", "--parallel", "8001,dscp:af41", "--local", "22", "--rate", "122.5", "--rate-in", "50"]
-    printed = subprocess.run([*hosts.on(0), *COMMAND, *words, "--dry-run", "--json"], capture_output=True, text=True, check=True)
+    words = [
+        "--in-kernel",
+        "eth0",
+        "--parallel",
+        "8001,dscp:af41",
+        "--local",
+        "22",
+        "--rate",
+        "122.5",
+        "--rate-in",
+        "50",
+    ]
+    printed = subprocess.run(
+        [*hosts.on(0), *COMMAND, *words, "--dry-run", "--json"], capture_output=True, text=True, check=True
+    )
     told = json.loads(printed.stdout)
     before = shown(hosts)
     hosts.run(0, "sh", "-ec", "\n".join(told["commands"]))
@@ -110,7 +124,10 @@ def test_what_is_set_is_what_the_commands_set(hosts, unwatched):
         by_netlink = shown(hosts), shown(hosts, filter_here.plan.device.ifb)
     finally:
         here(hosts, filter_here.stop)
-    without_ticks = [re.sub(r"c?burst \d+b/1|\d+: " + filter_here.plan.device.ifb + r".*\n.*", "", "".join(one)) for one in (by_commands, by_netlink)]
+    without_ticks = [
+        re.sub(r"c?burst \d+b/1|\d+: " + filter_here.plan.device.ifb + r".*\n.*", "", "".join(one))
+        for one in (by_commands, by_netlink)
+    ]
     assert without_ticks[0] == without_ticks[1]
     assert shown(hosts) == before
 
@@ -163,7 +180,8 @@ def test_kill_9_at_a_step_of_the_set_up_leaves_nothing(hosts, step):
     hosts.run(0, "sh", "-ec", BEFORE["a token bucket"])
     there = shown(hosts)
     code = (
-        "import os\nfrom crosswind.filter.kernel import KernelFilter\nfrom crosswind.filter.kernel.netlink import Kernel\n"
+        "import os\nfrom crosswind.filter.kernel import KernelFilter\n"
+        "from crosswind.filter.kernel.netlink import Kernel\n"
         "ask, left = Kernel.ask, [STEP]\n"
         "def killed(self, kind, body, flags=0):\n"
         "    left[0] -= 1\n"
@@ -309,7 +327,6 @@ def test_of_a_namespace_that_is_gone_nothing_is_left(hosts):
         held.kill_both()
     hosts.remove(0)
     assert [path.exists() for path in kept] == [True]
-    until(lambda: state.namespace_path(int(kept[0].name.partition("-")[0])) is None)
     assert "eth0: its network namespace does not exist any more, nor what was set in it" in undo_all("eth0")
     assert [path.exists() for path in kept] == [False]
 
@@ -332,8 +349,8 @@ def test_a_root_qdisc_that_another_set_meanwhile_is_left_alone(hosts, unwatched)
         ("ip link add cw2ifb type ifb; ip link add $(IFB) type ifb 2>/dev/null; true", "exists already"),
         ("ip route add default via 10.79.0.2", "eth0 carries the default route"),
         (
-            "tc qdisc add dev eth0 root handle 8: htb; tc filter add dev eth0 parent 8: protocol ip prio 3 handle 5: u32"
-            " divisor 16; tc filter add dev eth0 parent 8: protocol ip prio 3 u32 ht 5:2 match ip dport 80 0xffff"
+            "tc qdisc add dev eth0 root handle 8: htb;"
+            " tc filter add dev eth0 parent 8: protocol ip prio 3 handle 5: u32 divisor 16; tc filter add dev eth0 parent 8: protocol ip prio 3 u32 ht 5:2 match ip dport 80 0xffff"
             " action mirred egress redirect dev lo",
             "could not be put back",
         ),
@@ -475,7 +492,7 @@ def test_a_rate_is_measured_where_none_is_given(narrow):
 
 
 def test_the_far_end_turns_away_whoever_does_not_know_the_token(narrow, tmp_path):
-    command, peer, hosts = narrow
+    command, peer, _ = narrow
     other = tmp_path / "other"
     other.write_text("another token of some length")
     other.chmod(0o600)
@@ -484,10 +501,7 @@ def test_the_far_end_turns_away_whoever_does_not_know_the_token(narrow, tmp_path
     assert (done.returncode, done.stdout) == (1, "")
     assert "closed the connection" in done.stderr or "does not know the token" in done.stderr
     with pytest.raises(DescriptionError, match="off loopback"):
-        subprocess.run([*hosts.on(0), *COMMAND, "check", "--peer", peer[1]], capture_output=True, check=False)
-        from crosswind.filter.kernel.check import Path as CheckPath
-
-        CheckPath(peer[1])
+        CheckedPath(peer[1])
 
 
 def test_netlink_says_in_its_own_words_what_is_wrong(hosts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,7 +79,9 @@ def filter_(
     ] = None,
     local: Annotated[
         list[str] | None,
-        typer.Option(metavar="PORT=HOST:PORT", help="As class local; again for more. --in-kernel: what is not parallel."),
+        typer.Option(
+            metavar="PORT=HOST:PORT", help="As class local; again for more. --in-kernel: what is not parallel."
+        ),
     ] = None,
     policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = DEFAULT_DISCIPLINE,
     threshold: Annotated[
@@ -98,7 +101,8 @@ def filter_(
     rate: Annotated[
         str | None,
         typer.Option(
-            metavar="MB/S", help="Rate at which frames leave here: emulates a link, or shapes one. --in-kernel: or auto."
+            metavar="MB/S",
+            help="Rate at which frames leave here: emulates a link, or shapes one. --in-kernel: or auto.",
         ),
     ] = None,
     rate_in: Annotated[
@@ -138,36 +142,21 @@ def filter_(
         return
     token = token_in(token_file, allow_loose_token)
     if in_kernel is not None:
-        other = {"--listen": listen, "--export": export, "--pad": pad, "--tls": tls}
-        other["--credits"] = credits_ if credits_ != "none" else None
-        for option, value in other.items():
-            if value:
-                raise DescriptionError(f"{option} cannot be combined with --in-kernel", "argument")
-        wanted = filter_kernel.KernelAsked(
-            device=in_kernel,
-            parallel=parallel or [],
-            local=local or [],
-            rate=rate,
-            rate_in=rate_in,
-            queue=policy,
-            threshold=threshold,
-            peer=peer[0] if peer else None,
-            token=token,
-            yes=yes,
-        )
+        other = {"--listen": listen, "--export": export, "--pad": pad, "--tls": tls, "--credits": credits_ != "none"}
+        _refuse(other, "cannot be combined with --in-kernel")
+        sides = (parallel or [], local or [])
+        first = peer[0] if peer else None
+        wanted = filter_kernel.KernelAsked(in_kernel, *sides, rate, rate_in, policy, threshold, first, token, yes)
         if dry_run:
             filter_kernel.dry_run(wanted, json)
         else:
             filter_kernel.serve(wanted, for_s, json)
         return
-    for option, value in {"--dry-run": dry_run, "--yes": yes}.items():
-        if value:
-            raise DescriptionError(f"{option} goes with --in-kernel", "argument", f"--in-kernel DEV {option}")
+    _refuse({"--dry-run": dry_run, "--yes": yes}, "goes with --in-kernel DEV")
     rates = (filter_kernel.rate_of(rate, "--rate"), filter_kernel.rate_of(rate_in, "--rate-in"))
     if export is not None:
-        for option, value in {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}.items():
-            if value:
-                raise DescriptionError(f"{option} does not go with --export", "argument")
+        other = {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}
+        _refuse(other, "does not go with --export")
         _export(export, policy, threshold, dev, rates[0], check, peer or [], token, tls, json)
         return
     if check:
@@ -197,6 +186,13 @@ def filter_(
         for_s,
         json,
     )
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse the first option that is given."""
+    for option, value in given.items():
+        if value:
+            raise DescriptionError(f"{option} {why}", "argument")
 
 
 def _export(

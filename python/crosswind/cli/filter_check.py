@@ -50,7 +50,8 @@ def check(
     threshold: Annotated[int, typer.Option(help="--in-kernel: parallel bytes to one of local.", min=1)] = 4,
     rate: Annotated[str | None, typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what leaves.")] = None,
     rate_in: Annotated[
-        str | None, typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what arrives; bulk comes from the peer.")
+        str | None,
+        typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what arrives; bulk comes from the peer."),
     ] = None,
     yes: Annotated[
         bool, typer.Option("--yes", help="--in-kernel: also the device that carries the default route.")

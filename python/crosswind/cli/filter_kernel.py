@@ -108,7 +108,8 @@ class KernelAsked:
             if text == AUTO:
                 found = measured(device, self.peer, self.token, arriving=side == 1)
                 direction = "arrives at" if side else "leaves"
-                tell(f"{found.link_mb_per_s:.2f} MB/s {direction} {self.device}: shaped to {found.rate_mb_per_s:.2f} MB/s")
+                shaped = f"shaped to {found.rate_mb_per_s:.2f} MB/s"
+                tell(f"{found.link_mb_per_s:.2f} MB/s {direction} {self.device}: {shaped}")
                 rates[side] = found.rate_mb_per_s
         return made()
 
@@ -134,7 +135,12 @@ def dry_run(asked: KernelAsked, json: bool) -> None:
     if json:
         print_json({"device": asked.device, "commands": made, "undo": back, "promised": promised(plan)})
         return
-    for line in (*_about(plan, "#"), *made, "# Taken back, where the default qdisc was:", *(f"# {one}" for one in back)):
+    for line in (
+        *_about(plan, "#"),
+        *made,
+        "# Taken back, where the default qdisc was:",
+        *(f"# {one}" for one in back),
+    ):
         typer.echo(line)
 
 
@@ -211,4 +217,3 @@ def _print(counters: dict[str, Any]) -> None:
     ]
     heads = [("side", "left"), ("class", "left"), ("MB", "right"), ("packets", "right"), ("dropped", "right")]
     print_table(heads, rows)
-

@@ -1,7 +1,7 @@
-"""Hosts of a streams experiment as network namespaces around a switch, each with the two queues of the filter in the kernel.
+"""Hosts of a streams experiment as network namespaces around a switch, with the queues of the filter in the kernel.
 
-The namespaces have no names: they end with this process, however it ends, and with them all that is set. A host's device
-is shaped to the link's rate, so that packets wait there; so is the switch's port to it, where they wait in one queue.
+The namespaces have no names: they end with this process, however it ends, and with them all that is set. A host's
+device is shaped to the link's rate, so that packets wait there; so is the switch's port to it, where they wait in one queue.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ _CLONE_NEWNET = 0x40000000
 _LEAST_FRAME, _MOST_FRAME = 590, 65_000
 _SUBNET = "10.80.0"
 _PARALLEL = Selector("dscp", 34, "dscp:34")
-_KNOWN = {"atm155": {"link_mb_per_s": 19.375, "frame_bytes": 1024}, "gigabit": {"link_mb_per_s": 125.0, "frame_bytes": 1500}}
+_KNOWN = {
+    "atm155": {"link_mb_per_s": 19.375, "frame_bytes": 1024},
+    "gigabit": {"link_mb_per_s": 125.0, "frame_bytes": 1500},
+}
 _BUFFER_FRAMES = 64
 MOST_HOSTS = 16
 
@@ -158,4 +161,3 @@ def beside(simulated: Mapping[str, Any]) -> dict[str, float]:
         for one in simulated["streams"]
         for which in ("fifo", "queued")
     }
-

@@ -1,8 +1,8 @@
 """One point of an experiment of kind streams for real: hosts of this machine, each behind a message filter.
 
 The filters emulate the links (rate, frames, padding); latency is this machine's own. T1, T2 and T3 go through the same
-filters, so that what they cost is in all three (`crates/live/src/streams`). With `policy.filter = "kernel"` the hosts are
-network namespaces, and the kernel has the queues.
+filters, so that what they cost is in all three (`crates/live/src/streams`). With `policy.filter = "kernel"` the hosts
+are network namespaces, and the kernel has the queues.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def run_streams_here(point: str) -> dict[str, Any]:
     Raises
     ------
     DescriptionError
-        When the description is wrong, has jobs (they run on sim), or more than 16 hosts; with `policy.filter = "kernel"`
-        also when this is not root.
+        When the description is wrong, has jobs (they run on sim), or more than 16 hosts; with `policy.filter =
+        "kernel"` also when this is not root.
     InfeasibleError
         When no message arrives any more, as with the credits that the paper prints.
 

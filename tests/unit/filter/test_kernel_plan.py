@@ -82,8 +82,10 @@ def test_what_arrives_is_shaped_on_a_device_of_its_own_made_before_it_is_redirec
 
 def test_local_selectors_are_asked_before_parallel_ones():
     made = planned("dscp:af41", "22")
-    orders = {minor: {step.order for step in made.steps if isinstance(step, Match) and step.minor == minor and step.order < 9}
-              for minor in (LOCAL, PARALLEL)}
+    orders = {
+        minor: {step.order for step in made.steps if isinstance(step, Match) and step.minor == minor and step.order < 9}
+        for minor in (LOCAL, PARALLEL)
+    }
     assert max(orders[LOCAL]) < min(orders[PARALLEL])
 
 
@@ -134,7 +136,10 @@ def test_commands_say_every_step_and_name_nothing_else():
     made = planned("8001,dscp:34", rate_in_mb_per_s=100.0)
     lines = commands(made)
     assert len(lines) == len(made.steps) + 2  # IFB and ingress are two commands each
-    assert all(re.match(r"(tc (qdisc|class|filter) (add|replace) dev|ip link (add|set dev)) (eth0|cw2ifb) ", line) for line in lines)
+    assert all(
+        re.match(r"(tc (qdisc|class|filter) (add|replace) dev|ip link (add|set dev)) (eth0|cw2ifb) ", line)
+        for line in lines
+    )
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ class KernelFilter:
 
     def _to_be_restored(self, kernel: Kernel) -> state.State:
         made, device = self.plan, self.plan.device
-        path = state.path_of(state.namespace_here(), device.index)
+        path = state.path_of(state.cookie_here(), device.index)
         earlier = state.read(path)
         root = saved.root_of(kernel, device.index)
         if earlier is not None and earlier.boot != state.boot():
@@ -150,6 +150,7 @@ class KernelFilter:
         return state.State(
             boot=state.boot(),
             namespace=state.namespace_here(),
+            cookie=state.cookie_here(),
             device=device.name,
             index=device.index,
             owner=state.Process.here(),
@@ -175,7 +176,8 @@ class KernelFilter:
         CrosswindError
             When the device or its qdisc is gone or is another's.
         """
-        assert self._state is not None and self._watchdog is not None, "it has not been started"
+        assert self._state is not None, "it has not been started"
+        assert self._watchdog is not None
         if not self._watchdog.lives:
             self._watchdog = Watchdog(self._state.path)
         if not self._state.path.exists():

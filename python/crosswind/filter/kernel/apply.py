@@ -151,7 +151,7 @@ def undo(there: State) -> str:
     with _alone():
         if not there.path.exists():
             return f"{there.device}: nothing is set"
-        namespace = state.namespace_path(there.namespace) if there.boot == state.boot() else None
+        namespace = state.namespace_path(there.namespace, there.cookie) if there.boot == state.boot() else None
         if namespace is None:
             there.forget()
             return f"{there.device}: its network namespace does not exist any more, nor what was set in it"
@@ -179,19 +179,20 @@ def _taken_back(kernel: Kernel, there: State) -> str:
         kernel.ask(m.DEL_QDISC, m.traffic(there.index, 0, m.INGRESS))
     if there.ifb:
         _delete_link(kernel, there.ifb)
-    done = f"{there.device}: restored {there.saved.told()}"
     if there.root:
         root = saved.root_of(kernel, there.index)
         handle = root.handle if root else 0
         if handle == OWN or (handle == there.saved.root and not _as_it_was(kernel, there)):
             saved.put_back(kernel, there.index, there.saved)
         elif handle != there.saved.root and root is not None:
-            done = f"{there.device}: its root qdisc is another's by now ({root.kind} {handle >> 16:x}:) and is left alone"
+            done = (
+                f"{there.device}: its root qdisc is another's by now ({root.kind} {handle >> 16:x}:) and is left alone"
+            )
             return done
     _limits_back(kernel, there)
     if there.root and not _as_it_was(kernel, there):
         raise KernelError(errno.EIO, f"what stands there now is not what stood there before ({there.saved.told()})")
-    return done
+    return f"{there.device}: restored {there.saved.told()}"
 
 
 def _limits_back(kernel: Kernel, there: State) -> None:

@@ -153,4 +153,3 @@ def lowered(before: dict[str, Any], after: dict[str, Any]) -> dict[str, float | 
         times = [one["local"]["parallel"]["messages"][size]["p50_s"] for one in (before, after)]
         found[size] = times[0] / times[1] if all(times) else None
     return found
-

@@ -55,30 +55,31 @@ def command(step: Step) -> list[str]:
     """Return the commands of one step."""
     match step:
         case SegmentSize(device, limit, size):
-            return [f"ip link set dev {device} {limit} {size}"]
+            lines = [f"ip link set dev {device} {limit} {size}"]
         case Ifb(device):
-            return [f"ip link add {device} type ifb", f"ip link set dev {device} up"]
+            lines = [f"ip link add {device} type ifb", f"ip link set dev {device} up"]
         case Htb(device):
-            return [f"tc qdisc replace dev {device} root handle {MAJOR:x}: htb default {LOCAL:x}"]
+            lines = [f"tc qdisc replace dev {device} root handle {MAJOR:x}: htb default {LOCAL:x}"]
         case HtbClass():
-            return [_class(step)]
+            lines = [_class(step)]
         case Fifo(device, minor, limit):
-            return [
+            lines = [
                 f"tc qdisc add dev {device} parent {MAJOR:x}:{minor:x} handle {_leaf(minor):x}: bfifo limit {limit}"
             ]
         case Match(device, order, protocol, keys, minor):
             told = " ".join(_key(key) for key in keys)
-            return [f"{_filter(device, order, _PROTOCOLS[protocol])} u32 {told} flowid {MAJOR:x}:{minor:x}"]
+            lines = [f"{_filter(device, order, _PROTOCOLS[protocol])} u32 {told} flowid {MAJOR:x}:{minor:x}"]
         case MatchMark(device, order, mark, minor):
             program = mark_program(mark)
             told = ",".join([str(len(program)), *(" ".join(map(str, line)) for line in program)])
-            return [f"{_filter(device, order, 'all')} bpf bytecode '{told}' flowid {MAJOR:x}:{minor:x}"]
+            lines = [f"{_filter(device, order, 'all')} bpf bytecode '{told}' flowid {MAJOR:x}:{minor:x}"]
         case MatchCgroup(device, order, _, _, path, minor):
             start = _filter(device, order, "all")
-            return [f"# {path}, by a program that bpf(2) loads: {start} bpf fd N flowid {MAJOR:x}:{minor:x}"]
+            lines = [f"# {path}, by a program that bpf(2) loads: {start} bpf fd N flowid {MAJOR:x}:{minor:x}"]
         case Ingress(device, through):
             redirected = f"u32 match u32 0 0 action mirred egress redirect dev {through}"
-            return [f"tc qdisc add dev {device} ingress", f"{_filter(device, 1, 'all', 'ffff:')} {redirected}"]
+            lines = [f"tc qdisc add dev {device} ingress", f"{_filter(device, 1, 'all', 'ffff:')} {redirected}"]
+    return lines
 
 
 def _leaf(minor: int) -> int:

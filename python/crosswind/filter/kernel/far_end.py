@@ -44,7 +44,9 @@ def address_of(text: str, option: str, token: str | None) -> tuple[str, int]:
     """
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise DescriptionError(f"{option} is {text!r}; it must be HOST:PORT", "argument", f"such as {option} there:7300")
+        raise DescriptionError(
+            f"{option} is {text!r}; it must be HOST:PORT", "argument", f"such as {option} there:7300"
+        )
     host = host.strip("[]")
     if token is not None and len(token) < _LEAST_TOKEN:
         raise DescriptionError(f"the token has {len(token)} bytes; it must have {_LEAST_TOKEN} or more", "token")

@@ -103,7 +103,9 @@ class Traffic:
 def traffic(index: int, handle: int, parent: int, kind: str = "", options: bytes | None = None, info: int = 0) -> bytes:
     """Return a body about a qdisc, a class or a filter."""
     content = attribute(TCA_KIND, kind) if kind else b""
-    return Traffic(index, handle, parent, info, content + (b"" if options is None else attribute(TCA_OPTIONS, options))).packed()
+    return Traffic(
+        index, handle, parent, info, content + (b"" if options is None else attribute(TCA_OPTIONS, options))
+    ).packed()
 
 
 def _id(minor: int) -> int:

@@ -14,8 +14,8 @@ from crosswind.filter.kernel.netlink import Kernel
 from crosswind.filter.kernel.plan import FRAME_OVERHEAD, Device
 from crosswind.filter.kernel.traffic import Sender
 
-SHARE = 0.98
-"""Part of the link's rate that is shaped to: at 100 % packets wait in the link again."""
+SHARE, SHARE_IN = 0.98, 0.95
+"""Part of the link's rate to which what leaves and what arrives is shaped: at 100 % packets wait in the link again."""
 SECONDS = 3.0
 _HEADERS = 20 + 32  # IPv4, TCP with time stamps
 
@@ -73,7 +73,7 @@ def measured(device: Device, peer: str, token: str | None = None, *, arriving: b
     if counted < received / 2:
         message = f"{counted:.3g} MB/s went through {device.name} while {received:.3g} MB/s were exchanged with {peer}"
         raise MeasurementError(message, "rate", f"is {peer} reached through {device.name}? `ip route get` tells")
-    return LinkRate(link, link * SHARE)
+    return LinkRate(link, link * (SHARE_IN if arriving else SHARE))
 
 
 def _counted(kernel: Kernel, device: Device, kind: Literal["rx_bytes", "tx_bytes"]) -> int:

@@ -75,9 +75,7 @@ def save(kernel: Kernel, index: int) -> Saved:
     if root is None or root.handle == 0:
         return Saved(root.kind if root else "none")
     classes = [
-        one
-        for one in map(Traffic.read, kernel.dump(m.GET_CLASS, m.traffic(index, 0, 0)))
-        if one.kind in _OWN_CLASSES
+        one for one in map(Traffic.read, kernel.dump(m.GET_CLASS, m.traffic(index, 0, 0))) if one.kind in _OWN_CLASSES
     ]
     # The root first, then whatever hangs below what is there already.
     pending = [one for one in (*classes, *qdiscs) if one is not root and one.handle]
@@ -163,7 +161,9 @@ def _settled(one: Traffic) -> Traffic:
         found = attributes(options)
         version, *numbers, _ = struct.unpack("=5I", found[_HTB_INIT])
         found[_HTB_INIT] = struct.pack("=5I", version >> 16 or version, *numbers, 0)
-        options = b"".join(attribute(kind, content) for kind, content in found.items() if kind in (_HTB_INIT, _HTB_QLEN))
+        options = b"".join(
+            attribute(kind, content) for kind, content in found.items() if kind in (_HTB_INIT, _HTB_QLEN)
+        )
     info = 0  # of a qdisc its users, of a class its leaf
     return replace(_kept(one, options), info=info)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,10 +18,12 @@ from typing import Any
 
 from crosswind.errors import DescriptionError
 from crosswind.filter.kernel.messages import Traffic
+from crosswind.filter.kernel.netlink import in_namespace
 from crosswind.filter.kernel.saved import Saved
 
 DIRECTORY = Path("/run/crosswind/filter")
 VERSION = 1
+_SO_NETNS_COOKIE = 71
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ class State:
     boot : str
         The kernel's boot id: after another boot nothing of it is left.
     namespace : int
-        Number of the network namespace.
+        Number of the network namespace, which another one may have later.
+    cookie : int
+        Its cookie, which no other has until the next boot.
     device : str
         The device's name.
     index : int
@@ -79,6 +85,7 @@ class State:
 
     boot: str
     namespace: int
+    cookie: int
     device: str
     index: int
     owner: Process
@@ -92,7 +99,7 @@ class State:
     @property
     def path(self) -> Path:
         """Its file."""
-        return path_of(self.namespace, self.index)
+        return path_of(self.cookie, self.index)
 
     def write(self, *, again: bool = False) -> None:
         """Make the file; only where there is none, or, again, in place of the one that this process has made.
@@ -130,9 +137,9 @@ class State:
         self.path.unlink(missing_ok=True)
 
 
-def path_of(namespace: int, index: int) -> Path:
-    """Return the file of a device."""
-    return DIRECTORY / f"{namespace}-{index}.json"
+def path_of(cookie: int, index: int) -> Path:
+    """Return the file of a device of a network namespace."""
+    return DIRECTORY / f"{cookie}-{index}.json"
 
 
 def read(path: Path) -> State | None:
@@ -173,12 +180,21 @@ def namespace_here() -> int:
     return Path("/proc/thread-self/ns/net").stat().st_ino
 
 
-def namespace_path(number: int) -> Path | None:
-    """Return where a network namespace can be entered; None where there is none of that number any more."""
+def cookie_here() -> int:
+    """Return the cookie of this thread's network namespace; its number on a kernel before 5.14."""
+    with socket.socket(socket.AF_UNIX) as one:
+        try:
+            return int.from_bytes(one.getsockopt(socket.SOL_SOCKET, _SO_NETNS_COOKIE, 8), sys.byteorder)
+        except OSError:
+            return namespace_here()
+
+
+def namespace_path(number: int, cookie: int) -> Path | None:
+    """Return where a network namespace can be entered; None where it does not exist any more."""
     names = [Path("/proc/thread-self/ns/net"), *Path("/run/netns").glob("*"), *Path("/proc").glob("[0-9]*/ns/net")]
     for name in names:
         with contextlib.suppress(OSError):
-            if name.stat().st_ino == number:
+            if name.stat().st_ino == number and in_namespace(name, cookie_here) == cookie:
                 return name
     return None
 

@@ -69,4 +69,3 @@ def main() -> int:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
-
