@@ -3,8 +3,8 @@
 1. Bulk through it has at least 95 % of what the same link carries without, at 100 Mbit, 1 Gbit and the fastest
    rate that this machine's links hold, by 1 and by 8 connections.
 2. Messages of 64 bytes (and requests of 16 KB) of class parallel beside that bulk: at 100 Mbit the median is at least
-   10 times shorter than through the one queue of the link. What class local gets beside bulk of class parallel is within
-   the promise.
+   10 times shorter than through the one queue of the link. What class local gets beside bulk of class parallel is
+   within the promise.
 3. Incast of 2, 4 and 8 senders: what messages and bulk get without, with the two classes at the receiver (IFB), and
    with the credits of the filter in user space.
 4. Processor seconds of the whole machine per GB of bulk: without, in the kernel, in user space. On a quiet host only.

@@ -350,7 +350,8 @@ def test_a_root_qdisc_that_another_set_meanwhile_is_left_alone(hosts, unwatched)
         ("ip route add default via 10.79.0.2", "eth0 carries the default route"),
         (
             "tc qdisc add dev eth0 root handle 8: htb;"
-            " tc filter add dev eth0 parent 8: protocol ip prio 3 handle 5: u32 divisor 16; tc filter add dev eth0 parent 8: protocol ip prio 3 u32 ht 5:2 match ip dport 80 0xffff"
+            " tc filter add dev eth0 parent 8: protocol ip prio 3 handle 5: u32 divisor 16;"
+            " tc filter add dev eth0 parent 8: protocol ip prio 3 u32 ht 5:2 match ip dport 80 0xffff"
             " action mirred egress redirect dev lo",
             "could not be put back",
         ),

@@ -1,7 +1,8 @@
 """Hosts of a streams experiment as network namespaces around a switch, with the queues of the filter in the kernel.
 
 The namespaces have no names: they end with this process, however it ends, and with them all that is set. A host's
-device is shaped to the link's rate, so that packets wait there; so is the switch's port to it, where they wait in one queue.
+device is shaped to the link's rate, so that packets wait there; so is the switch's port to it, where they wait in one
+queue.
 """
 
 from __future__ import annotations

@@ -166,33 +166,26 @@ def undo(there: State) -> str:
 
 
 def _taken_back(kernel: Kernel, there: State) -> str:
-    for name in (there.rehearsal, there.ifb):
-        if name and name != there.ifb:
-            _delete_link(kernel, name)
-    found = link_at(kernel, there.index)
-    if found is None:
-        if there.ifb:
-            _delete_link(kernel, there.ifb)
-        return f"{there.device}: the device does not exist any more, nor what was set on it"
-    # What arrives is redirected no longer before the device goes through which it went.
+    device, before = there.device, there.saved.told()
+    _delete_link(kernel, there.rehearsal)
+    if link_at(kernel, there.index) is None:
+        _delete_link(kernel, there.ifb)
+        return f"{device}: the device does not exist any more, nor what was set on it"
+    # What arrives must not be redirected any more when the device goes through which it went.
     if there.ifb and saved.ingress_of(kernel, there.index) is not None:
         kernel.ask(m.DEL_QDISC, m.traffic(there.index, 0, m.INGRESS))
-    if there.ifb:
-        _delete_link(kernel, there.ifb)
-    if there.root:
-        root = saved.root_of(kernel, there.index)
-        handle = root.handle if root else 0
-        if handle == OWN or (handle == there.saved.root and not _as_it_was(kernel, there)):
-            saved.put_back(kernel, there.index, there.saved)
-        elif handle != there.saved.root and root is not None:
-            done = (
-                f"{there.device}: its root qdisc is another's by now ({root.kind} {handle >> 16:x}:) and is left alone"
-            )
-            return done
+    _delete_link(kernel, there.ifb)
     _limits_back(kernel, there)
-    if there.root and not _as_it_was(kernel, there):
-        raise KernelError(errno.EIO, f"what stands there now is not what stood there before ({there.saved.told()})")
-    return f"{there.device}: restored {there.saved.told()}"
+    if not there.root or _as_it_was(kernel, there):
+        return f"{device}: restored {before}"
+    root = saved.root_of(kernel, there.index)
+    # Ours, or what was there put back in part, or the kernel's choice in between.
+    if root is not None and root.handle not in (OWN, there.saved.root, 0):
+        return f"{device}: its root qdisc is another's by now ({root.kind} {root.handle >> 16:x}:) and is left alone"
+    saved.put_back(kernel, there.index, there.saved)
+    if not _as_it_was(kernel, there):
+        raise KernelError(errno.EIO, f"what stands there now is not what stood there before ({before})")
+    return f"{device}: restored {before}"
 
 
 def _limits_back(kernel: Kernel, there: State) -> None:
@@ -211,6 +204,8 @@ def _as_it_was(kernel: Kernel, there: State) -> bool:
 
 
 def _delete_link(kernel: Kernel, name: str) -> None:
+    if not name:
+        return
     try:
         kernel.ask(m.DEL_LINK, m.link(0, m.named(name)))
     except KernelError as error:
