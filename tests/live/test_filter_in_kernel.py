@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import crosswind
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter.kernel import KernelFilter, messages, netlink, state, undo_all
 from crosswind.filter.kernel.check import Path as CheckedPath
@@ -510,3 +511,53 @@ def test_netlink_says_in_its_own_words_what_is_wrong(hosts):
         kernel.ask(messages.NEW_QDISC, messages.traffic(2, 0x80000, messages.ROOT, "nosuch"), netlink.CREATE)
     assert refused.value.errno in (2, 19)
     assert refused.value.strerror
+
+
+STREAMS = {
+    "schema_version": 1,
+    "name": "through the kernel",
+    "network": {"link_mb_per_s": 4, "frame_bytes": 1514, "pad": False},
+    "policy": {"filter": "kernel"},
+    "workload": {
+        "kind": "streams",
+        "hosts": 3,
+        "stream": [
+            {"name": "A", "class": "parallel", "from": 0, "to": 1, "message_bytes": 64, "messages": 60},
+            {
+                "name": "local",
+                "class": "local",
+                "from": 0,
+                "to": 2,
+                "message_bytes": 16384,
+                "messages": 60,
+                "arrivals": "backlogged",
+            },
+        ],
+    },
+}
+
+
+@pytest.mark.alone
+def test_streams_of_an_experiment_pass_through_the_kernel_beside_what_the_simulator_predicts():
+    if (why := star.missing()) is not None:
+        pytest.skip(why)
+    run = crosswind.run(crosswind.Experiment.from_dict(STREAMS), on="local")[0]
+    small, large = run.streams
+    assert small["slowdown_fifo"] >= 3 * small["slowdown_queued"], run.data
+    assert large["slowdown_queued"] <= 2, run.data
+    assert {"simulated fifo A", "simulated queued A"} <= run.bounds.keys()
+
+
+@pytest.mark.parametrize(
+    ("network", "said"),
+    [
+        ({"link_mb_per_s": 4, "frame_bytes": 1514, "pad": True}, "network.pad is true"),
+        ({"link_mb_per_s": 4, "frame_bytes": 100, "pad": False}, "frame_bytes is 100 bytes; it must be 590 to 65000"),
+        ({"link_mb_per_s": 0.01, "frame_bytes": 1514, "pad": False}, "link_mb_per_s is 0.01 MB/s; it must be 0.1"),
+    ],
+)
+def test_links_that_no_kernel_can_have_are_refused(network, said):
+    if (why := star.missing()) is not None:
+        pytest.skip(why)
+    with pytest.raises(DescriptionError, match=said):
+        crosswind.run(crosswind.Experiment.from_dict({**STREAMS, "network": network}), on="local")

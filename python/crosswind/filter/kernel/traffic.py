@@ -92,7 +92,7 @@ class Job:
             elif self.mark.dscp:
                 connection.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_TCLASS, self.mark.dscp << 2)
 
-        request = {"do": self.what, "tos": self.mark.dscp << 2, "bytes": ANSWER_BYTES}
+        request: dict[str, Any] = {"do": self.what, "tos": self.mark.dscp << 2, "bytes": ANSWER_BYTES}
         request |= {"warm_s": self.warm_s, "seconds": self.seconds}
         return dial((self.host, self.mark.port or self.port), self.token, request, prepare)
 
