@@ -155,8 +155,8 @@ def filter_(
     _refuse({"--dry-run": dry_run, "--yes": yes}, "goes with --in-kernel DEV")
     rates = (filter_kernel.rate_of(rate, "--rate"), filter_kernel.rate_of(rate_in, "--rate-in"))
     if export is not None:
-        other = {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}
-        _refuse(other, "does not go with --export")
+        not_there = {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}
+        _refuse(not_there, "does not go with --export")
         _export(export, policy, threshold, dev, rates[0], check, peer or [], token, tls, json)
         return
     if check:

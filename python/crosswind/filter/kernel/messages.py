@@ -82,8 +82,8 @@ class Traffic:
     @classmethod
     def read(cls, body: bytes) -> Traffic:
         """Return what a body says."""
-        _, *header = _TC.unpack_from(body)
-        return cls(*header, body[_TC.size :])
+        _, index, handle, parent, info = _TC.unpack_from(body)
+        return cls(index, handle, parent, info, body[_TC.size :])
 
     def packed(self) -> bytes:
         """Return it as a body."""
@@ -233,7 +233,7 @@ def link_facts(body: bytes) -> tuple[int, dict[str, int]]:
     """Return a device's number; its `mtu`, `rx_bytes`, `tx_bytes`, and limits as the kernel has them."""
     index = _LINK.unpack_from(body)[2]
     found = attributes(body[_LINK.size :])
-    kinds = {"mtu": _IFLA_MTU, **_IFLA_LIMITS}
+    kinds: dict[str, int] = {"mtu": _IFLA_MTU, **_IFLA_LIMITS}
     facts = {name: int(struct.unpack("=I", found[kind])[0]) for name, kind in kinds.items() if kind in found}
     _, _, facts["rx_bytes"], facts["tx_bytes"] = struct.unpack_from("=4Q", found[_IFLA_STATS64])
     return index, facts
