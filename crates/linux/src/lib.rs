@@ -5,11 +5,13 @@
 //! | what time is it, and how does a thread sleep until a time? | [`time`] |
 //! | where does a thread run, and how much of a CPU has it had? | [`threads`] |
 //! | at which of many descriptors does something happen? | [`waiting`] |
+//! | how does a thread enter a network namespace? | [`namespace`] |
 //! | which processes are there, and which descends from which? | [`processes`] |
 //! | what undoes what a process changed, however it ends? | [`watchdog`] |
 //! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
 //! | what has another process's connection moved? | [`tcp_counts`] |
 
+pub mod namespace;
 pub mod processes;
 pub mod sockets;
 pub mod tcp_counts;
@@ -18,6 +20,7 @@ pub mod time;
 pub mod waiting;
 pub mod watchdog;
 
+pub use namespace::in_namespace;
 pub use sockets::{Sending, limit_unsent, memory_file, read_file, send_both, send_file, sending};
 pub use threads::{
     affinity, boot_id, end_with_parent, host_name, process_cpu_ns, set_affinity, set_nice, thread_cpu_ns, thread_id,

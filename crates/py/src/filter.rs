@@ -1,5 +1,6 @@
 //! The live message filter, and streams of messages through it, for Python.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -9,7 +10,7 @@ use crosswind_live::LiveError;
 use crosswind_live::filter::asked::FilterAsked;
 use crosswind_live::filter::{Filter, mark};
 use crosswind_live::log::Log;
-use crosswind_live::streams::run_streams as run;
+use crosswind_live::streams::{NamespaceHost, run_streams as run};
 use crosswind_schema::StreamsExperiment;
 use pyo3::prelude::*;
 
@@ -102,14 +103,18 @@ fn arriving_mark(
     py.detach(ask).map_err(|error| exception(py, &error))
 }
 
-/// Runs one point of an experiment of kind streams on this machine; its entry in `runs.json`, `params` left empty.
+/// Runs one point of an experiment of kind streams on this machine; its entry in `runs.json`, `params` left empty. With
+/// `policy.filter = "kernel"` on these hosts: where each one's network namespace can be entered, and its address.
 #[pyfunction]
-fn run_streams(py: Python<'_>, point: &str) -> PyResult<String> {
+#[pyo3(signature = (point, namespaces = Vec::new()))]
+fn run_streams(py: Python<'_>, point: &str, namespaces: Vec<(PathBuf, IpAddr)>) -> PyResult<String> {
+    let hosts: Vec<NamespaceHost> =
+        namespaces.into_iter().map(|(namespace, address)| NamespaceHost { namespace, address }).collect();
     let point = StreamsExperiment::from_json(point.as_bytes(), "experiment");
     let point = point.map_err(|error| errors::description(py, &error))?;
     let result = watched(py, None, |watch| {
         let watch = Mutex::new(watch);
-        run(&point, &|| (*locked(&watch))(0))
+        run(&point, &hosts, &|| (*locked(&watch))(0))
     })?;
     json(&result.map_err(|error| exception(py, &error))?)
 }

@@ -34,6 +34,10 @@ class _Verb(PlainValues, TyperCommand):
     """A verb with all its options."""
 
 
+class _Group(PlainValues, TyperGroup):
+    """A verb with verbs of its own."""
+
+
 class _Verbs(PlainValues, TyperGroup):
     """Imports a verb when it is called; those that are only listed or completed stay names with a line of help."""
 
@@ -89,8 +93,13 @@ def _command(verb: str) -> Any:
     """Import a verb."""
     alone = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
     import_module(f"crosswind.cli.{verb}").add_to(alone)
-    alone.registered_commands[0].cls = _Verb
-    return typer.main.get_command(alone)
+    for group in alone.registered_groups:
+        group.cls = _Group
+    for part in [alone, *(group.typer_instance for group in alone.registered_groups)]:
+        for command in part.registered_commands if part else []:
+            command.cls = _Verb
+    made = typer.main.get_command(alone)
+    return made.commands[verb] if isinstance(made, TyperGroup) else made
 
 
 def main() -> None:

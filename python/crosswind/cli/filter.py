@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from crosswind.cli import filter_check, filter_kernel
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.cli.verbs import help_of
@@ -33,6 +35,17 @@ Examples:
 
     crosswind filter --peer there:7200 --token-file token --local 8002=db:5432 --rate 110 --policy drr --threshold 4
 
+With root, the kernel does the same at line rate for the packets of a device, without touching an application, and
+takes it back however this process ends. Classes by port, dscp:N, mark:N or cgroup:PATH:
+
+    crosswind filter --in-kernel eth1 --parallel 8001,dscp:af41 --rate 110
+
+    crosswind filter --in-kernel eth1 --parallel cgroup:/jobs --rate auto --peer there:7300 --token-file token
+
+    crosswind filter --in-kernel eth1 --parallel 8001 --rate-in 110 --dry-run
+
+    crosswind filter --undo
+
 Or say how the kernel, Cilium or a card does the same, and whether its marks reach the other end:
 
     crosswind filter --export tc --dev eth0 --threshold 4 --check --peer there:7200 --token-file token
@@ -43,20 +56,29 @@ Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
 
 
 def filter_(
+    ctx: typer.Context,
     listen: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where other filters connect; port 0 takes a free one.")
     ] = None,
     peer: Annotated[
         list[str] | None, typer.Option(metavar="HOST:PORT", help="A filter to dial; again for more.")
     ] = None,
+    in_kernel: Annotated[
+        str | None, typer.Option("--in-kernel", metavar="DEV", help="Set two classes on this network device (root).")
+    ] = None,
     parallel: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PORT=HOST:PORT", help="Forward as class parallel; @PEER behind it where there are several."
+            metavar="PORT=HOST:PORT",
+            help="Forward as class parallel; @PEER behind it where there are several. "
+            "--in-kernel: PORT, dscp:N, mark:N or cgroup:PATH.",
         ),
     ] = None,
     local: Annotated[
-        list[str] | None, typer.Option(metavar="PORT=HOST:PORT", help="Forward as class local; again for more.")
+        list[str] | None,
+        typer.Option(
+            metavar="PORT=HOST:PORT", help="As class local; again for more. --in-kernel: what is not parallel."
+        ),
     ] = None,
     policy: Annotated[Discipline, typer.Option(help="Which frame leaves next.")] = DEFAULT_DISCIPLINE,
     threshold: Annotated[
@@ -74,9 +96,15 @@ def filter_(
     ] = 0.01,
     frame_bytes: Annotated[int, typer.Option(help="Longest frame.", min=1, max=262144)] = DEFAULT_FRAME_BYTES,
     rate: Annotated[
-        float | None, typer.Option(help="MB/s at which frames leave here: emulates a link, or shapes one.")
+        str | None,
+        typer.Option(
+            metavar="MB/S",
+            help="Rate at which frames leave here: emulates a link, or shapes one. --in-kernel: or auto.",
+        ),
     ] = None,
-    rate_in: Annotated[float | None, typer.Option(help="MB/s at which frames come in.")] = None,
+    rate_in: Annotated[
+        str | None, typer.Option(metavar="MB/S", help="Rate at which frames come in. --in-kernel: or auto.")
+    ] = None,
     pad: Annotated[bool, typer.Option("--pad", help="--rate: each frame takes a whole frame's time.")] = False,
     connections: Annotated[
         int, typer.Option(help="Most connections at a time; each may hold 512 KiB.", min=1, max=100000)
@@ -92,15 +120,41 @@ def filter_(
     check: Annotated[
         bool, typer.Option("--check", help="--export: send marked packets (to --peer, else over loopback).")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="--in-kernel: print the commands that set the same, and end.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="--in-kernel: also the device that carries the default route.")
+    ] = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Take back what --in-kernel has set, on DEV or everywhere, and end.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
 ) -> None:
     """Queue traffic of two classes between hosts."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if undo:
+        filter_kernel.undo(in_kernel, json)
+        return
     token = token_in(token_file, allow_loose_token)
+    if in_kernel is not None:
+        other = {"--listen": listen, "--export": export, "--pad": pad, "--tls": tls, "--credits": credits_ != "none"}
+        _refuse(other, "cannot be combined with --in-kernel")
+        sides = (parallel or [], local or [])
+        first = peer[0] if peer else None
+        wanted = filter_kernel.KernelAsked(in_kernel, *sides, rate, rate_in, policy, threshold, first, token, yes)
+        if dry_run:
+            filter_kernel.dry_run(wanted, json)
+        else:
+            filter_kernel.serve(wanted, for_s, json)
+        return
+    _refuse({"--dry-run": dry_run, "--yes": yes}, "goes with --in-kernel DEV")
+    rates = (filter_kernel.rate_of(rate, "--rate"), filter_kernel.rate_of(rate_in, "--rate-in"))
     if export is not None:
-        for option, value in {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}.items():
-            if value:
-                raise DescriptionError(f"{option} does not go with --export", "argument")
-        _export(export, policy, threshold, dev, rate, check, peer or [], token, tls, json)
+        not_there = {"--listen": listen, "--parallel": parallel, "--local": local, "--for-s": for_s}
+        _refuse(not_there, "does not go with --export")
+        _export(export, policy, threshold, dev, rates[0], check, peer or [], token, tls, json)
         return
     if check:
         raise DescriptionError("--check goes with --export", "argument", "--export tc --check")
@@ -118,8 +172,8 @@ def filter_(
         },
         {
             "frame_bytes": frame_bytes,
-            "rate_mb_per_s": rate,
-            "rate_in_mb_per_s": rate_in,
+            "rate_mb_per_s": rates[0],
+            "rate_in_mb_per_s": rates[1],
             "pad": pad,
             "connections": connections,
             "window_bytes": max(512 * 1024, frame_bytes),
@@ -129,6 +183,13 @@ def filter_(
         for_s,
         json,
     )
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """Refuse the first option that is given."""
+    for option, value in given.items():
+        if value:
+            raise DescriptionError(f"{option} {why}", "argument")
 
 
 def _export(
@@ -255,4 +316,7 @@ def _print(counters: dict[str, Any]) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("filter", help=help_of("filter", EXAMPLES))(filter_)
+    verb = typer.Typer(rich_markup_mode="markdown")
+    verb.callback(invoke_without_command=True)(filter_)
+    filter_check.add_to(verb)
+    app.add_typer(verb, name="filter", help=help_of("filter", EXAMPLES))

@@ -7,7 +7,7 @@ NCCL_IB_TC; mlnx_qos. A card sees packets, not frames: its queues are served in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,6 +40,8 @@ class Export:
         The settings, with comments.
     undo : str
         What takes them back.
+    was_run : bool
+        Whether these settings were run for this project; the kernel at hand has HTB, not ets, fq or mqprio.
     """
 
     target: Target
@@ -47,6 +49,7 @@ class Export:
     given: tuple[float, float] | None
     text: str
     undo: str
+    was_run: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As `crosswind filter --export TARGET --json` prints it, without checks."""
@@ -101,9 +104,12 @@ def export(
     if not device or any(sign.isspace() or sign in "/;|&$`'\"\\" for sign in device):
         raise DescriptionError(f"device is {device!r}, which is no network interface", "device")
     weight = None if queue == "strict" else threshold
-    if target == "tc":
-        return _shaped(weight, device, rate_mb_per_s) if rate_mb_per_s is not None else _tc(weight, device)
-    return _cilium(weight, device) if target == "cilium" else _nccl(weight, device)
+    if target == "tc" and rate_mb_per_s is not None:
+        made = _shaped(weight, device, rate_mb_per_s)
+        told = "# These settings were run for this project (Linux 6.18); so is `crosswind filter --in-kernel`.\n"
+        return replace(made, text=made.text + told, was_run=True)
+    made = {"tc": _tc, "cilium": _cilium, "nccl": _nccl}[target](weight, device)
+    return replace(made, text=made.text + "# These settings were not run for this project.\n")
 
 
 def _asked(weight: int | None) -> tuple[float, float] | None:

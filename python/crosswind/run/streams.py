@@ -25,6 +25,13 @@ def simulate_streams(point: StreamsPoint) -> StreamsRun:
 
 
 def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:
-    """Return a real run with what the sweep set and the closed forms that go with it."""
+    """Return a real run with what the sweep set and the closed forms that go with it.
+
+    Beside the kernel's queues stands what the simulator predicts.
+    """
     whole = json.loads(_core.complete_streams(point.json, json.dumps(summary)))
+    if json.loads(point.json).get("policy", {}).get("filter") == "kernel":
+        from crosswind.run.namespaces import beside
+
+        whole["bounds"] |= beside(json.loads(_core.simulate_streams(point.json)))
     return StreamsRun({**whole, "params": point.params})

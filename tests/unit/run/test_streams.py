@@ -7,6 +7,7 @@ import pytest
 
 import crosswind
 from crosswind import DescriptionError, Experiment, Runs
+from crosswind.run.namespaces import beside
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 A = {"name": "A", "class": "parallel", "from": 0, "to": 1, "message_bytes": 64}
@@ -133,3 +134,22 @@ def test_a_trace_of_streams_is_refused():
 def test_a_setting_that_cannot_be_is_refused_with_the_reason(settings, says):
     with pytest.raises(DescriptionError, match=says):
         described(A, LOCAL).fixed(settings)
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({"queue": "threshold"}, "counts bytes"),
+        ({"queue": "fifo"}, "counts bytes"),
+        ({"credits": "receiver"}, "no credits"),
+    ],
+)
+def test_the_kernel_counts_bytes_in_two_queues_and_gives_no_credits(policy, said):
+    described(A, policy={"filter": "kernel", "queue": "strict"}, network="gigabit")
+    with pytest.raises(DescriptionError, match=f'policy.filter is "kernel".*{said}'):
+        described(A, policy={"filter": "kernel", **policy}, network="gigabit")
+
+
+def test_what_the_simulator_predicts_stands_under_the_streams_names():
+    told = {"streams": [{"name": "A", "slowdown_fifo": 3.0, "slowdown_queued": 1.5}]}
+    assert beside(told) == {"simulated fifo A": 3.0, "simulated queued A": 1.5}

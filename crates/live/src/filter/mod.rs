@@ -49,6 +49,7 @@ pub use counters::{ClassCounters, Counters};
 pub use pace::Rate;
 pub use peers::free_loopback;
 pub use settings::{CONNECTIONS, FilterSettings, Forward, PEERS, WINDOW};
+pub(crate) use sockets::connect_marked;
 
 use crate::error::LiveError;
 use crate::listener::Listener;

@@ -127,7 +127,7 @@ fn set(fd: RawFd, level: i32, name: i32, value: i32) -> io::Result<()> {
 }
 
 /// Connects with packets that carry a mark from the first: the type of service's byte, whose upper six bits are the DSCP.
-pub(super) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
+pub(crate) fn connect_marked(to: SocketAddr, tos: u8) -> io::Result<TcpStream> {
     let family = if to.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: takes integers only; a descriptor that was just opened has no other owner.
     let stream = unsafe {

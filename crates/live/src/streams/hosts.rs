@@ -1,20 +1,36 @@
-//! The hosts of a measurement: a filter on each, and the way of every stream through them.
+//! The hosts of a measurement, and the way of every stream through them: a filter on each, or a network namespace each, whose
+//! device has two queues and takes parallel packets by their mark.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crosswind_access::Access;
+use crosswind_linux::in_namespace;
 use crosswind_policy::queue::{CreditSettings, QueueSettings};
-use crosswind_schema::experiment::streams::{Links, Stream};
+use crosswind_schema::experiment::streams::{Class, Links, Stream};
 use crosswind_schema::units::Quantity;
 
 use crate::error::LiveError;
-use crate::filter::{Entrance, Filter, FilterSettings, Forward, Rate, WINDOW, free_loopback};
+use crate::filter::{Entrance, Filter, FilterSettings, Forward, Rate, WINDOW, connect_marked, free_loopback};
 use crate::log::Log;
 
 /// How long filters may take to meet.
 const MEETING: Duration = Duration::from_secs(20);
+
+/// The type of service's byte of parallel packets: DSCP 34.
+const PARALLEL_TOS: u8 = 34 << 2;
+
+/// A host that is a network namespace: where to enter it, and its address.
+#[derive(Clone, Debug)]
+pub struct NamespaceHost {
+    /// Such as `/run/netns/NAME`.
+    pub namespace: PathBuf,
+    /// Its address, which the others reach.
+    pub address: IpAddr,
+}
 
 /// How queues are served in a measurement.
 #[derive(Clone, Copy)]
@@ -23,14 +39,62 @@ pub(super) struct Queues {
     pub credits: Option<CreditSettings>,
 }
 
+/// The way from a stream's host to one of its receivers.
+pub(super) struct Path {
+    /// Where its messages arrive.
+    pub sink: TcpListener,
+    entry: Entry,
+}
+
+/// Where the way begins.
+enum Entry {
+    /// A port of the host's filter.
+    Filter(String),
+    /// The host's namespace, to the sink itself, with a mark.
+    Namespace { namespace: PathBuf, to: SocketAddr, tos: u8 },
+}
+
+impl Path {
+    /// The sender's end.
+    pub fn connect(&self) -> io::Result<TcpStream> {
+        match &self.entry {
+            Entry::Filter(port) => TcpStream::connect(port),
+            Entry::Namespace { namespace, to, tos } => in_namespace(namespace, || connect_marked(*to, *tos)),
+        }
+    }
+}
+
 /// The hosts.
 pub(super) struct Hosts {
     filters: Vec<Filter>,
-    /// Of each stream, of each of its receivers: the port to send to, and where its messages arrive.
-    ways: Vec<Vec<(String, TcpListener)>>,
+    /// Of each stream, of each of its receivers.
+    ways: Vec<Vec<Path>>,
 }
 
 impl Hosts {
+    /// Hosts that are namespaces; the queues stand already, and without a mark all packets go to one of them.
+    pub fn in_namespaces(hosts: &[NamespaceHost], streams: &[&Stream], marked: bool) -> Result<Self, LiveError> {
+        let of = |host: u32| {
+            hosts.get(host as usize).ok_or_else(|| LiveError::Setup(format!("host {host} has no namespace")))
+        };
+        let mut ways = Vec::new();
+        for stream in streams {
+            let mut own = Vec::new();
+            for receiver in stream.to.hosts() {
+                let (here, there) = (of(stream.from)?, of(*receiver)?);
+                let listen = || TcpListener::bind((there.address, 0));
+                let sink =
+                    in_namespace(&there.namespace, listen).map_err(LiveError::system("listening in a namespace"))?;
+                let to = sink.local_addr().map_err(LiveError::system("listening"))?;
+                let tos = if marked && stream.class == Class::Parallel { PARALLEL_TOS } else { 0 };
+                own.push(Path { sink, entry: Entry::Namespace { namespace: here.namespace.clone(), to, tos } });
+            }
+            ways.push(own);
+        }
+        Ok(Self { filters: Vec::new(), ways })
+    }
+
+    /// Hosts behind filters.
     pub fn open(links: &Links, streams: &[&Stream], queues: &Queues) -> Result<Self, LiveError> {
         let access = Access::drawn().map_err(LiveError::system("drawing a token"))?;
         let named = streams.iter().flat_map(|stream| stream.to.hosts().iter().copied().chain([stream.from]));
@@ -95,14 +159,17 @@ impl Hosts {
         }
         let mut ways = Vec::new();
         for (at, sinks) in sinks.into_iter().enumerate() {
-            let way = |(to, sink)| (ports.get(&(at, to)).cloned().unwrap_or_default(), sink);
+            let way = |(to, sink)| {
+                let port = ports.get(&(at, to)).cloned().unwrap_or_default();
+                Path { sink, entry: Entry::Filter(port) }
+            };
             ways.push(sinks.into_iter().enumerate().map(way).collect());
         }
         Ok(Self { filters, ways })
     }
 
     /// The ways of a stream of this measurement.
-    pub fn ways(&self, stream: usize) -> &[(String, TcpListener)] {
+    pub fn ways(&self, stream: usize) -> &[Path] {
         &self.ways[stream]
     }
 

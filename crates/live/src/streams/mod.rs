@@ -2,7 +2,9 @@
 //!
 //! Three times measured, as the simulator does: each stream by itself (T1), all through one queue (T2), all through the queues
 //! of the policy (T3). All three go through the same filters, so that what these cost is in all (communication-interactions,
-//! section 6.1). Links are emulated by the filters ([`crate::filter::Rate`]); latency is this machine's own.
+//! section 6.1). Links are emulated by the filters ([`crate::filter::Rate`]); latency is this machine's own. With `policy.filter =
+//! "kernel"` the hosts are network namespaces that are set up already, and the kernel of each has the queues: alone and through
+//! one queue, parallel packets carry no mark.
 //!
 //! | question | module |
 //! |---|---|
@@ -20,13 +22,14 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crosswind_policy::queue::{CreditSettings, QueueSettings};
-use crosswind_schema::experiment::streams::{Links, Stream, Transport};
+use crosswind_schema::experiment::streams::{FilterPlace, Links, Stream, Transport};
 use crosswind_schema::streams_run::{Latencies, Latency, StreamOutcome, StreamsRun};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{StreamsExperiment, Warning};
 
 use crate::error::LiveError;
 use crosswind_linux::now_ns;
+pub use hosts::NamespaceHost;
 use hosts::{Hosts, Queues};
 use source::{Operations, Source};
 
@@ -57,16 +60,21 @@ struct Measured {
     late_part: f64,
 }
 
-/// Runs one point.
+/// Runs one point; with `policy.filter = "kernel"` on hosts that are network namespaces.
 ///
 /// # Errors
 /// When it has jobs or too many hosts, when no message arrives any more (as with the printed credits), or when it is not
 /// wanted any more.
-pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Result<StreamsRun, LiveError> {
+pub fn run_streams(
+    point: &StreamsExperiment,
+    namespaces: &[NamespaceHost],
+    wanted: &dyn Fn() -> bool,
+) -> Result<StreamsRun, LiveError> {
     let links = point.network.links();
     let streams = &point.workload.streams;
     check(point, &links)?;
     let frame_bytes = links.frame_bytes.get() as u32;
+    let in_kernel = point.policy.filter == FilterPlace::Kernel;
     let fifo = Queues { queue: QueueSettings::fifo(frame_bytes), credits: None };
     let queued = Queues {
         queue: QueueSettings::from_policy(&point.policy, frame_bytes, links.pad),
@@ -74,12 +82,20 @@ pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Resu
     };
     let all: Vec<usize> = (0..streams.len()).collect();
     let mut alone = Vec::new();
+    let measured = |places: &[usize], queues: &Queues, marked: bool| {
+        let streams: Vec<&Stream> = places.iter().map(|&place| &point.workload.streams[place]).collect();
+        let hosts = if in_kernel {
+            Hosts::in_namespaces(namespaces, &streams, marked)?
+        } else {
+            Hosts::open(&links, &streams, queues)?
+        };
+        measure(point, &links, places, hosts, wanted)
+    };
     for place in &all {
-        let measured = measure(point, &links, &[*place], &fifo, wanted)?;
-        alone.extend(measured.operations);
+        alone.extend(measured(&[*place], &fifo, false)?.operations);
     }
-    let together = measure(point, &links, &all, &fifo, wanted)?;
-    let separated = measure(point, &links, &all, &queued, wanted)?;
+    let together = measured(&all, &fifo, false)?;
+    let separated = measured(&all, &queued, true)?;
     let mut warnings = warnings(&links);
     let late = together.late_part.max(separated.late_part);
     if late > LATE {
@@ -90,6 +106,9 @@ pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Resu
         warnings.push(Warning::new("links-late", message, hint));
     }
     let makespan_s = separated.operations.iter().map(|one| one.seconds).fold(0.0, f64::max);
+    // The kernel's packets are not told by stream: what the timed bytes come to.
+    let counted: u64 = separated.operations.iter().map(|one| one.bytes.div_ceil(u64::from(frame_bytes))).sum();
+    let frames = if in_kernel { counted } else { separated.frames };
     let outcomes = streams.iter().zip(alone).zip(together.operations).zip(separated.operations);
     Ok(StreamsRun {
         params: Default::default(),
@@ -100,7 +119,7 @@ pub fn run_streams(point: &StreamsExperiment, wanted: &dyn Fn() -> bool) -> Resu
         streams: outcomes.map(|(((stream, alone), fifo), queued)| outcome(stream, alone, fifo, queued)).collect(),
         jobs: Vec::new(),
         bounds: Default::default(),
-        frames: separated.frames,
+        frames,
         dropped: 0,
         warnings,
     })
@@ -137,6 +156,13 @@ fn check(point: &StreamsExperiment, links: &Links) -> Result<(), LiveError> {
     if hosts > MOST_HOSTS {
         return refused("workload.hosts", hosts.to_string(), "at most 16 on local: each has a filter on this machine");
     }
+    if point.policy.filter == FilterPlace::Kernel && links.pad {
+        return refused(
+            "network.pad",
+            "true".into(),
+            "false with policy.filter = \"kernel\", which counts the bytes there are",
+        );
+    }
     let frame = links.frame_bytes.get() as usize;
     if frame > crate::filter::wire::LARGEST {
         return refused("network.frame_bytes", format!("{frame} bytes"), "at most 262144 bytes on local");
@@ -163,11 +189,10 @@ fn measure(
     point: &StreamsExperiment,
     links: &Links,
     places: &[usize],
-    queues: &Queues,
+    hosts: Hosts,
     wanted: &dyn Fn() -> bool,
 ) -> Result<Measured, LiveError> {
     let streams: Vec<&Stream> = places.iter().map(|&place| &point.workload.streams[place]).collect();
-    let hosts = Hosts::open(links, &streams, queues)?;
     let shared = Arc::new(Shared {
         left: AtomicUsize::new(streams.len()),
         over: AtomicBool::new(false),

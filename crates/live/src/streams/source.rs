@@ -77,9 +77,9 @@ impl Source {
         let mut threads = Vec::new();
         let mut ways = Vec::new();
         let failed = |what: &str| LiveError::system(format!("{what} of stream {:?}", stream.name));
-        for (port, sink) in hosts.ways(at) {
-            let out = TcpStream::connect(port).map_err(failed("connecting the source"))?;
-            let into = accept(sink).map_err(failed("connecting the sink"))?;
+        for way in hosts.ways(at) {
+            let out = way.connect().map_err(failed("connecting the source"))?;
+            let into = accept(&way.sink).map_err(failed("connecting the sink"))?;
             for socket in [&out, &into] {
                 socket.set_nodelay(true).map_err(failed("connecting"))?;
             }

@@ -17,7 +17,7 @@ use serde_json::Value;
 pub use self::draw::MessageDraws;
 pub use self::job::{Job, JobProgram};
 pub use self::links::{KnownLinks, Links, LinksSource, Processor, ProcessorOrder, Transport};
-pub use self::policy::{CreditRule, Discipline, QueuePolicy};
+pub use self::policy::{CreditRule, Discipline, FilterPlace, QueuePolicy};
 pub use self::stream::{Arrivals, Class, MOST_BYTES, Receivers, Stream};
 
 use super::parameters::Whole;

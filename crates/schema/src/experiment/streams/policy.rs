@@ -49,12 +49,25 @@ pub enum CreditRule {
     Receiver,
 }
 
+/// Where live frames are queued; simulated ones do not tell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterPlace {
+    /// In the message filter, a process on each host.
+    #[default]
+    UserSpace,
+    /// In the kernel, on the network device of each host; needs root.
+    Kernel,
+}
+
 /// The queues of T3; those of T2 are one, through the same path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QueuePolicy {
     /// Which frame leaves an interface next.
     pub queue: Discipline,
+    /// On local: where frames are queued.
+    pub filter: FilterPlace,
     /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr).
     pub threshold: Whole<1, 1_000_000_000>,
     /// The threshold and the credits exactly as the paper prints them, which starve and stop (E4-14, E4-15).
@@ -75,6 +88,7 @@ impl Default for QueuePolicy {
     fn default() -> Self {
         Self {
             queue: Discipline::default(),
+            filter: FilterPlace::default(),
             threshold: Whole::fixed(4),
             literal: false,
             batch: Whole::fixed(1),
@@ -96,6 +110,17 @@ impl QueuePolicy {
         if self.literal && self.queue != Discipline::Threshold && self.credits == CreditRule::None {
             let other = "is true, but only policy.queue = \"threshold\" and policy.credits = \"receiver\" are printed";
             return refused("literal", other.into());
+        }
+        if self.filter == FilterPlace::Kernel {
+            if !matches!(self.queue, Discipline::Drr | Discipline::Strict) || self.literal {
+                let counts =
+                    "is \"kernel\", which counts bytes in two queues; policy.queue must be \"drr\" or \"strict\"";
+                return refused("filter", counts.into());
+            }
+            if self.credits != CreditRule::None {
+                let own = "is \"kernel\", which gives no credits; policy.credits must be \"none\"";
+                return refused("filter", own.into());
+            }
         }
         if threshold == 0 && !self.literal {
             let starves = "is 0, which starves the local class; it must be at least 1 unless policy.literal is true";

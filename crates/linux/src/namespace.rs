@@ -1,0 +1,34 @@
+//! Network namespaces: a socket belongs to the one in which its thread was when it was made.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+/// Does something in a network namespace, on a thread of its own: only that one enters it.
+///
+/// # Errors
+/// When the namespace cannot be entered, or what is done fails.
+pub fn in_namespace<T: Send>(namespace: &Path, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    let opened = File::open(namespace)?;
+    let entered = move || {
+        // SAFETY: takes integers only; the descriptor is open for as long as the call lasts.
+        if unsafe { libc::setns(opened.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(entered).join())
+        .unwrap_or_else(|_| Err(io::Error::other("the thread in the namespace panicked")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_a_namespace_is_not_entered() {
+        let refused = in_namespace(Path::new("/proc/self/exe"), || Ok(()));
+        assert!(refused.is_err());
+    }
+}

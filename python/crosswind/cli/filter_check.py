@@ -1,0 +1,164 @@
+"""`crosswind filter check`: what each class gets over a path."""
+
+from __future__ import annotations
+
+import signal
+from typing import Annotated, Any
+
+import typer
+
+from crosswind.cli.access import AllowLooseToken, TokenFile, token_in
+from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.filter_kernel import KernelAsked
+from crosswind.errors import DescriptionError
+from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
+from crosswind.terminal.signals import heard
+
+EXAMPLES = """
+Send messages of both classes, of 64 bytes and 16 KB, alone, beside bulk of class local and beside bulk of both, and say
+what each class gets: rates, and times there and back. With --in-kernel twice: before the classes are set on the device,
+and after; then they are taken back.
+
+Examples:
+
+    crosswind filter check --listen 10.0.0.2:7300 --token-file token
+
+    crosswind filter check --peer 10.0.0.2:7300 --token-file token --parallel dscp:af41
+
+    crosswind filter check --peer 10.0.0.2:7300 --token-file token --parallel dscp:af41 --in-kernel eth1 --rate auto
+
+Exit codes: 0 done or ctrl-C, 1 the far end cannot be reached, 2 bad input.
+"""
+
+
+def check(
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Be the far end; port 0 takes a free one.")
+    ] = None,
+    peer: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="The far end to send to.")] = None,
+    parallel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PORT|dscp:N|...", help="What marks class parallel; the first one is sent with."),
+    ] = None,
+    local: Annotated[
+        list[str] | None, typer.Option(metavar="PORT|dscp:N|...", help="What marks class local; default nothing.")
+    ] = None,
+    in_kernel: Annotated[
+        str | None, typer.Option("--in-kernel", metavar="DEV", help="Measure again with two classes on this device.")
+    ] = None,
+    policy: Annotated[Discipline, typer.Option(help="--in-kernel: drr or strict.")] = DEFAULT_DISCIPLINE,
+    threshold: Annotated[int, typer.Option(help="--in-kernel: parallel bytes to one of local.", min=1)] = 4,
+    rate: Annotated[str | None, typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what leaves.")] = None,
+    rate_in: Annotated[
+        str | None,
+        typer.Option(metavar="MB/S|auto", help="--in-kernel: rate of what arrives; bulk comes from the peer."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="--in-kernel: also the device that carries the default route.")
+    ] = False,
+    connections: Annotated[int, typer.Option(help="Bulk connections of a class.", min=1, max=64)] = 8,
+    seconds: Annotated[float, typer.Option(help="How long each of the phases is measured.", min=0.2, max=600)] = 2.0,
+    token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
+) -> None:
+    """Send messages beside bulk and say what each class gets."""
+    token = token_in(token_file, allow_loose_token)
+    if (listen is None) == (peer is None):
+        hint = "--listen HOST:PORT there, --peer HOST:PORT here"
+        raise DescriptionError("one of --listen and --peer must be given", "argument", hint)
+    if listen is not None:
+        _serve(listen, token)
+        return
+    assert peer is not None
+    if in_kernel is None and (rate is not None or rate_in is not None):
+        raise DescriptionError("--rate goes with --in-kernel", "argument", "--in-kernel DEV --rate MB/S")
+    asked = None
+    if in_kernel is not None:
+        sides = (parallel or [], local or [])
+        asked = KernelAsked(in_kernel, *sides, rate, rate_in, policy, threshold, peer, token, yes)
+    document = _checked(peer, token, (parallel or [], local or []), asked, connections, seconds)
+    if json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _serve(listen: str, token: str | None) -> None:
+    from crosswind.filter.kernel.far_end import FarEnd
+
+    with heard([signal.SIGINT, signal.SIGTERM]) as signals:
+        far_end = FarEnd(listen, token)
+        tell(f"checks connect to {far_end.address}; ctrl-C ends")
+        far_end.serve(lambda: bool(signals))
+
+
+def _checked(
+    peer: str,
+    token: str | None,
+    selected: tuple[list[str], list[str]],
+    asked: KernelAsked | None,
+    connections: int,
+    seconds: float,
+) -> dict[str, Any]:
+    from crosswind.filter.kernel import check as checks
+    from crosswind.filter.kernel.selector import parse
+
+    options = ("--parallel", "--local")
+    marks = {
+        name: checks.mark_of(parse(texts, option))
+        for name, texts, option in zip(checks.CLASSES, selected, options, strict=True)
+    }
+    arriving = asked is not None and asked.rate_in is not None and asked.rate is None
+    path = checks.Path(peer, token, marks, connections, seconds, arriving)
+    filter_here = asked.filter_here() if asked is not None else None
+    document: dict[str, Any] = {
+        "schema_version": checks.SCHEMA_VERSION,
+        "kind": "filter-check",
+        "peer": peer,
+        "connections": connections,
+        "seconds": seconds,
+        "bulk": "arrives" if arriving else "leaves",
+        "before": checks.measured(path, lambda said: tell(f"before: {said}" if asked else said)),
+        "after": None,
+        "lowered": None,
+        "promised": None,
+    }
+    if filter_here is not None:
+        from crosswind.cli.filter_kernel import promised
+
+        with filter_here:
+            document["after"] = checks.measured(path, lambda said: tell(f"after: {said}"))
+        document["lowered"] = checks.lowered(document["before"], document["after"])
+        document["promised"] = promised(filter_here.plan)
+    return document
+
+
+def _print(document: dict[str, Any]) -> None:
+    heads = [("bulk of", "left"), ("class", "left")]
+    heads += [(head, "right") for head in ("bulk MB/s", "64 B p50 us", "p99 us", "16 KB p50 us", "p99 us")]
+    for name in ("before", "after"):
+        if document[name] is None:
+            continue
+        rows = [
+            [bulk if index == 0 else "", of, *_cells(classes[of])]
+            for bulk, classes in document[name].items()
+            for index, of in enumerate(classes)
+        ]
+        print_table(heads, rows, title=name if document["after"] else None)
+    if document["lowered"]:
+        told = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
+        print_table([("", "left")], [[f"beside local bulk, parallel messages are faster: {', '.join(told)}"]])
+
+
+def _cells(found: dict[str, Any]) -> list[str]:
+    rate = found["bulk_mb_per_s"]
+    cells = ["-" if rate is None else f"{rate:.2f}"]
+    for one in found["messages"].values():
+        cells += ["-" if one[key] is None else f"{1e6 * one[key]:.0f}" for key in ("p50_s", "p99_s")]
+    return cells
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("check", help=EXAMPLES)(check)
