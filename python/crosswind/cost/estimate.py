@@ -88,6 +88,10 @@ class Duty:
         found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1])
         return cls(found.value, found.error if np.isfinite(found.error) else 0.0)
 
+    def of_each(self, cpus: int) -> Duty:
+        """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""
+        return Duty(self.value / cpus, self.error / cpus)
+
 
 def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats]) -> Estimate:
     """Estimate a function of sums over rows, with its error by leaving out one group of neighbouring rows at a time.

@@ -129,9 +129,12 @@ class Looks:
         """
         if not self.taken or now_s > self.taken[-1][0]:
             self.taken.append((now_s, self._spent_at(now_s)))
+        return self.level()
+
+    def level(self) -> float:
+        """Return what the interval of the last look leaves out, 0 to 1."""
         times, errors = zip(*self.taken, strict=True)
-        limit = limits(times, errors)[-1]
-        return float(2.0 * stats.norm.sf(limit))
+        return float(2.0 * stats.norm.sf(limits(times, errors)[-1]))
 
     def _spent_at(self, now_s: float) -> float:
         part = (now_s - self.began_s) / max(self.planned_s - self.began_s, 1e-9)
