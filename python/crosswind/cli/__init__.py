@@ -18,6 +18,8 @@ from crosswind import _core
 from crosswind.cli import (
     blame,
     cert,
+    compare,
+    cost,
     doctor,
     filter,
     fit,
@@ -95,6 +97,8 @@ for verb in (
     record,
     inject,
     blame,
+    cost,
+    compare,
     report,
     reproduce,
     schema,

@@ -177,6 +177,11 @@ class Cost:
         return found
 
     @property
+    def interrupted(self) -> bool:
+        """Whether it was asked to end before its time."""
+        return bool(self.document.get("interrupted", False))
+
+    @property
     def looks(self) -> Looks:
         """The looks that were taken."""
         return Looks.from_dict(self.document["looks"])

@@ -93,6 +93,7 @@ class Session:
             self._measure_quads(block_s)
         finally:
             self._let_run(set(range(len(self.targets))), 0.0)
+        self.document["interrupted"] = self.asked_to_end()
         found = Cost(self.document)
         self.keep(found)
         return found

@@ -23,6 +23,7 @@ HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'comma
 _LOGIN = ("sshd", "sshd-session", "dropbear")
 _PATIENCE_S = 2.0
 _BEGUN_S = 0.3
+_LONGEST_NAME = 48
 
 
 def parsed(text: str) -> tuple[str, str]:
@@ -180,9 +181,13 @@ def opened(text: str, watchdog: Watchdog) -> Target:
         if process.poll() is not None:
             message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
             raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
-        target = Target(text, Path(shlex.split(value)[0]).name, BySignals(watchdog), [process.pid], process=process)
+        target = Target(text, _shortened(value), BySignals(watchdog), [process.pid], process=process)
     target.refresh()
     return target
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
 
 
 def _opened_group(text: str, value: str, watchdog: Watchdog) -> Target:
