@@ -129,7 +129,9 @@ class Comparison:
         """The verdict in one line."""
         said = f"{self.verdict.sentence} ({self.by} time, {2 * len(self.pairs)} runs of each)"
         if self.against_base is not None:
-            said += f"; against the stored ratio: {self.against_base.sentence.replace('B ', 'B/A ')}"
+            against = self.against_base
+            found = f"{100 * against.value:+.2f} % ± {50 * (against.high - against.low):.2f}"
+            said += f"; the ratio B/A against the stored one: {against.outcome}, {found}"
         return said
 
     @cached_property

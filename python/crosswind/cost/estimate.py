@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import stats
+from scipy import special  # scipy.stats takes a second to import
 
 from crosswind.cost.quads import OFF, ON, Floats, Quads
 
@@ -57,7 +57,7 @@ class Estimate:
         """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
         if self.groups < LEAST_GROUPS or not np.isfinite(self.error):
             return float("inf")
-        return float(stats.t.isf(level / 2.0, self.groups - 1)) * self.error
+        return -float(special.stdtrit(self.groups - 1, level / 2.0)) * self.error
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate of so many times the value."""

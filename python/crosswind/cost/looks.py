@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 Spending = Literal["pocock", "obrien-fleming"]
 
@@ -41,7 +41,7 @@ def spent(part: float, alpha: float = ALPHA, how: Spending = "pocock") -> float:
         return 0.0
     if how == "pocock":
         return alpha * math.log(1.0 + (math.e - 1.0) * part)
-    return float(4.0 * stats.norm.sf(stats.norm.isf(alpha / 4.0) / math.sqrt(part)))  # half of it on each side
+    return float(4.0 * special.ndtr(special.ndtri(alpha / 4.0) / math.sqrt(part)))  # half of it on each side
 
 
 def limits(information: Sequence[float], cumulative: Sequence[float]) -> list[float]:
@@ -71,16 +71,20 @@ def limits(information: Sequence[float], cumulative: Sequence[float]) -> list[fl
         step = math.sqrt(now - before)
 
         def beyond(limit: float, step: float = step, at: Any = at, mass: Any = mass) -> float:
-            return float(mass @ (stats.norm.sf((limit - at) / step) + stats.norm.cdf((-limit - at) / step)))
+            return float(mass @ (special.ndtr((at - limit) / step) + special.ndtr((-limit - at) / step)))
 
         edge = _solved(beyond, max(until - used, 0.0), 12.0 * math.sqrt(now))
         found.append(edge / math.sqrt(now))
         reach = min(edge, 9.0 * math.sqrt(now))
         places = reach * nodes
-        density = stats.norm.pdf((places[:, None] - at[None, :]) / step) @ mass / step
+        density = _normal((places[:, None] - at[None, :]) / step) @ mass / step
         at, mass = places, density * weights * reach
         before, used = now, until
     return [limit if limit < 11.9 else math.inf for limit in found]
+
+
+def _normal(z: Any) -> Any:
+    return np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
 
 
 def _solved(beyond: Any, wanted: float, top: float) -> float:
@@ -134,7 +138,7 @@ class Looks:
     def level(self) -> float:
         """Return what the interval of the last look leaves out, 0 to 1."""
         times, errors = zip(*self.taken, strict=True)
-        return float(2.0 * stats.norm.sf(limits(times, errors)[-1]))
+        return float(2.0 * special.ndtr(-limits(times, errors)[-1]))
 
     def _spent_at(self, now_s: float) -> float:
         part = (now_s - self.began_s) / max(self.planned_s - self.began_s, 1e-9)
