@@ -5,9 +5,9 @@ above 0 at the look at which the session ended. Likewise two identical commands.
 
 Known duties: a daemon on the job's CPU, or on another, with relative timers (it sleeps between bursts) or absolute ones
 (it catches up), of 0.5, 1, 2 and 5 % of a CPU, or bursts of 10 ms a second. The truth on the job's CPU is the CPU time
-that the daemon reports itself to have used per second while nobody stopped it, measured beside the same job for as long
-as a session; on another CPU it is 0. What a daemon costs beside its CPU time (caches) counts as bias. Asked: bias at most
-0.2 points up to a duty of 2 %, 90 % of the 95 % intervals cover the truth, in 40 runs of each.
+that the daemon uses per second while nothing stops it, measured beside the same job for half as long as a session; on
+another CPU it is 0. What a daemon costs beside its CPU time (caches) counts as bias. Asked: bias at most 0.2 points up
+to a duty of 2 %, 90 % of the 95 % intervals cover the truth, in 40 runs of each.
 
 How long 1 % takes to be known is `seconds` of the sessions that end by themselves ("detected").
 
@@ -67,7 +67,7 @@ IDENTICAL = f"{sys.executable} -S -c 'sum(range(300_000))'"
 
 @contextmanager
 def job(directory: Path, cpu: int) -> Iterator[tuple[int, str]]:
-    """A kernel of ours on a CPU: its process, and what tells its progress."""
+    """Run a kernel of ours on a CPU: its process, and what tells its progress."""
     counter = directory / "counter"
     counter.write_bytes(bytes(8))
     process = subprocess.Popen([sys.executable, "-m", "crosswind.cost.kernel", "burn", str(cpu), str(counter)])
@@ -84,9 +84,9 @@ def daemon_of(case: str, directory: Path, cpus: list[int]) -> list[str]:
     script = directory / "daemon.py"
     script.write_text(DAEMON)
     *kind, where = case.split()
-    period, burst, how = (
-        (1.0, 0.01, "relative") if kind == ["bursts"] else (PERIOD_S, 0.01 * float(kind[0]) * PERIOD_S, kind[1])
-    )
+    period, burst, how = 1.0, 0.01, "relative"
+    if kind != ["bursts"]:
+        period, burst, how = PERIOD_S, 0.01 * float(kind[0]) * PERIOD_S, kind[1]
     cpu = cpus[-1] if where == "same" else cpus[0]
     return [sys.executable, "-S", str(script), str(cpu), str(period), str(burst), how]
 
@@ -121,15 +121,13 @@ def of(found: Cost) -> dict[str, Any]:
 
 def sessions(case: str, runs: int, seconds: float, directory: Path) -> dict[str, Any]:
     cpus = sorted(os.sched_getaffinity(0))
-    command = (
-        ["sleep", "3600"]
-        if case == "sleep"
-        else daemon_of("1 relative same" if case == "detected" else case, directory, cpus)
-    )
+    kind = "1 relative same" if case == "detected" else case
+    command = ["sleep", "3600"] if case == "sleep" else daemon_of(kind, directory, cpus)
     samples = []
     for seed in range(runs):
         with job(directory, cpus[-1]) as (pid, progress):
-            truth = 0.0 if case == "sleep" or case.endswith("other") else true_duty(command, seconds / 2)
+            takes = case != "sleep" and not case.endswith("other")
+            truth = true_duty(command, seconds / 2) if takes else 0.0
             found = cost(
                 f"command:{' '.join(command)}",
                 job=pid,

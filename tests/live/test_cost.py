@@ -272,6 +272,28 @@ def test_the_position_of_a_jobs_input_tells_its_progress(bystander, tmp_path):
     assert found.costs[0].quads.work.min() > 0
 
 
+def test_a_helper_that_the_job_started_is_investigated_and_is_no_part_of_it(tmp_path):
+    """The question whether the progress thread pays, where it is a process."""
+    script = tmp_path / "helper.py"
+    script.write_text(DAEMON.replace("CPU", str(CPU)).replace("BURST", "0.001").replace("REST", "0.009"))
+    loop = f"import os; os.sched_setaffinity(0, {{{CPU}}})\nwhile True: os.write(1, b'x')"
+    job = subprocess.Popen(
+        ["sh", "-c", f'"$0" -S {script} & exec "$0" -S -c "$1" > {tmp_path}/log', sys.executable, loop]
+    )
+    try:
+        wait_until(lambda: len(processes.with_descendants([job.pid])) == 2)
+        (helper,) = processes.with_descendants([job.pid]) - {job.pid}
+        found = cost(f"pid:{helper}", job=job.pid, progress_of=f"file:{tmp_path}/log", seconds=5, to_the_end=True)
+    finally:
+        for pid in processes.with_descendants([job.pid]):
+            os.kill(pid, signal.SIGKILL)
+        job.wait()
+    one = found.costs[0]
+    assert len(one.quads) >= 2
+    assert 0.04 < one.duty.value < 0.2
+    assert one.headline == "exchange", one.why
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -107,10 +107,12 @@ class Job:
         assert self._progress is not None  # chosen before anything is measured
         return self._progress()
 
-    def refresh(self) -> None:
-        """Look which processes it has now."""
+    def refresh(self, without: set[int] | None = None) -> None:
+        """Look which processes it has now; `without` those that are investigated, which may descend from it."""
         roots = [process.pid for process in self._started] or [self.pid]
-        self.members = {pid for pid in processes.with_descendants(roots) if not processes.has_ended(pid)}
+        found = processes.with_descendants(roots) - (without or set())
+        self.members = {pid for pid in found if not processes.has_ended(pid)}
+        self._cpu.forget(without or set())
         self._cpu.watch(self.members)
 
     def cpu_ns(self) -> int:

@@ -131,6 +131,11 @@ class CpuTime:
                 continue
             self._latest[pid] = 0
 
+    def forget(self, pids: set[int]) -> None:
+        """Take away these processes with all that they have used."""
+        for pid in pids & self._clocks.keys():
+            del self._clocks[pid], self._latest[pid]
+
     def ns(self) -> int:
         """Return what all have used so far, ns."""
         for pid, (clock, before) in list(self._clocks.items()):

@@ -26,6 +26,8 @@ CATCHING_UP = 1.2
 BUSY = 0.9
 """A job that wants a processor for this part of the time or more takes all that it can get."""
 LEAKS = 0.1
+STARVED = 0.5
+"""Below this part of its processors that the job has, others decide more than what is investigated."""
 _LEAST_CPU_S = 0.002
 
 
@@ -242,6 +244,13 @@ class Cost:
         verdict = judge(estimates[headline], self.margin, level, self.measured_s)
         return CostOf(names, texts, quads, duty, per_cpu, estimates, headline, why, verdict, level)
 
+    def _share_of_cpus(self) -> float:
+        """Part of its CPUs that the job and what is investigated have together, 0 to 1."""
+        columns = self.document["quads"]
+        wall_s = float(np.sum(columns["wall_s"])) * max(len(self.job["cpus"]), 1)
+        had_s = float(np.sum(columns["job_cpu_s"]) + np.sum(columns["x_cpu_s"]))
+        return had_s / wall_s if wall_s > 0.0 else 1.0
+
     def _duty(self, which: tuple[int, ...]) -> Duty:
         undisturbed = self.document["undisturbed"]
         wall = np.array(undisturbed["wall_s"], dtype=float)
@@ -269,6 +278,10 @@ class Cost:
         found: list[Told] = list(self.document["warnings"])
         for one in self.costs[: len(self.targets)]:
             found += _warnings_of(one)
+        has = self._share_of_cpus()
+        if has < STARVED and self.job["wants_cpus"] >= BUSY * len(self.job["cpus"]):
+            message = f"the job has {has:.0%} of its CPUs: others take the rest, also from what is investigated"
+            found.append(warning("busy-host", message, "measure while less goes on; wall hardly tells anything here"))
         if self.job["progress"] == "cpu":
             message = "progress is the job's CPU time: what is taken is seen, but not what is slowed"
             found.append(warning("cpu-progress", message, "name a counter of its work: --progress"))

@@ -139,10 +139,10 @@ class Target:
     cpu: processes.CpuTime = field(default_factory=processes.CpuTime)
     members: set[int] = field(default_factory=set)
 
-    def refresh(self, job: set[int] | None = None) -> None:
-        """Look which processes there are now; those of the job below `roots` are not meant."""
+    def refresh(self) -> None:
+        """Look which processes there are now."""
         found = group_members(self.group) if self.group else processes.with_descendants(self.roots)
-        self.members = {pid for pid in found - (job or set()) if not processes.has_ended(pid)}
+        self.members = {pid for pid in found if not processes.has_ended(pid)}
         self.hold.refresh(self.members)
         self.cpu.watch(self.members)
 

@@ -81,11 +81,11 @@ def cost_section(found: Cost, place: int) -> CostedSection:
     job, whole, prefix = found.job, found.costs[-1], f"cost-{place}"
     blocks = f"blocks of {number(1e3 * job['block_s'])} ms, {number(found.measured_s)} s in all"
     names = " and ".join(target["name"] for target in found.targets)
-    slower = whole.slower
+    slower, host = whole.slower, found.document["host"].get("name")
     return CostedSection(
         id=prefix,
         title=f"Cost of {names}",
-        where=f"beside {job['name']}, progress by {job['progress']}; {blocks}; host {found.document['host'].get('name')}",
+        where=f"beside {job['name']}, progress by {job['progress']}; {blocks}; host {host}",
         headline=f"{found.sentence}.",
         cards=[
             Card("cost", percent(whole.best.value), f"± {_points(whole.best, whole.level)} points", "cost-interval"),

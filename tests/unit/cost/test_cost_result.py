@@ -72,6 +72,9 @@ def test_other_circumstances_are_said():
     assert "cpu-progress" in codes(session(job={"progress": "cpu"}))
     assert "coarse-progress" in codes(session(job={"block_s": 0.5}))
     assert "needed" in codes(session((0.0,), slower=-0.2))
+    starved = session()
+    starved.document["quads"]["wall_s"] = [[0.4, 0.4]] * 300
+    assert "busy-host" in codes(Cost(starved.document))
     leaking = session()
     leaking.document["quads"]["x_cpu_s"] = [[x, x] for _, x in leaking.document["quads"]["x_cpu_s"]]
     assert "not-stopped" in codes(Cost(leaking.document))

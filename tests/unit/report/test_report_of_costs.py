@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 
 import pytest
 import reported
 from costly import comparison, session
-from test_report_of_programs import page_of, visible
+
+from crosswind.report import report
+
+
+def page_of(tmp_path, *items):
+    return report(list(items), tmp_path / "report.html").read_text()
+
+
+def visible(page):
+    body = page.split("<footer>")[0]
+    return html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", body.split("</style>")[1])))
 
 
 def spec(page: str, figure: str) -> list[dict]:
