@@ -67,7 +67,7 @@ IDENTICAL = f"{sys.executable} -S -c 'sum(range(300_000))'"
 
 @contextmanager
 def job(directory: Path, cpu: int) -> Iterator[tuple[int, str]]:
-    """Run a kernel of ours on a CPU: its process, and what tells its progress."""
+    """Run a built-in kernel on a CPU: its process, and what tells its progress."""
     counter = directory / "counter"
     counter.write_bytes(bytes(8))
     process = subprocess.Popen([sys.executable, "-m", "crosswind.cost.kernel", "burn", str(cpu), str(counter)])

@@ -9,7 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
-from crosswind.compare.runs import By
+from crosswind.compare.clock import By
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
 from crosswind.files.stored import write_text

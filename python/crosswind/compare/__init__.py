@@ -2,7 +2,7 @@
 
 | question | module |
 |---|---|
-| what follows from the times? | `runs` |
+| what follows from the times? | `runs`, by which `clock` |
 | what came of it, also against a stored one? | `result` |
 | how is a command run? | `process` |
 | what does a CI system read? | `junit` |
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.compare.runs import BYS, By
+from crosswind.compare.clock import BYS, By
 from crosswind.errors import DescriptionError
 from crosswind.terminal.progress import Advance
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.compare.runs import CODES, By, Judged, Pairs, judge, slowdown
+from crosswind.compare.clock import By
+from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
 from crosswind.cost.estimate import Estimate
 from crosswind.cost.looks import Looks
 from crosswind.errors import Told, warning

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 
+from crosswind.compare.clock import By
 from crosswind.cost.estimate import Estimate, jackknife
 from crosswind.cost.quads import Floats
 
-By = Literal["wall", "cpu"]
-BYS: tuple[By, ...] = get_args(By)
 Outcome = Literal["equivalent", "faster", "slower", "not-slower", "unknown"]
 CODES: dict[Outcome, int] = {"equivalent": 0, "faster": 0, "not-slower": 0, "slower": 4, "unknown": 3}
 

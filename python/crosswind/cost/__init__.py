@@ -58,15 +58,15 @@ def cost(
     of : str or sequence of str
         What is investigated: "pid:N", "cgroup:PATH" or "command:COMMAND" (started, and ended at the end); 1 to 6.
     command : sequence of str, optional
-        The job, which is started, and ended at the end. With neither `command` nor `job`, kernels of ours are the job,
-        one on each CPU that `of` may use.
+        The job, which is started, and ended at the end. With neither `command` nor `job`, built-in kernels are the
+        job,        one on each CPU that `of` may use.
     job : int or str, optional
         A process that runs already: its number, or "pid:N".
     progress_of : str, optional
         How its progress is read: "file:PATH" (a size), "count:PATH" (a number), "u64:PATH" (mapped memory),
         "stdin-position", "io" or "cpu". Default: the one that tells most.
     kernel : str
-        Kernel of ours: "burn" (arithmetic) or "triad" (memory).
+        Built-in kernel: "burn" (arithmetic) or "triad" (memory).
     seconds : float
         The most that it takes, s, at least 5; a fifth of it (2 to 20 s) nothing is stopped.
     margin : float

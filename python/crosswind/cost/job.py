@@ -1,4 +1,4 @@
-"""The job whose progress is measured: a command that is started, a process that runs already, or kernels of ours."""
+"""The job whose progress is measured: a command that is started, a process that runs already, or built-in kernels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Job:
 
     @classmethod
     def of_command(cls, command: Sequence[str]) -> Job:
-        """Start a command; its standard input is ours where that is a file, what it prints goes to stderr.
+        """Start a command; it inherits a standard input that is a file; what it prints goes to stderr.
 
         Raises
         ------
@@ -63,7 +63,7 @@ class Job:
 
     @classmethod
     def of_kernels(cls, kernel: str, cpus: Sequence[int]) -> Job:
-        """Start one kernel of ours on each of these CPUs.
+        """Start one built-in kernel on each of these CPUs.
 
         Raises
         ------

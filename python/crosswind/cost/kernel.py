@@ -1,4 +1,4 @@
-"""A kernel of ours as the job, when there is none at hand; `python -m crosswind.cost.kernel KERNEL CPU COUNTER`.
+"""A built-in kernel as the job, when there is none at hand; `python -m crosswind.cost.kernel KERNEL CPU COUNTER`.
 
 It counts in 8 bytes of a file that both ends map, and ends with the process that started it.
 """

@@ -1,4 +1,4 @@
-"""Processes as `/proc` shows them: who descends from whom, where one may run, how much CPU time it has had."""
+"""Processes as `/proc` shows them: which descends from which, where it may run, how much CPU time it has had."""
 
 from __future__ import annotations
 

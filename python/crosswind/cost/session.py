@@ -26,7 +26,7 @@ FINE_WINDOW_S = 0.001
 TRIAL_S = 0.25
 TRIAL_COUNTS = 20
 LATE_S = 0.5
-"""A block that takes so much longer than asked was not ours to time: its quad is dropped. The watchdog waits longer."""
+"""A block that takes so much longer than asked says nothing: its quad is dropped. The watchdog waits longer."""
 _NS = 1e-9
 
 
@@ -240,7 +240,7 @@ class Session:
     def _quad(
         self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float
     ) -> dict[str, Any] | None:
-        """Measure four blocks; None when one of them was not ours to time."""
+        """Measure four blocks; None when one of them took much longer than asked."""
         row = {name: [0.0, 0.0] for name in ("work", "wall_s", "job_cpu_s", "x_cpu_s")}
         for label in order:
             self._let_run(set(running) if label == ON else set(), block_s)

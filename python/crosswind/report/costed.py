@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.compare.clock import BYS
 from crosswind.compare.result import Comparison
-from crosswind.compare.runs import BYS, Pairs, slowdown
+from crosswind.compare.runs import Pairs, slowdown
 from crosswind.cost.estimate import NAMES, Estimate, estimate
 from crosswind.cost.result import Cost, CostOf
 from crosswind.report.figure import Figure
