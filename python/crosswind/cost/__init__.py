@@ -59,7 +59,7 @@ def cost(
         What is investigated: "pid:N", "cgroup:PATH" or "command:COMMAND" (started, and ended at the end); 1 to 6.
     command : sequence of str, optional
         The job, which is started, and ended at the end. With neither `command` nor `job`, built-in kernels are the
-        job,        one on each CPU that `of` may use.
+        job, one on each CPU that `of` may use.
     job : int or str, optional
         A process that runs already: its number, or "pid:N".
     progress_of : str, optional
