@@ -13,6 +13,7 @@ from crosswind.compare.clock import By
 from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
 from crosswind.cost.estimate import Estimate
 from crosswind.cost.looks import Looks
+from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
 from crosswind.files.stored import read_json, write_json
 
@@ -51,7 +52,7 @@ class Comparison:
 
     def save(self, path: str | Path) -> None:
         """Write it as a `comparison.json`."""
-        write_json(self.document | {"result": self._figures()}, path)
+        write_json(self.document | {"result": finite(self._figures())}, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures, circumstances and every run."""

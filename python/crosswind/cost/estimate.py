@@ -31,7 +31,7 @@ from crosswind.cost.quads import OFF, ON, Floats, Quads
 Name = Literal["wall", "own", "available", "exchange"]
 NAMES: tuple[Name, ...] = get_args(Name)
 MOST_GROUPS = 40
-LEAST_GROUPS = 3
+LEAST_GROUPS = 5
 _WORK, _WALL, _JOB, _X = range(4)
 
 
@@ -86,7 +86,7 @@ class Duty:
         """Return the ratio of sums over consecutive windows, with a jackknife over at most 40 groups of them."""
         stacked = np.stack([cpu_s, wall_s], axis=1)
         found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1])
-        return cls(found.value, found.error if np.isfinite(found.error) else 0.0)
+        return cls(found.value, found.error)
 
     def of_each(self, cpus: int) -> Duty:
         """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -144,7 +143,7 @@ class Cost:
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cost.json`, with its figures beside what was counted."""
-        write_json(self.document | {"result": self._figures()}, path)
+        write_json(self.document | {"result": finite(self._figures())}, path)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures and the circumstances, without the counted quads."""
@@ -311,6 +310,16 @@ def _warnings_of(one: CostOf) -> list[Told]:
     return found
 
 
-def counted(rows: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return quads as columns for the file."""
-    return {name: [row[name] for row in rows] for name in ("contrast", "at_s", *FIELDS)}
+def finite(value: Any) -> Any:
+    """Return figures with None for what is not finite, which JSON has no word for.
+
+    Examples
+    --------
+    >>> finite({"error": math.inf, "of": [1.0, math.nan]})
+    {'error': None, 'of': [1.0, None]}
+    """
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

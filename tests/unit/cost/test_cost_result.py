@@ -96,10 +96,14 @@ def test_a_file_gives_the_same_figures_again(tmp_path):
     assert found_at(file).kind == "cost"
 
 
-def test_a_session_without_quads_is_unknown():
+def test_a_session_without_quads_is_unknown_and_its_file_is_json(tmp_path):
     found = session(quads=0)
     assert found.verdict.outcome == "unknown"
     assert "too little" in found.sentence
+    found.save(tmp_path / "cost.json")
+    text = (tmp_path / "cost.json").read_text()
+    assert "NaN" not in text
+    assert "Infinity" not in text
 
 
 def test_recorded_intervals_cost_at_scale_what_the_exchange_rate_says():
