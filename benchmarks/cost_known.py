@@ -11,7 +11,9 @@ to a duty of 2 %, 90 % of the 95 % intervals cover the truth, in 40 runs of each
 
 How long 1 % takes to be known is `seconds` of the sessions that end by themselves ("detected").
 
-    python benchmarks/cost_known.py [RUNS [SECONDS [CASE ...]]]
+    python benchmarks/cost_known.py [RUNS SECONDS [CASE ...]]
+
+Without arguments it is a short try, printed and not recorded (`make bench`).
 
 Cases: sleep, identical, detected, and duties such as `1 relative same`, `2 absolute other`, `bursts same`. Cases that
 are not named stay in the record as they are, each with its own date and commit. Quiet host; all cases with 40 runs of
@@ -62,6 +64,7 @@ DUTIES = [
 ]
 BURSTS = ["bursts same", "bursts other"]
 CASES = ["sleep", "identical", "detected", *DUTIES, *BURSTS]
+TRY = ["sleep", "identical", "2 relative same", "1 absolute same"]
 IDENTICAL = f"{sys.executable} -S -c 'sum(range(300_000))'"
 
 
@@ -171,11 +174,11 @@ def identical(runs: int, seconds: float) -> dict[str, Any]:
 
 
 def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 40
-    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 30.0
+    recorded = len(sys.argv) > 2
+    runs, seconds = (int(sys.argv[1]), float(sys.argv[2])) if recorded else (1, 8.0)
     path = record.RECORDS / "cost_known.json"
     cases = json.loads(path.read_text())["cases"] if path.exists() else {}
-    for case in sys.argv[3:] or CASES:
+    for case in sys.argv[3:] or (CASES if recorded else TRY):
         if case not in CASES:
             raise SystemExit(f"{case!r} is no case; there are {', '.join(CASES)}")
         where = {"made_at": datetime.now(UTC).isoformat(timespec="seconds"), **record.state_of_the_code()}
@@ -183,7 +186,8 @@ def main() -> None:
             done = identical(runs, seconds) if case == "identical" else sessions(case, runs, seconds, Path(directory))
         cases[case] = {"asked_seconds": seconds, "load_1_min": os.getloadavg()[0], **where, **done}
         print(case, {name: value for name, value in done.items() if name != "samples"})
-        record.write("cost_known", ["numpy"], cases=cases)
+        if recorded:
+            record.write("cost_known", ["numpy"], cases=cases)
 
 
 if __name__ == "__main__":
