@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 
 EXAMPLES = """
-Whether command B is slower than command A: both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums
-is compared with a margin. Intervals are 95 % and hold at all looks together, so that it may end early. Commands run
-without a shell.
+Whether one command is slower than another.
+
+Both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums is compared with a margin. Intervals are 95 %
+and hold at all looks together, so that it may end early. Commands run without a shell.
 
 With one argument, a stored comparison: its commands run again, and the new ratio B/A is compared with the stored one.
 Times of two sessions are not compared.

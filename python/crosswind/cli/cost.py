@@ -22,9 +22,10 @@ CODES = {"below": 0, "above": 4, "unknown": 3}
 INTERRUPTED = 130
 
 EXAMPLES = """
-What a background process costs a job. It is stopped and continued in randomised quads of blocks of 20 ms (SIGSTOP, or
-the freezer of its control group), and the job's progress is compared. Nothing is restarted. A watchdog continues what
-is stopped, however this ends.
+What a background process costs a job.
+
+It is stopped and continued in randomised quads of blocks of 20 ms (SIGSTOP, or the freezer of its control group), and
+the job's progress is compared. Nothing is restarted. A watchdog continues what is stopped, however this ends.
 
 Four estimators: wall (work per wall time), own (per CPU time of the job: caches, switches), available (per CPU time of
 both), exchange (the same, for the duty that the process has when nothing stops it). The headline is the one that holds

@@ -23,7 +23,7 @@ from crosswind.errors import DescriptionError, MeasurementError
 
 WAYS = ("file:PATH", "count:PATH", "u64:PATH", "stdin-position", "io", "cpu")
 COUNTS_PER_BLOCK = 10
-SHORTEST_BLOCK_S, LONGEST_SHORT_BLOCK_S, LONGEST_BLOCK_S = 0.02, 0.05, 5.0
+SHORTEST_BLOCK_S, LONGEST_CHOSEN_BLOCK_S, LONGEST_BLOCK_S = 0.02, 0.2, 5.0
 _U64 = struct.Struct("=Q")
 
 

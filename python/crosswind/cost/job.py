@@ -119,6 +119,10 @@ class Job:
         """CPU time of all its processes, ns."""
         return self._cpu.ns()
 
+    def wants_s(self) -> float:
+        """CPU time that it had, and that it was ready for and waited, s."""
+        return self.cpu_ns() * 1e-9 + processes.waiting_s(self.members)
+
     @property
     def has_ended(self) -> bool:
         """Whether it, or one of its kernels, is no more."""
@@ -134,14 +138,19 @@ class Job:
             self._directory.cleanup()
 
 
-def changes_per_s(read: Callable[[], float], seconds: float = 0.3) -> float:
-    """Return how often a counter moves, times a second, at most 1000: looked at for a while, longer for a slow one."""
+def changes_per_s(job: Job, seconds: float = 0.3) -> float:
+    """Return how often a job's counter moves, times a second: looked at each ms for a while, longer for a slow one.
+
+    A job that waits for a processor moves it less often than it would: that counts by its share of what it wants.
+    """
+    had, wanted, read = job.cpu_ns(), job.wants_s(), job.progress
     begun, last, moved = time.monotonic(), read(), 0
     while (elapsed := time.monotonic() - begun) < seconds or (moved < 5 and elapsed < 4.0):
         time.sleep(0.001)
         if (now := read()) != last:
             last, moved = now, moved + 1
-    return moved / elapsed
+    had_s, wanted_s = (job.cpu_ns() - had) * 1e-9, job.wants_s() - wanted
+    return moved / elapsed * (wanted_s / had_s if 0.0 < had_s < wanted_s else 1.0)
 
 
 def choose_progress(job: Job) -> None:
@@ -151,6 +160,6 @@ def choose_progress(job: Job) -> None:
             job.measure_by(progress)
         except DescriptionError:
             continue
-        if changes_per_s(job.progress) >= counters.COUNTS_PER_BLOCK / counters.LONGEST_SHORT_BLOCK_S:
+        if changes_per_s(job) >= counters.COUNTS_PER_BLOCK / counters.LONGEST_CHOSEN_BLOCK_S:
             return
     job.measure_by("cpu")

@@ -99,16 +99,10 @@ class Session:
         return found
 
     def _block_s(self) -> float:
-        """Return how long a block must be for the job's counter; our kernels count each 80 us.
-
-        A job that waits for a processor moves its counter less often than it would: its share of what it wants counts.
-        """
+        """Return how long a block must be for the job's counter; built-in kernels count each 80 us."""
         if self.job.progress_of == "kernel":
             return counters.SHORTEST_BLOCK_S
-        had, wanted = self.job.cpu_ns() * _NS, self._wants()
-        changes = changes_per_s(self.job.progress)
-        had, wanted = self.job.cpu_ns() * _NS - had, self._wants() - wanted
-        return counters.block_for(changes * wanted / had if 0.0 < had < wanted else changes)
+        return counters.block_for(changes_per_s(self.job))
 
     def _tell(self, message: str) -> None:
         if self.progress:
@@ -205,7 +199,7 @@ class Session:
         draw = np.random.default_rng([self.settings.seed, len(columns["at_s"])])
         plan = schedule(len(self.targets), draw)
         which = contrasts(len(self.targets))
-        waited, counted_s = self._wants(), time.monotonic()
+        waited, counted_s = self.job.wants_s(), time.monotonic()
         steal = _stolen()
         deadline = self._begun + self.settings.seconds
         earlier_s = columns["at_s"][-1] if columns["at_s"] else 0.0
@@ -278,13 +272,9 @@ class Session:
         if not stopped:
             self.watchdog.stopped_until(0)
 
-    def _wants(self) -> float:
-        """CPU time that the job had, and that it waited for, s."""
-        return self.job.cpu_ns() * _NS + processes.waiting_s(self.job.members)
-
     def _note_wants(self, before: float, since: float) -> None:
         elapsed = time.monotonic() - since
-        self.document["job"]["wants_cpus"] = (self._wants() - before) / elapsed if elapsed > 0 else 0.0
+        self.document["job"]["wants_cpus"] = (self.job.wants_s() - before) / elapsed if elapsed > 0 else 0.0
 
     def _refuse_needed(self, found: Cost) -> None:
         """Refuse a job that nearly stands still while a target is stopped, which a pipe hides from a short trial.

@@ -42,7 +42,7 @@ def by_estimator(rows: Sequence[Mapping[str, Any]], margin: float, title: str) -
         color=coloured("way", ways, list(CHANNEL_COLOURS[: len(ways)])),
         tooltip=tooltip,
     )
-    axis = alt.Axis(grid=True, format="~g")
+    axis = alt.Axis(grid=True, format=".3~r")
     line = base.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title, axis=axis), x2="high:Q")
     dot = base.mark_point(filled=True, size=50, opacity=1).encode(x=alt.X("middle:Q", title=title, axis=axis))
     limit = alt.Chart(records({"margin": [margin]})).mark_rule(strokeDash=[4, 3], color=CRIMSON).encode(x="margin:Q")
@@ -63,7 +63,7 @@ def over_time(rows: Sequence[Mapping[str, Any]], margin: float, title: str, time
     """
     data = records({name: [row[name] for row in rows] for name in ("at", "middle", "low", "high")})
     base = alt.Chart(data).encode(x=alt.X("at:Q", title=time))
-    y = alt.Y("middle:Q", title=title, axis=alt.Axis(grid=True, format="~g"))
+    y = alt.Y("middle:Q", title=title, axis=alt.Axis(grid=True, format=".3~r"))
     band = base.mark_area(opacity=0.25, color=BLUE).encode(y=alt.Y("low:Q", title=title), y2="high:Q")
     line = base.mark_line(color=BLUE, strokeWidth=2).encode(y=y)
     limit = alt.Chart(records({"margin": [margin]})).mark_rule(strokeDash=[4, 3], color=CRIMSON).encode(y="margin:Q")
