@@ -170,7 +170,7 @@ def _measured(
         if elapsed_s >= seconds:
             break
     if document["wall_s"]:
-        looks.look(max(min(time.monotonic() - begun, seconds), 1e-3))
+        looks.look(time.monotonic() - begun, at_the_end=not asked())
         document["looks"] = looks.to_dict()
     document["interrupted"] = asked()
     return document

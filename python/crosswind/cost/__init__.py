@@ -240,6 +240,9 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
         raise DescriptionError(message, "runs-differ", "name another file, or replace it with --force")
     looks = before.looks
     if looks.next_s() == float("inf"):
+        if looks.one:
+            message = "--resume: the session was looked at once, with all of the error, so no other look is left"
+            raise DescriptionError(message, "no-looks", "measure anew; sessions without --to-the-end can be prolonged")
         looks.prolong(settings.seconds - settings.undisturbed_s)
     ended = ("job-ended", "target-ended")
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]

@@ -136,12 +136,15 @@ class Looks:
         last = self.taken[-1][0] if self.taken else 0.0
         return next((time for time in planned if time > last + 1e-9), math.inf)
 
-    def look(self, now_s: float) -> float:
+    def look(self, now_s: float, *, at_the_end: bool = False) -> float:
         """Take a look after `now_s` of measured time; return the level (0 to 1) of the interval that may be quoted.
 
-        Once no error is left, the last limit stays: more time narrows the interval, but no more looks are paid for.
+        A stage that ends now, by its clock and not for what was seen, spends all that it has, however much of its time
+        was measured.
         """
         if not self.taken or now_s > self.taken[-1][0]:
+            if at_the_end:
+                self.planned_s = now_s
             self.taken.append((now_s, self._spent_at(now_s)))
         return self.level()
 

@@ -227,7 +227,7 @@ class Session:
                 if all(one.verdict.is_precise for one in found.costs):
                     break
         if columns["at_s"]:
-            looks.look(float(np.sum(columns["wall_s"])))
+            looks.look(float(np.sum(columns["wall_s"])), at_the_end=not self.asked_to_end())
             self.document["looks"] = looks.to_dict()
         self.document["steal_share"] = _stolen(steal)
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from costly import session
 
+from crosswind.cost import _resumed
+from crosswind.cost.looks import Looks
 from crosswind.cost.result import Cost
 from crosswind.cost.scale import at_scale, disturbance, parsed_program
+from crosswind.cost.session import Settings
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import found_at
 
@@ -123,3 +126,24 @@ def test_what_cannot_be_scaled_is_refused():
         disturbance(session((0.02,), slower=-0.1, intervals=True))
     with pytest.raises(DescriptionError, match="NAME=VALUE"):
         parsed_program("bsp:work_s")
+
+
+def test_a_session_goes_on_only_with_the_same_targets_job_and_margin_and_while_error_is_left():
+    settings = Settings(seconds=60.0, undisturbed_s=12.0)
+    before = session()
+    gone_on = Cost(_resumed(before, session(quads=0).document, settings))
+    assert len(gone_on.costs[0].quads) == 300
+    assert gone_on.looks.planned_s == pytest.approx(before.looks.taken[-1][0] + 48.0)
+    for other, said in (
+        (session(margin=0.02), "--margin"),
+        (session(job={"command": ["./other"]}), "the job"),
+        (session(job={"progress": "io"}), "--progress"),
+        (session((0.01, 0.01)), "--of"),
+        (session(host={"name": "there"}), "the host"),
+    ):
+        with pytest.raises(DescriptionError, match=said):
+            _resumed(before, other.document, settings)
+    once = Looks(24.0, one=True)
+    once.look(24.0)
+    with pytest.raises(DescriptionError, match="looked at once"):
+        _resumed(session(looks=once.to_dict()), before.document, settings)

@@ -76,6 +76,7 @@ def test_looks_at_quads_of_nothing_call_at_most_6_in_100_costly():
 
 def test_one_look_has_all_of_the_error_and_an_interrupted_one_less():
     assert Looks(60.0, one=True).look(60.0) == pytest.approx(ALPHA, rel=1e-3)
+    assert Looks(60.0, one=True).look(30.0, at_the_end=True) == pytest.approx(ALPHA, rel=1e-3)
     assert Looks(60.0, one=True).look(30.0) < 0.2 * ALPHA
     assert Looks(60.0, one=True).next_s() == 60.0
 
@@ -88,6 +89,8 @@ def test_next_looks_come_in_their_order_and_end():
     assert seen == [10.0, 20.0, 40.0, 70.0, 100.0]
     looks.prolong(50.0)
     assert looks.next_s() == 105.0
+    looks.look(130.0, at_the_end=True)
+    assert looks.next_s() == math.inf
     assert Looks.from_dict(looks.to_dict()) == looks
 
 
