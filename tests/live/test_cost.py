@@ -231,6 +231,7 @@ def test_a_daemon_of_10_percent_costs_more_than_the_margin(tmp_path):
     assert one.quads.x_cpu_s[:, 0].sum() < 0.1 * one.quads.x_cpu_s[:, 1].sum()
 
 
+@pytest.mark.alone
 def test_two_targets_are_measured_alone_and_together(bystander):
     other = subprocess.Popen(["sleep", "60"])
     try:

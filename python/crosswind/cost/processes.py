@@ -101,6 +101,19 @@ def cpus_of(pids: Iterable[int]) -> set[int]:
     return found
 
 
+def is_ready(pids: Iterable[int]) -> bool:
+    """Whether any thread of these processes runs, or would if it had a CPU."""
+    for pid in pids:
+        for thread in threads(pid):
+            try:
+                text = (PROC / str(pid) / "task" / str(thread) / "stat").read_text(errors="replace")
+            except OSError:
+                continue
+            if text.rpartition(")")[2].split()[:1] == ["R"]:
+                return True
+    return False
+
+
 def waiting_s(pids: Iterable[int]) -> float:
     """Return how long the threads of these processes were ready to run and waited for a CPU, s since their start."""
     total = 0

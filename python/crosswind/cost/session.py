@@ -23,7 +23,7 @@ from crosswind.terminal.progress import Advance
 
 WINDOW_S = 0.1
 FINE_WINDOW_S = 0.001
-TRIAL_S = 0.25
+TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
 TRIAL_COUNTS = 20
 LATE_S = 0.5
 """A block that takes so much longer than asked says nothing: its quad is dropped. The watchdog waits longer."""
@@ -169,30 +169,38 @@ class Session:
         MeasurementError
             When the job makes no progress, or none while a target is stopped.
         """
-        begun, before = time.monotonic(), self.job.progress()
-        time.sleep(TRIAL_S)
-        rate = (self.job.progress() - before) / (time.monotonic() - begun)
-        if self._is_over():
-            return
-        if not rate > 0.0:
-            raise MeasurementError("the job makes no progress", "no-progress", "another --progress may tell more")
         block_s = self.document["job"]["block_s"]
-        patience = max(TRIAL_S, TRIAL_COUNTS / counters.COUNTS_PER_BLOCK * block_s)
+        patience_s = max(TRIAL_S, TRIAL_COUNTS / counters.COUNTS_PER_BLOCK * block_s)
+        if self._stands_still(patience_s) and not self._is_over():
+            raise MeasurementError("the job makes no progress", "no-progress", "another --progress may tell more")
         everything = set(range(len(self.targets)))
         for number, target in enumerate(self.targets):
-            self._let_run(everything - {number}, patience)
+            if self._is_over():
+                return
+            self._let_run(everything - {number}, MOST_TRIAL_S)
             time.sleep(0.02)  # what it had begun may still come
-            before, begun = self.job.progress(), time.monotonic()
-            while (stands := self.job.progress() == before) and time.monotonic() < begun + patience:
-                time.sleep(0.005)
+            stands = self._stands_still(patience_s)
             self._let_run(everything, 0.0)
             if stands and not self.job.has_ended:
-                message = (
-                    f"the job makes no progress while {target.name} is stopped: it waits for it, by a lock or a pipe"
-                )
-                raise MeasurementError(
-                    message, "job-waits", "what the job needs is a part of it; its cost is not a loss"
-                )
+                raise _waits(f"makes no progress while {target.name} is stopped")
+
+    def _stands_still(self, patience_s: float) -> bool:
+        """Whether the job makes no progress though it computes, or sleeps, for so long.
+
+        Time in which it is ready and waits for a CPU says nothing; after 5 s it is not waited for any longer.
+        """
+        before, begun = self.job.progress(), time.monotonic()
+        had_ns, asleep_s = self.job.cpu_ns(), 0.0
+        while self.job.progress() == before:
+            if (self.job.cpu_ns() - had_ns) * _NS + asleep_s >= patience_s:
+                return True
+            if time.monotonic() - begun > MOST_TRIAL_S or self.asked_to_end():
+                return False
+            looked = time.monotonic()
+            time.sleep(0.005)
+            if not processes.is_ready(self.job.members):
+                asleep_s += time.monotonic() - looked
+        return False
 
     def _measure_quads(self, block_s: float) -> None:
         looks, columns = Cost(self.document).looks, self.document["quads"]
