@@ -30,7 +30,7 @@ while True:
     while time.thread_time() - begun < BURST: pass
     time.sleep(REST)
 """
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 def daemon(burst_s: float, rest_s: float) -> list[str]:
@@ -58,7 +58,7 @@ def state(pid: int) -> str:
 def wait_until(condition) -> None:
     until = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < until, "not within 10 s"
+        assert time.monotonic() < until, "not within a minute"
         time.sleep(0.005)
 
 
@@ -190,7 +190,7 @@ def was_stopped(pid: int) -> bool:
 
 
 def test_kill_9_of_a_session_leaves_nothing_stopped_and_ends_its_kernels(bystander):
-    process = crosswind("--of", f"pid:{bystander.pid}", "--seconds", "30")
+    process = crosswind("--of", f"pid:{bystander.pid}", "--seconds", "20")
     assert was_stopped(bystander.pid)
     below = processes.with_descendants([process.pid]) - {process.pid}
     process.kill()
