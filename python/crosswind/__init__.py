@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from crosswind._core import __version__
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
+    from crosswind.compare import compare
+    from crosswind.compare.result import Comparison
+    from crosswind.cost import cost
+    from crosswind.cost.result import Cost
     from crosswind.disturbance import Disturbance
     from crosswind.doctor import doctor
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
@@ -53,6 +57,8 @@ __all__ = [
     "Blame",
     "BuiltTree",
     "CallError",
+    "Comparison",
+    "Cost",
     "CrosswindError",
     "DescriptionError",
     "Disturbance",
@@ -79,6 +85,8 @@ __all__ = [
     "__version__",
     "blame",
     "build_tree",
+    "compare",
+    "cost",
     "doctor",
     "fit",
     "inject",
@@ -100,6 +108,10 @@ _HOMES = {
     "tolerance": ["Tolerance", "tolerance"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
+    "compare": ["compare"],
+    "compare.result": ["Comparison"],
+    "cost": ["cost"],
+    "cost.result": ["Cost"],
     "disturbance": ["Disturbance"],
     "doctor": ["doctor"],
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],

@@ -1,7 +1,7 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
-Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, 130 interrupted (ctrl-C, SIGTERM,
-SIGHUP), 141 nothing reads standard output any more.
+Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, or not known, 4 more than the margin
+(`cost`, `compare`), 130 interrupted (ctrl-C, SIGTERM, SIGHUP), 141 nothing reads standard output any more.
 """
 
 from __future__ import annotations

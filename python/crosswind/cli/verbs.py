@@ -54,6 +54,8 @@ VERBS = {
         "that is simulated and recorded, for real."
     ),
     "blame": "Which cause of a disturbance costs a parallel program how much.",
+    "cost": "What a background process costs a job.",
+    "compare": "Whether one command is slower than another.",
     "report": (
         "Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network "
         "needed."

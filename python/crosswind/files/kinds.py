@@ -15,7 +15,9 @@ HEAD_BYTES = 1 << 18
 
 WORDS = {
     "blame": "a blame",
+    "comparison": "a comparison of commands",
     "contention": "a fit of flows",
+    "cost": "the cost of a process",
     "disturbance": "a disturbance",
     "experiment": "an experiment",
     "hosts": "a list of hosts",
@@ -40,7 +42,8 @@ WORDS = {
 BINARY = frozenset({"measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
-_RESULTS = ("blame", "contention", "injection", "measured-cluster", "overlap", "plan", "streams-plan", "study", "sweep")
+_RESULTS: tuple[str, ...] = ("blame", "comparison", "contention", "cost", "injection", "measured-cluster", "overlap")
+_RESULTS += ("plan", "streams-plan", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
 _BY_FIELD = (

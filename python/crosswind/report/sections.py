@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosswind.report.blamed import BLAMES
+from crosswind.report.costed import COSTS
 from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.injected import INJECTIONS
 from crosswind.report.measured import MEASUREMENTS
@@ -24,6 +25,7 @@ KINDS: tuple[Kind, ...] = (
     STREAMS,
     INJECTIONS,
     BLAMES,
+    COSTS,
     OVERLAPS,
     PLANS,
     PLATFORMS,

@@ -1,0 +1,111 @@
+"""`crosswind compare`: two commands -> whether one is slower."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
+from crosswind.compare.clock import By
+from crosswind.cost.shares import parsed_share
+from crosswind.errors import DescriptionError
+from crosswind.files.stored import write_text
+from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.compare.result import Comparison
+
+INTERRUPTED = 130
+
+EXAMPLES = """
+Both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums is compared with a margin. Intervals are 95 %
+and hold at all looks together, so that it may end early. Commands run without a shell.
+
+With one argument, a stored comparison: its commands run again, and the new ratio B/A is compared with the stored one.
+Times of two sessions are not compared.
+
+Examples:
+
+    crosswind compare './app-before input' './app-after input'
+
+    crosswind compare --margin 5% --by cpu --seconds 120 './a' './b' -o comparison.json --junit comparison.xml
+
+    crosswind compare comparison.json
+
+Exit codes: 0 equivalent, faster, or not slower by the margin; 4 slower; 3 unknown; 1 a command failed, 2 bad input,
+130 interrupted (finished quads are kept).
+"""
+
+
+def compare(
+    a: Annotated[str, typer.Argument(help="Command A, or a stored comparison.", metavar="A|BASE_FILE")],
+    b: Annotated[str | None, typer.Argument(help="Command B.", metavar="B")] = None,
+    margin: Annotated[str | None, typer.Option(help="What counts as equivalent, such as 2% or 0.02; else 2%.")] = None,
+    by: Annotated[By | None, typer.Option(help="By which time; else wall.")] = None,
+    seconds: Annotated[float, typer.Option(help="The most that it takes, s.", min=0.001)] = 60.0,
+    warm_up: Annotated[int, typer.Option("--warm-up", help="Runs of each that do not count.", min=0)] = 1,
+    to_the_end: Annotated[
+        bool, typer.Option("--to-the-end", help="Use all the time and look once, instead of ending when it is known.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the order of runs.", min=0)] = 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="comparison.json; for `crosswind report`.")] = None,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit's XML as well.")] = None,
+    force: Force = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say whether one command is slower than another."""
+    from crosswind.compare import compare as measure
+    from crosswind.compare.junit import junit as as_junit
+
+    share = parsed_share(margin, "--margin") if margin is not None else None
+    if b is None and not Path(a).is_file():
+        hint = "crosswind compare 'command A' 'command B', or a comparison.json"
+        raise DescriptionError(f"there is one argument, {a!r}, and it is not a file", "command", hint)
+    base = Path(a) if b is None else None
+    writable(out, "comparison", inputs=[base], force=force)
+    with progress_bar() as advance:
+        found = measure(
+            None if base else a,
+            b,
+            base=base,
+            margin=share,
+            by=by,
+            seconds=seconds,
+            warm_up=warm_up,
+            to_the_end=to_the_end,
+            seed=seed,
+            progress=advance,
+        )
+    if out:
+        found.save(out)
+        tell(f"wrote {out} ({2 * len(found.pairs)} runs of each)")
+    if junit:
+        write_text(as_junit(found), junit)
+        tell(f"wrote {junit}")
+    tell_warnings(found.warnings)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+    raise typer.Exit(INTERRUPTED if found.interrupted else found.exit_code)
+
+
+def _print(found: Comparison) -> None:
+    print_text(found.sentence)
+    rows = []
+    for by in ("wall", "cpu"):
+        times, estimate = found.pairs.by(by), found.estimate(by)
+        half = 100 * estimate.half_width(found.level)
+        means = [f"{1e3 * mean:.4g}" for mean in 0.5 * times.mean(axis=0)] if len(times) else ["-", "-"]
+        rows.append([by, *means, f"{100 * estimate.value:+.2f} ± {half:.2f}" if len(times) else "-"])
+    columns = [("time", "left"), ("A ms", "right"), ("B ms", "right"), ("B takes longer %", "right")]
+    print_table(columns, rows, title="A: {}   B: {}".format(*found.commands))
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("compare", help=help_of("compare", EXAMPLES))(compare)

@@ -1,0 +1,155 @@
+"""`crosswind cost`: background processes -> what they cost a job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.outputs import Force, file_of, writable
+from crosswind.cli.verbs import help_of
+from crosswind.cost.kernel import Kernel
+from crosswind.cost.shares import parsed_share
+from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.cost.estimate import Estimate
+    from crosswind.cost.result import Cost, CostOf
+    from crosswind.cost.scale import AtScale
+
+CODES = {"below": 0, "above": 4, "unknown": 3}
+INTERRUPTED = 130
+
+EXAMPLES = """
+It is stopped and continued in randomised quads of blocks of 20 ms (SIGSTOP, or the freezer of its control group), and
+the job's progress is compared. Nothing is restarted. A watchdog continues what is stopped, however this ends.
+
+Four estimators: wall (work per wall time), own (per CPU time of the job: caches, switches), available (per CPU time of
+both), exchange (the same, for the duty that the process has when nothing stops it). The headline is the one that holds
+here. Intervals are 95 % and hold at all looks together.
+
+Examples:
+
+    crosswind cost --of pid:1234 -- ./my-job args
+
+    crosswind cost --of cgroup:/system.slice/exporter.service --job pid:5678 --progress file:/var/log/step.log
+
+    crosswind cost --of 'command:./exporter --interval 1' --margin 0.5% --seconds 120 -o cost.json
+
+    crosswind cost --of pid:1234 --of pid:1240 --progress stdin-position -- gzip -c < data > /dev/null
+
+    crosswind cost --of pid:1234 --ranks 10000 --program bsp:work_s=0.0071
+
+Exit codes: 0 it costs less than the margin, 4 it costs more, 3 unknown, 1 it failed, 2 bad input, 130 interrupted (what
+was measured is printed and kept).
+"""
+
+
+def cost(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(help="The job and its arguments, after --; ended when it is known.", metavar="-- JOB"),
+    ] = None,
+    of: Annotated[
+        list[str] | None,
+        typer.Option("--of", help="pid:N, cgroup:PATH or command:COMMAND; again for more.", metavar="TARGET"),
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="A job that runs already: pid:N.")] = None,
+    progress: Annotated[
+        str | None,
+        typer.Option(help="How far the job is: file:PATH (size), count:PATH, u64:PATH, stdin-position, io or cpu."),
+    ] = None,
+    kernel: Annotated[Kernel, typer.Option(help="Without a job: arithmetic, or memory.")] = "burn",
+    seconds: Annotated[float, typer.Option(help="The most that it takes, s.", min=5.0)] = 60.0,
+    margin: Annotated[str, typer.Option(help="What is still tolerated, such as 1% or 0.01.")] = "1%",
+    block_ms: Annotated[float | None, typer.Option(help="Length of a block, ms; else by the progress.")] = None,
+    to_the_end: Annotated[
+        bool, typer.Option("--to-the-end", help="Use all the time and look once, instead of ending when it is known.")
+    ] = False,
+    ranks: Annotated[
+        int | None, typer.Option(help="Ranks of a parallel program on as many such hosts: what it costs there.", min=2)
+    ] = None,
+    program: Annotated[
+        str, typer.Option(help="That program: its kind and parameters.", metavar="KIND:NAME=VALUE,...")
+    ] = "bsp:work_s=0.01,iterations=500",
+    seed: Annotated[int, typer.Option(help="Seed of the order of blocks.", min=0)] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="cost.json, written at every look; for `crosswind report`.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the session in --out.")] = False,
+    force: Force = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Say what a background process costs a job."""
+    from crosswind.cost import cost as measure
+    from crosswind.cost.scale import at_scale, parsed_program
+
+    share = parsed_share(margin, "--margin")
+    described = parsed_program(program) if ranks else None
+    writable(out, "cost", force=force or resume)
+    with progress_bar() as advance:
+        found = measure(
+            of or [],
+            command=command or None,
+            job=job,
+            progress_of=progress,
+            kernel=kernel,
+            seconds=seconds,
+            margin=share,
+            block_ms=block_ms,
+            to_the_end=to_the_end,
+            intervals=ranks is not None,
+            seed=seed,
+            out=file_of(out),
+            resume=resume,
+            progress=advance,
+        )
+    scaled = at_scale(found, ranks, described) if ranks and described and not found.interrupted else None
+    if out:
+        if not file_of(out):
+            found.save(out)
+        tell(f"wrote {out} ({found.measured_s:.1f} s of blocks)")
+    tell_warnings(found.warnings)
+    if json:
+        print_json(found.to_dict() | ({"at_scale": scaled.to_dict()} if scaled else {}))
+    else:
+        _print(found, scaled)
+    raise typer.Exit(INTERRUPTED if found.interrupted else CODES[found.verdict.outcome])
+
+
+def _print(found: Cost, scaled: AtScale | None) -> None:
+    print_text(found.sentence)
+    columns = [("stopped and continued", "left"), ("headline", "left"), ("costs %", "right"), ("CPU taken %", "right")]
+    columns += [("slower %", "right"), *((f"{name} %", "right") for name in ("wall", "own", "available", "exchange"))]
+    rows = [_row(one) for one in found.costs]
+    job = found.job
+    blocks = f"{found.measured_s:.1f} s in blocks of {1e3 * job['block_s']:.0f} ms"
+    title = f"beside {job['name']}, by {job['progress']}: {blocks}"
+    print_table(columns, rows, title=title)
+    if found.shares:
+        shares = [[name, f"{100 * share:.2f}"] for name, share in found.shares.items()]
+        print_table([("share of what they cost together", "left"), ("%", "right")], shares)
+    if scaled:
+        print_table([("at scale", "left"), ("", "right")], scaled.rows, title=scaled.title)
+
+
+def _row(one: CostOf) -> list[str]:
+    def shown(estimate: Estimate | None) -> str:
+        if estimate is None or estimate.value != estimate.value:
+            return "-"
+        half = estimate.half_width(one.level)
+        return f"{100 * estimate.value:.2f} ± {100 * half:.2f}" if half < 9.99 else f"{100 * estimate.value:.2f}"
+
+    taken = "-" if one.taken is None else f"{100 * one.taken:.2f}"
+    each = [shown(one.estimates[name]) for name in ("wall", "own", "available")]
+    exchange = shown(one.estimates["exchange"]) if one.headline == "exchange" else "-"
+    if one.headline != "exchange":
+        each[2] = "-"
+    return [one.name, one.headline, shown(one.best), taken, shown(one.slower), *each, exchange]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("cost", help=help_of("cost", EXAMPLES))(cost)

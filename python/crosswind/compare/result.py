@@ -1,0 +1,183 @@
+"""What a comparison came to, and what may be compared with a stored one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosswind.compare.clock import By
+from crosswind.compare.runs import CODES, Judged, Pairs, judge, slowdown
+from crosswind.cost.estimate import Estimate
+from crosswind.cost.looks import Looks
+from crosswind.cost.result import finite
+from crosswind.errors import Told, warning
+from crosswind.files.stored import read_json, write_json
+
+SCHEMA_VERSION = 1
+KIND = "comparison"
+HINT = "`crosswind compare -o` writes one"
+FEW_QUADS = 5
+_TRIVIAL = ("load_average", "steal_share_since_boot")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two commands, run in turn in randomised quads.
+
+    Attributes
+    ----------
+    document : dict
+        What was measured, as it stands in the file.
+    base : Comparison or None
+        An earlier one of the same commands, whose ratio this one's is compared with.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    base: Comparison | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Comparison:
+        """Read a `comparison.json`.
+
+        Raises
+        ------
+        DescriptionError
+            When it is none.
+        """
+        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a `comparison.json`."""
+        write_json(self.document | {"result": finite(self._figures())}, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return figures, circumstances and every run."""
+        return {name: value for name, value in self.document.items() if name != "result"} | self._figures()
+
+    def _figures(self) -> dict[str, Any]:
+        compared = {"against_base": self.against_base.to_dict()} if self.against_base else {}
+        return {
+            "outcome": self.verdict.outcome,
+            "sentence": self.sentence,
+            "verdict": self.verdict.to_dict(),
+            "wall": self._judged("wall").to_dict(),
+            "cpu": self._judged("cpu").to_dict(),
+            "warnings": self.warnings,
+            **compared,
+        }
+
+    @property
+    def commands(self) -> tuple[str, str]:
+        """A and B."""
+        a, b = self.document["commands"]
+        return a, b
+
+    @property
+    def by(self) -> By:
+        """By what the verdict is: wall or CPU time."""
+        found: By = self.document["by"]
+        return found
+
+    @property
+    def margin(self) -> float:
+        """What counts as equivalent, as a share."""
+        return float(self.document["margin"])
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The times, one row a quad."""
+        return Pairs.of(self.document["wall_s"], self.document["cpu_s"])
+
+    @property
+    def looks(self) -> Looks:
+        """The looks that were taken."""
+        return Looks.from_dict(self.document["looks"])
+
+    @property
+    def level(self) -> float:
+        """What the interval leaves out."""
+        return self.looks.level() if self.looks.taken else 0.05
+
+    def estimate(self, by: By) -> Estimate:
+        """Return by how much B takes longer than A."""
+        return slowdown(self.pairs, by)
+
+    def _judged(self, by: By) -> Judged:
+        return judge(self.estimate(by), self.margin, self.level, len(self.pairs))
+
+    @property
+    def verdict(self) -> Judged:
+        """The verdict."""
+        return self._judged(self.by)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was asked to end before its time."""
+        return bool(self.document.get("interrupted", False))
+
+    @property
+    def exit_code(self) -> int:
+        """0: equivalent, faster or not slower; 4: slower, or slower than the base was; 3: unknown."""
+        if self.against_base is not None:
+            return CODES[self.against_base.outcome]
+        return CODES[self.verdict.outcome]
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in one line."""
+        said = f"{self.verdict.sentence} ({self.by} time, {2 * len(self.pairs)} runs of each)"
+        if self.against_base is not None:
+            against = self.against_base
+            found = f"{100 * against.value:+.2f} % ± {50 * (against.high - against.low):.2f}"
+            said += f"; the ratio B/A against the stored one: {against.outcome}, {found}"
+        return said
+
+    @cached_property
+    def against_base(self) -> Judged | None:
+        """How B/A does against the stored B/A: a ratio of ratios, less 1; None without a base."""
+        if self.base is None:
+            return None
+        now, then = self.estimate(self.by), self.base.estimate(self.by)
+        value = (1.0 + now.value) / (1.0 + then.value) - 1.0
+        relative = np.hypot(now.error / (1.0 + now.value), then.error / (1.0 + then.value))
+        groups = min(now.groups, then.groups)
+        return judge(Estimate(value, float(relative * (1.0 + value)), groups), self.margin, self.level, len(self.pairs))
+
+    @property
+    def warnings(self) -> list[Told]:
+        """What to keep in mind."""
+        found: list[Told] = list(self.document["warnings"])
+        if len(self.pairs) < FEW_QUADS:
+            found.append(warning("few-runs", f"only {len(self.pairs)} quads were run", "more --seconds"))
+        other: By = "cpu" if self.by == "wall" else "wall"
+        if not self.verdict.is_final and self._judged(other).is_final:
+            message = f"by {other} time it is known: {self._judged(other).sentence}"
+            found.append(warning("other-clock", message, f"--by {other}, where that is what counts"))
+        if self.base is not None:
+            found += _differences(self.base.document["host"], self.document["host"])
+        return found
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> list[Told]:
+    """Return what differs between two hosts, and so what may be compared."""
+    was, is_now = ({"cpu": host.get("cpu"), "kernel": host.get("kernel"), **host["settings"]} for host in (then, now))
+    differing = [name for name in was | is_now if name not in _TRIVIAL and was.get(name) != is_now.get(name)]
+    found = [
+        warning(
+            "only-ratios",
+            "times of two sessions are not compared, only the ratios B/A",
+            "to compare times, give both commands: they run in turn then",
+        )
+    ]
+    if then.get("name") != now.get("name"):
+        message = f"the stored result is of host {then.get('name')}, this one of {now.get('name')}"
+        found.append(warning("other-host", message, "a ratio may depend on the host: compare on the same one"))
+    if differing:
+        shown = "; ".join(f"{name}: {was.get(name)} -> {is_now.get(name)}" for name in differing[:5])
+        more = f"; and {len(differing) - 5} more" if len(differing) > 5 else ""
+        found.append(warning("other-settings", f"settings differ: {shown}{more}", "a ratio may depend on them"))
+    return found

@@ -1,0 +1,261 @@
+"""What does a background process cost a job? It is stopped and continued in randomised quads of short blocks.
+
+| question | module |
+|---|---|
+| in which order, and what is counted? | `quads` |
+| what follows from it? | `estimate`, `looks`, `verdict`, `result` |
+| what is stopped, and how? | `targets`, `hold`, `watchdog`, `watching` |
+| how far is the job? | `job`, `counters`, `kernel`, `processes` |
+| what happens when? | `session` |
+| what does it cost at scale? | `scale` |
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosswind.errors import DescriptionError
+from crosswind.terminal.progress import Advance
+
+if TYPE_CHECKING:
+    from crosswind.cost.job import Job
+    from crosswind.cost.kernel import Kernel
+    from crosswind.cost.result import Cost
+    from crosswind.cost.targets import Target
+
+SECONDS = 60.0
+MARGIN = 0.01
+MOST_TARGETS = 6
+UNDISTURBED_PART, UNDISTURBED_S = 0.2, (2.0, 20.0)
+_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def cost(
+    of: str | Sequence[str],
+    *,
+    command: Sequence[str] | None = None,
+    job: int | str | None = None,
+    progress_of: str | None = None,
+    kernel: Kernel = "burn",
+    seconds: float = SECONDS,
+    margin: float = MARGIN,
+    block_ms: float | None = None,
+    to_the_end: bool = False,
+    intervals: bool = False,
+    seed: int = 1,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Advance | None = None,
+) -> Cost:
+    """Measure what background processes cost a job, by stopping and continuing them.
+
+    Parameters
+    ----------
+    of : str or sequence of str
+        What is investigated: "pid:N", "cgroup:PATH" or "command:COMMAND" (started, and ended at the end); 1 to 6.
+    command : sequence of str, optional
+        The job, which is started, and ended at the end. With neither `command` nor `job`, built-in kernels are the
+        job, one on each CPU that `of` may use.
+    job : int or str, optional
+        A process that runs already: its number, or "pid:N".
+    progress_of : str, optional
+        How its progress is read: "file:PATH" (a size), "count:PATH" (a number), "u64:PATH" (mapped memory),
+        "stdin-position", "io" or "cpu". Default: the one that tells most.
+    kernel : str
+        Built-in kernel: "burn" (arithmetic) or "triad" (memory).
+    seconds : float
+        The most that it takes, s, at least 5; a fifth of it (2 to 20 s) nothing is stopped.
+    margin : float
+        What is still tolerated, as a share of the job's rate, greater than 0 and below 1.
+    block_ms : float, optional
+        Length of a block, ms, at least 5; default: 20 ms, or some 10 counts of the progress.
+    to_the_end : bool
+        Use all the time, and look once; else it ends when it is known.
+    intervals : bool
+        Keep when each target computed while it was undisturbed, to 1 ms, for `crosswind.cost.scale`.
+    seed : int
+        Of the order of blocks, at least 0.
+    out : path, optional
+        A `cost.json` that is written at every look.
+    resume : bool
+        Go on with the session in `out`; `of`, the job and the margin must be the same.
+    progress : callable, optional
+        Told the part of the time that is gone (0 to 1) and a message.
+
+    Returns
+    -------
+    Cost
+        After ctrl-C, SIGTERM or SIGHUP with what was measured until then.
+
+    Raises
+    ------
+    DescriptionError
+        When something is wrong, or must not be stopped.
+    MeasurementError
+        When the job makes no progress, or none while a target is stopped.
+
+    Notes
+    -----
+    A watchdog continues what is stopped however this process ends, SIGKILL included.
+
+    Examples
+    --------
+    >>> found = cost("command:sleep 60", seconds=5)
+    >>> found.verdict.outcome in ("below", "unknown")
+    True
+    """
+    from crosswind.cost.result import Cost
+    from crosswind.cost.session import Session, Settings, chosen_progress, refuse_the_job
+    from crosswind.cost.targets import opened, parsed, refuse
+    from crosswind.cost.watchdog import Watchdog
+    from crosswind.terminal.signals import heard
+
+    texts = [of] if isinstance(of, str) else list(of)
+    _check(texts, command, job, seconds, margin, block_ms, seed)
+    for text in texts:
+        parsed(text)
+    pid = None if job is None else _number_of(job)
+    undisturbed_s = min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
+    settings = Settings(seconds, undisturbed_s, block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
+    with ExitStack() as stack, heard(_HEARD) as asked:
+        watchdog = stack.enter_context(Watchdog())
+        targets: list[Target] = []
+        for text in texts:
+            targets.append(opened(text, watchdog))
+            stack.callback(targets[-1].close)
+        of_job = _job(command, pid, kernel, targets)
+        stack.callback(of_job.close)
+        refuse_the_job(targets, of_job)
+        for target in targets:
+            refuse(target.members, f"--of {target.text}", {watchdog.pid})
+        chosen_progress(of_job, progress_of)
+        document = _document(targets, of_job, command, margin, settings)
+        if resume and out is not None and Path(out).exists():
+            document = _resumed(Cost.load(out), document, settings)
+
+        def keep(found: Cost) -> None:
+            if out is not None:
+                found.save(out)
+
+        return Session(targets, of_job, watchdog, settings, document, lambda: bool(asked), keep, progress).run()
+
+
+def _check(
+    texts: Sequence[str],
+    command: Sequence[str] | None,
+    job: int | str | None,
+    seconds: float,
+    margin: float,
+    block_ms: float | None,
+    seed: int,
+) -> None:
+    if not 1 <= len(texts) <= MOST_TARGETS:
+        raise DescriptionError(f"{len(texts)} targets; there must be 1 to {MOST_TARGETS}", "target", "--of pid:1234")
+    if len(set(texts)) < len(texts):
+        raise DescriptionError("--of names the same twice", "target")
+    if command is not None and job is not None:
+        raise DescriptionError("--job cannot be combined with a command after --", "job", "name one job")
+    if command is not None and not command:
+        raise DescriptionError("there is no command after --", "job")
+    if not 5.0 <= seconds < float("inf"):
+        raise DescriptionError(f"seconds is {seconds:g} s; it must be at least 5 s", "seconds")
+    if not 0.0 < margin < 1.0:
+        raise DescriptionError(f"margin is {100 * margin:g} %; it must be greater than 0 % and below 100 %", "margin")
+    if block_ms is not None and not 5.0 <= block_ms <= 5000.0:
+        raise DescriptionError(f"block_ms is {block_ms:g} ms; it must be from 5 to 5000 ms", "block")
+    if seed < 0:
+        raise DescriptionError(f"seed is {seed}; it must be at least 0", "seed")
+
+
+def _number_of(job: int | str) -> int:
+    text = str(job).removeprefix("pid:")
+    if not text.isdecimal() or int(text) < 1:
+        raise DescriptionError(f"--job is {job!r}; it must be pid:N", "job", "--job pid:5678")
+    return int(text)
+
+
+def _job(command: Sequence[str] | None, pid: int | None, kernel: str, targets: Sequence[Target]) -> Job:
+    import os
+
+    from crosswind.cost import processes
+    from crosswind.cost.job import Job
+    from crosswind.cost.kernel import KERNELS
+
+    if command is not None:
+        return Job.of_command(command)
+    if pid is not None:
+        return Job.of_pid(pid)
+    if kernel not in KERNELS:
+        raise DescriptionError(f"kernel is {kernel!r}; it must be one of {', '.join(KERNELS)}", "kernel")
+    members = set().union(*(target.members for target in targets))
+    cpus = sorted(processes.cpus_of(members) & os.sched_getaffinity(0)) or sorted(os.sched_getaffinity(0))
+    return Job.of_kernels(kernel, cpus)
+
+
+def _document(
+    targets: Sequence[Target], job: Job, command: Sequence[str] | None, margin: float, settings: Any
+) -> dict[str, Any]:
+    from crosswind import _core
+    from crosswind.cost.looks import Looks
+    from crosswind.cost.quads import FIELDS
+    from crosswind.cost.result import KIND, SCHEMA_VERSION
+    from crosswind.host import describe
+
+    looks = Looks(planned_s=settings.seconds - settings.undisturbed_s, one=settings.to_the_end)
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "crosswind": _core.__version__,
+        "margin": margin,
+        "of": [{"text": one.text, "name": one.name, "how": one.hold.how, "cpus": []} for one in targets],
+        "job": {
+            "name": job.name,
+            "command": list(command) if command else None,
+            "progress": job.progress_of,
+            "unit": job.unit,
+            "cpus": [],
+            "wants_cpus": 0.0,
+            "block_s": 0.0,
+        },
+        "host": describe(),
+        "steal_share": 0.0,
+        "looks": looks.to_dict(),
+        "undisturbed": {"wall_s": [], "cpu_s": []},
+        "quads": {name: [] for name in ("contrast", "at_s", *FIELDS)},
+        "warnings": [],
+    }
+
+
+def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]:
+    """Return the document of an earlier session, to go on with; refuse one of something else."""
+    earlier = before.document
+    was, is_now = _identity(earlier), _identity(now)
+    differing = [name for name in was if was[name] != is_now[name]]
+    if differing:
+        message = f"--resume: the file is of another session: {', '.join(differing)} differ"
+        raise DescriptionError(message, "runs-differ", "name another file, or replace it with --force")
+    looks = before.looks
+    if looks.next_s() == float("inf"):
+        if looks.one:
+            message = "--resume: the session was looked at once, with all of the error, so no other look is left"
+            raise DescriptionError(message, "no-looks", "measure anew; sessions without --to-the-end can be prolonged")
+        looks.prolong(settings.seconds - settings.undisturbed_s)
+    ended = ("job-ended", "target-ended")
+    kept = [one for one in earlier["warnings"] if one["code"] not in ended]
+    counted = {name: earlier[name] for name in ("undisturbed", "quads")}
+    return now | counted | {"looks": looks.to_dict(), "warnings": kept}
+
+
+def _identity(document: dict[str, Any]) -> dict[str, Any]:
+    """Return what tells a session again; a process may have another number then."""
+    return {
+        "--of": ["pid" if one["text"].startswith("pid:") else one["text"] for one in document["of"]],
+        "the job": document["job"]["command"],
+        "--progress": document["job"]["progress"],
+        "--margin": document["margin"],
+        "the host": [document["host"].get(name) for name in ("name", "cpu", "kernel")],
+    }

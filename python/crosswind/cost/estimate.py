@@ -1,0 +1,194 @@
+"""What stopping something gives back: four estimators of one loss, as ratios of sums with a jackknife over quads.
+
+With W the job's progress, T wall time, J and X CPU time of the job and of what is investigated, and 1 and 0 for blocks
+in which it runs or is stopped:
+
+| estimator | loss | sees |
+|---|---|---|
+| wall | 1 - (W1/T1) / (W0/T0) | everything, and all noise of third parties |
+| own | 1 - (W1/J1) / (W0/J0) | only what slows the job while it has the processor (caches, switches) |
+| available | 1 - (W1/(J1+X1)) / (W0/J0) | time taken and slow-down, without third parties |
+| exchange | available * (J1+X1)/X1 * duty | the same, for the duty that X has when nothing stops it |
+
+`available` and `exchange` hold where X's CPU time comes from the job's processors. Ratios are of sums over all quads: a
+ratio per block divides by next to nothing on a starved processor. Medians, ranks and trimming would lose what matters,
+since a daemon's bursts are rare.
+
+Error: delete-a-group jackknife over at most 40 runs of neighbouring quads, so that noise that outlasts a quad counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy import special  # scipy.stats takes a second to import
+
+from crosswind.cost.quads import OFF, ON, Floats, Quads
+
+Name = Literal["wall", "own", "available", "exchange"]
+NAMES: tuple[Name, ...] = get_args(Name)
+MOST_GROUPS = 40
+LEAST_GROUPS = 5
+_WORK, _WALL, _JOB, _X = range(4)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value, its standard error, and from how many groups of quads that error comes.
+
+    Attributes
+    ----------
+    value : float
+        As a share (0.01 is 1 %); NaN where it cannot be had.
+    error : float
+        Standard error, in the same unit; infinity where there are too few groups.
+    groups : int
+        Groups of the jackknife.
+    """
+
+    value: float
+    error: float
+    groups: int
+
+    def half_width(self, level: float = 0.05) -> float:
+        """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
+        if self.groups < LEAST_GROUPS or not np.isfinite(self.error):
+            return float("inf")
+        return -float(special.stdtrit(self.groups - 1, level / 2.0)) * self.error
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate of so many times the value."""
+        return Estimate(self.value * factor, self.error * abs(factor), self.groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return value and error as they stand in files."""
+        return {"value": self.value, "error": self.error, "groups": self.groups}
+
+
+@dataclass(frozen=True)
+class Duty:
+    """CPU time per wall time of what is investigated while nothing stops it.
+
+    Attributes
+    ----------
+    value, error : float
+        CPU s per s, and its standard error.
+    """
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, wall_s: Floats, cpu_s: Floats) -> Duty:
+        """Return the ratio of sums over consecutive windows, with a jackknife over at most 40 groups of them."""
+        stacked = np.stack([cpu_s, wall_s], axis=1)
+        found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1])
+        return cls(found.value, found.error)
+
+    def of_each(self, cpus: int) -> Duty:
+        """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""
+        return Duty(self.value / cpus, self.error / cpus)
+
+
+def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats]) -> Estimate:
+    """Estimate a function of sums over rows, with its error by leaving out one group of neighbouring rows at a time.
+
+    Parameters
+    ----------
+    rows : array of shape (rows, ...)
+        In order of time.
+    of_sums : callable
+        From sums, of shape (..., as a row's), to values of shape (...).
+    """
+    if not len(rows):
+        return Estimate(float("nan"), float("inf"), 0)
+    groups = min(len(rows), MOST_GROUPS)
+    sums = np.stack([part.sum(axis=0) for part in np.array_split(rows, groups)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = float(of_sums(sums.sum(axis=0)))
+        without = of_sums(sums.sum(axis=0) - sums)
+    if groups < LEAST_GROUPS or not np.all(np.isfinite(without)):
+        return Estimate(whole, float("inf"), groups)
+    error = float(np.sqrt((groups - 1) / groups * np.sum((without - without.mean()) ** 2)))
+    return Estimate(whole, error, groups)
+
+
+def estimate(quads: Quads, name: Name, duty: Duty | None = None) -> Estimate:
+    """Estimate the loss by one of the four estimators, as a share of the job's rate without X.
+
+    Parameters
+    ----------
+    quads : Quads
+        What was counted.
+    name : str
+        "wall", "own", "available" or "exchange".
+    duty : Duty, optional
+        The undisturbed duty, for "exchange" only.
+
+    Raises
+    ------
+    ValueError
+        When "exchange" is asked for without a duty.
+
+    Examples
+    --------
+    >>> two = [[100.0, 98.0]] * 8
+    >>> time = [[1.0, 1.0]] * 8
+    >>> quads = Quads(*(np.array(each) for each in (two, time, [[1.0, 0.98]] * 8, [[0.0, 0.02]] * 8)))
+    >>> [round(estimate(quads, name, Duty(0.01, 0.0)).value, 4) for name in NAMES]
+    [0.02, 0.0, 0.02, 0.01]
+    """
+    if name != "exchange":
+        return jackknife(quads.stacked, _LOSSES[name])
+    if duty is None:
+        raise ValueError("the exchange rate needs the undisturbed duty")
+    rate = jackknife(quads.stacked, _exchange_rate)
+    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
+    return Estimate(rate.value * duty.value, error, rate.groups)
+
+
+def exchange_rate(quads: Quads) -> Estimate:
+    """Estimate seconds of the job lost per CPU second of X: 1 where it takes its time and nothing else."""
+    return jackknife(quads.stacked, _exchange_rate)
+
+
+def slow_down(quads: Quads, duty: Duty) -> Estimate:
+    """Estimate the part of the exchange estimate that is not CPU time taken: the job slower while it has the CPU."""
+    rate = jackknife(quads.stacked, lambda sums: _exchange_rate(sums) - 1.0)
+    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
+    return Estimate(rate.value * duty.value, error, rate.groups)
+
+
+def duty_while_on(quads: Quads) -> float:
+    """CPU time of X per wall time of the blocks in which it may run."""
+    wall_s = float(quads.wall_s[:, ON].sum())
+    return float(quads.x_cpu_s[:, ON].sum()) / wall_s if wall_s > 0.0 else float("nan")
+
+
+def _ratio(of_on: Floats, by_on: Floats, of_off: Floats, by_off: Floats) -> Floats:
+    return 1.0 - (of_on / by_on) / (of_off / by_off)
+
+
+def _wall(sums: Floats) -> Floats:
+    return _ratio(sums[..., _WORK, ON], sums[..., _WALL, ON], sums[..., _WORK, OFF], sums[..., _WALL, OFF])
+
+
+def _own(sums: Floats) -> Floats:
+    return _ratio(sums[..., _WORK, ON], sums[..., _JOB, ON], sums[..., _WORK, OFF], sums[..., _JOB, OFF])
+
+
+def _available(sums: Floats) -> Floats:
+    on = sums[..., _JOB, ON] + sums[..., _X, ON]
+    off = sums[..., _JOB, OFF] + sums[..., _X, OFF]
+    return _ratio(sums[..., _WORK, ON], on, sums[..., _WORK, OFF], off)
+
+
+def _exchange_rate(sums: Floats) -> Floats:
+    on = sums[..., _JOB, ON] + sums[..., _X, ON]
+    return _available(sums) * on / sums[..., _X, ON]
+
+
+_LOSSES: dict[str, Callable[[Floats], Floats]] = {"wall": _wall, "own": _own, "available": _available}

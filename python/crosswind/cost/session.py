@@ -1,0 +1,341 @@
+"""The session: undisturbed duty first, then quads of short blocks until it is known, the time is over, or ctrl-C.
+
+The only file here with a clock and processes in one loop; what it counts is judged by `result` after every look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from crosswind.cost import counters, processes
+from crosswind.cost.job import Job, changes_per_s, choose_progress
+from crosswind.cost.quads import OFF, ON, contrasts, schedule
+from crosswind.cost.result import Cost
+from crosswind.cost.targets import Target
+from crosswind.cost.watchdog import Watchdog
+from crosswind.errors import DescriptionError, MeasurementError, warning
+from crosswind.terminal.progress import Advance
+
+WINDOW_S = 0.1
+FINE_WINDOW_S = 0.001
+TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
+TRIAL_COUNTS = 20
+LATE_S = 0.5
+"""A block that takes so much longer than asked says nothing: its quad is dropped. The watchdog waits longer."""
+_NS = 1e-9
+
+
+@dataclass
+class Settings:
+    """What a session does.
+
+    Attributes
+    ----------
+    seconds : float
+        Of this stage, the undisturbed part included, s.
+    undisturbed_s : float
+        How long the duty is measured before anything is stopped, s.
+    block_s : float or None
+        Length of a block; None: by the counter.
+    to_the_end : bool
+        One look at the end instead of stopping when it is known.
+    intervals : bool
+        Keep when each target computed, to 1 ms.
+    seed : int
+        Of the order of blocks.
+    """
+
+    seconds: float
+    undisturbed_s: float
+    block_s: float | None = None
+    to_the_end: bool = False
+    intervals: bool = False
+    seed: int = 1
+
+
+@dataclass
+class Session:
+    """Targets that are stopped and continued beside a job."""
+
+    targets: Sequence[Target]
+    job: Job
+    watchdog: Watchdog
+    settings: Settings
+    document: dict[str, Any]
+    asked_to_end: Callable[[], bool] = lambda: False
+    keep: Callable[[Cost], None] = lambda found: None
+    progress: Advance | None = None
+    _stopped: set[int] = field(default_factory=set)
+    _begun: float = field(default_factory=time.monotonic)
+
+    def run(self) -> Cost:
+        """Measure, and return what is known then.
+
+        Raises
+        ------
+        MeasurementError
+            When nothing can be said: the job makes no progress, or none while a target is stopped.
+        """
+        self._refresh()
+        for one, target in zip(self.document["of"], self.targets, strict=True):
+            one["cpus"] = sorted(processes.cpus_of(target.members))
+        self.document["job"]["cpus"] = sorted(processes.cpus_of(self.job.members))
+        block_s = self.settings.block_s or self._block_s()
+        self.document["job"]["block_s"] = block_s
+        self._measure_duty()
+        try:
+            self._try_each()
+            self._measure_quads(block_s)
+        finally:
+            self._let_run(set(range(len(self.targets))), 0.0)
+        self.document["interrupted"] = self.asked_to_end()
+        found = Cost(self.document)
+        self.keep(found)
+        return found
+
+    def _block_s(self) -> float:
+        """Return how long a block must be for the job's counter; built-in kernels count each 80 us."""
+        if self.job.progress_of == "kernel":
+            return counters.SHORTEST_BLOCK_S
+        return counters.block_for(changes_per_s(self.job))
+
+    def _tell(self, message: str) -> None:
+        if self.progress:
+            self.progress(min((time.monotonic() - self._begun) / self.settings.seconds, 1.0), message)
+
+    def _refresh(self) -> None:
+        self.watchdog.check()
+        for target in self.targets:
+            target.refresh()
+        self.job.refresh(set().union(*(target.members for target in self.targets)))
+
+    def _is_over(self) -> bool:
+        """Whether there is nothing left to measure; says why in a warning."""
+        if self.asked_to_end():
+            return True
+        if self.job.has_ended:
+            self._warn("job-ended", "the job ended before the measurement did", "a longer job, or fewer --seconds")
+            return True
+        for target in self.targets:
+            if target.is_gone:
+                self._warn("target-ended", f"{target.name} ended before the measurement did", "nothing is left to stop")
+                return True
+        return False
+
+    def _warn(self, code: str, message: str, hint: str) -> None:
+        told = warning(code, message, hint)
+        if told not in self.document["warnings"]:
+            self.document["warnings"].append(told)
+
+    def _measure_duty(self) -> None:
+        """Let all run, and count what they use; in fine windows where the intervals are wanted."""
+        until = time.monotonic() + self.settings.undisturbed_s
+        found, kept = self.document["undisturbed"], [[] for _ in self.targets]  # type: ignore[var-annotated]
+        before, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
+        wall_s, cpu_s, begun = 0.0, np.zeros(len(self.targets)), before
+        refreshed = time.monotonic()
+        while (now_s := time.monotonic()) < until and not self.asked_to_end():
+            time.sleep(FINE_WINDOW_S if self.settings.intervals else WINDOW_S)
+            now, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
+            for each, (was, is_now) in zip(kept, zip(used, using, strict=True), strict=True):
+                if self.settings.intervals and is_now > was:
+                    each.append(((before - begun) * _NS, min(is_now - was, now - before) * _NS))
+            wall_s += (now - before) * _NS
+            cpu_s += np.subtract(using, used) * _NS
+            before, used = now, using
+            if wall_s >= WINDOW_S:
+                found["wall_s"].append(wall_s)
+                found["cpu_s"].append(cpu_s.tolist())
+                wall_s, cpu_s = 0.0, np.zeros(len(self.targets))
+                self._tell(f"undisturbed duty, {max(until - now_s, 0.0):.0f} s left")
+            if now_s > refreshed + 1.0:
+                self._refresh()
+                refreshed = now_s
+                if self._is_over():
+                    break
+        if self.settings.intervals:
+            self.document["intervals"] = {"length_s": (before - begun) * _NS, "of": kept}
+
+    def _try_each(self) -> None:
+        """Refuse a job that waits for what is stopped: it holds a lock, or the other end of a pipe.
+
+        Raises
+        ------
+        MeasurementError
+            When the job makes no progress, or none while a target is stopped.
+        """
+        block_s = self.document["job"]["block_s"]
+        patience_s = max(TRIAL_S, TRIAL_COUNTS / counters.COUNTS_PER_BLOCK * block_s)
+        if self._stands_still(patience_s) and not self._is_over():
+            raise MeasurementError("the job makes no progress", "no-progress", "another --progress may tell more")
+        everything = set(range(len(self.targets)))
+        for number, target in enumerate(self.targets):
+            if self._is_over():
+                return
+            self._let_run(everything - {number}, MOST_TRIAL_S)
+            time.sleep(0.02)  # what it had begun may still come
+            stands = self._stands_still(patience_s)
+            self._let_run(everything, 0.0)
+            if stands and not self.job.has_ended:
+                raise _waits(f"makes no progress while {target.name} is stopped")
+
+    def _stands_still(self, patience_s: float) -> bool:
+        """Whether the job makes no progress though it computes, or sleeps, for so long.
+
+        Time in which it is ready and waits for a CPU says nothing; after 5 s it is not waited for any longer.
+        """
+        before, begun = self.job.progress(), time.monotonic()
+        had_ns, asleep_s = self.job.cpu_ns(), 0.0
+        while self.job.progress() == before:
+            if (self.job.cpu_ns() - had_ns) * _NS + asleep_s >= patience_s:
+                return True
+            if time.monotonic() - begun > MOST_TRIAL_S or self.asked_to_end():
+                return False
+            looked = time.monotonic()
+            time.sleep(0.005)
+            if not processes.is_ready(self.job.members):
+                asleep_s += time.monotonic() - looked
+        return False
+
+    def _measure_quads(self, block_s: float) -> None:
+        looks, columns = Cost(self.document).looks, self.document["quads"]
+        draw = np.random.default_rng([self.settings.seed, len(columns["at_s"])])
+        plan = schedule(len(self.targets), draw)
+        which = contrasts(len(self.targets))
+        waited, counted_s = self.job.wants_s(), time.monotonic()
+        steal = _stolen()
+        deadline = self._begun + self.settings.seconds
+        earlier_s = columns["at_s"][-1] if columns["at_s"] else 0.0
+        while not self._is_over():
+            if time.monotonic() + 4 * block_s > deadline:
+                break
+            contrast, order = next(plan)
+            row = self._quad(which[contrast], order, block_s)
+            if row is None:
+                continue
+            for name, value in (
+                {"contrast": contrast, "at_s": earlier_s + time.monotonic() - self._begun} | row
+            ).items():
+                columns[name].append(value)
+            self._refresh()
+            measured_s = float(np.sum(columns["wall_s"]))
+            self._note_wants(waited, counted_s)
+            if measured_s >= looks.next_s() and not self.settings.to_the_end:
+                looks.look(measured_s)
+                self.document["looks"] = looks.to_dict()
+                found = Cost(self.document)
+                self._refuse_needed(found)
+                self.keep(found)
+                self._tell(found.sentence)
+                if all(one.verdict.is_precise for one in found.costs):
+                    break
+        if columns["at_s"]:
+            looks.look(float(np.sum(columns["wall_s"])), at_the_end=not self.asked_to_end())
+            self.document["looks"] = looks.to_dict()
+        self.document["steal_share"] = _stolen(steal)
+
+    def _quad(
+        self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float
+    ) -> dict[str, Any] | None:
+        """Measure four blocks; None when one of them took much longer than asked."""
+        row = {name: [0.0, 0.0] for name in ("work", "wall_s", "job_cpu_s", "x_cpu_s")}
+        for label in order:
+            self._let_run(set(running) if label == ON else set(), block_s)
+            at, work, job, used = self._reading(running)
+            time.sleep(block_s)
+            at_end, work_end, job_end, used_end = self._reading(running)
+            if (at_end - at) * _NS > block_s + LATE_S:
+                self._let_run(set(range(len(self.targets))), 0.0)  # the watchdog may have continued some
+                return None
+            for name, value in (
+                ("work", work_end - work),
+                ("wall_s", (at_end - at) * _NS),
+                ("job_cpu_s", (job_end - job) * _NS),
+                ("x_cpu_s", (used_end - used) * _NS),
+            ):
+                row[name][label] += value
+        return row
+
+    def _reading(self, running: tuple[int, ...]) -> tuple[int, float, int, int]:
+        work = self.job.progress()
+        return time.monotonic_ns(), work, self.job.cpu_ns(), sum(self.targets[one].cpu.ns() for one in running)
+
+    def _let_run(self, running: set[int], block_s: float) -> None:
+        """Have exactly these targets run; the watchdog is told first when the others are to go on."""
+        stopped = set(range(len(self.targets))) - running
+        due_ns = time.monotonic_ns() + int(1e9 * (block_s + 0.1)) if stopped else 0
+        if stopped:
+            self.watchdog.stopped_until(due_ns)
+        for one in running & self._stopped:
+            self.targets[one].hold.go_on()
+        for one in stopped - self._stopped:
+            self._stopped.add(one)
+            self.targets[one].hold.stop()
+        self._stopped = stopped
+        if not stopped:
+            self.watchdog.stopped_until(0)
+
+    def _note_wants(self, before: float, since: float) -> None:
+        elapsed = time.monotonic() - since
+        self.document["job"]["wants_cpus"] = (self.job.wants_s() - before) / elapsed if elapsed > 0 else 0.0
+
+    def _refuse_needed(self, found: Cost) -> None:
+        """Refuse a job that nearly stands still while a target is stopped, which a pipe hides from a short trial.
+
+        Raises
+        ------
+        MeasurementError
+            When its rate is below a tenth then.
+        """
+        for one in found.costs:
+            work, wall = one.quads.work.sum(axis=0), one.quads.wall_s.sum(axis=0)
+            if len(one.quads) >= 5 and work[OFF] / wall[OFF] < 0.1 * work[ON] / wall[ON]:
+                message = (
+                    f"the job nearly stands still while {one.name} is stopped: it waits for it, by a lock or a pipe"
+                )
+                raise MeasurementError(
+                    message, "job-waits", "what the job needs is a part of it; its cost is not a loss"
+                )
+
+
+def _waits(what: str) -> MeasurementError:
+    hint = "what the job needs is a part of it; its cost is not a loss"
+    return MeasurementError(f"the job {what}: it waits for it, by a lock or a pipe", "job-waits", hint)
+
+
+def _stolen(before: Sequence[int] | None = None) -> Any:
+    """Return the ticks of all CPUs and the stolen ones; or, since earlier ones, the share that was stolen."""
+    with open("/proc/stat") as file:  # noqa: PTH123
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    now = (sum(ticks), ticks[7] if len(ticks) > 7 else 0)
+    if before is None:
+        return now
+    return (now[1] - before[1]) / (now[0] - before[0]) if now[0] > before[0] else 0.0
+
+
+def chosen_progress(job: Job, progress: str | None) -> None:
+    """Have the job measured by the counter that was asked for, or by the one that tells most."""
+    if progress is not None:
+        job.measure_by(progress)
+    elif not job.progress_of:
+        choose_progress(job)
+
+
+def refuse_the_job(targets: Sequence[Target], job: Job) -> None:
+    """Refuse a target that is the job, or what the job descends from.
+
+    Raises
+    ------
+    DescriptionError
+        When one is.
+    """
+    above = {job.pid, *processes.ancestors(job.pid)}
+    for target in targets:
+        if target.process is None and target.members & above:
+            message = f"--of {target.text} is the job itself, or what it was started by"
+            raise DescriptionError(message, "target-refused", "name what runs beside the job")

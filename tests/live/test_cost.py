@@ -1,0 +1,317 @@
+"""`crosswind cost` with real processes: what is stopped goes on however we end, and known duties are found."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crosswind.cost import cost, processes
+from crosswind.cost.hold import ByFreezer, BySignals
+from crosswind.cost.targets import group_members, group_mount, opened
+from crosswind.cost.watchdog import Watchdog
+from crosswind.errors import DescriptionError, MeasurementError
+
+pytestmark = pytest.mark.live
+
+CPU = max(os.sched_getaffinity(0))
+DAEMON = """
+import os, sys, time
+os.sched_setaffinity(0, {CPU})
+while True:
+    begun = time.thread_time()
+    while time.thread_time() - begun < BURST: pass
+    time.sleep(REST)
+"""
+PATIENCE_S = 60.0
+
+
+def daemon(burst_s: float, rest_s: float) -> list[str]:
+    text = DAEMON.replace("CPU", str(CPU)).replace("BURST", str(burst_s)).replace("REST", str(rest_s))
+    return [sys.executable, "-S", "-c", text]
+
+
+@pytest.fixture
+def bystander():
+    """Something to stop: a process that computes and forks nothing."""
+    process = subprocess.Popen(daemon(0.001, 0.009))
+    wait_until(lambda: processes.stat(process.pid) is not None)
+    yield process
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGCONT)
+    process.kill()
+    process.wait()
+
+
+def state(pid: int) -> str:
+    found = processes.stat(pid)
+    return found[0] if found else "gone"
+
+
+def wait_until(condition) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < until, "not within a minute"
+        time.sleep(0.005)
+
+
+def runs_again(pid: int) -> bool:
+    """Whether it uses CPU time; a process that is stopped uses none."""
+    clock = (~pid << 3) | 2
+    before = time.clock_gettime_ns(clock)
+    wait_until(lambda: state(pid) != "T" and time.clock_gettime_ns(clock) > before)
+    return True
+
+
+def test_signals_stop_a_process_with_its_children_and_continue_both():
+    parent = subprocess.Popen(["sh", "-c", "sleep 60 & wait"])
+    wait_until(lambda: len(processes.with_descendants([parent.pid])) == 2)
+    members = processes.with_descendants([parent.pid])
+    with Watchdog() as watchdog:
+        hold = BySignals(watchdog)
+        hold.refresh(members)
+        hold.stop()
+        assert {state(pid) for pid in members} == {"T"}
+        hold.go_on()
+        wait_until(lambda: {state(pid) for pid in members} == {"S"})
+        hold.stop()
+        hold.close()
+        wait_until(lambda: {state(pid) for pid in members} == {"S"})
+    for pid in members:
+        os.kill(pid, signal.SIGKILL)
+    parent.wait()
+
+
+@pytest.fixture
+def group(bystander):
+    """A control group of version 2 with the bystander in it."""
+    mount = group_mount()
+    if mount is None or not os.access(mount, os.W_OK):
+        pytest.skip("no control groups of version 2 that this user may make")
+    path = mount / f"crosswind-test-{os.getpid()}"
+    path.mkdir()
+    try:
+        (path / "cgroup.procs").write_text(str(bystander.pid))
+        yield path
+    finally:
+        (path / "cgroup.freeze").write_text("0")
+        (mount / "cgroup.procs").write_text(str(bystander.pid))
+        path.rmdir()
+
+
+def frozen(group: Path) -> bool:
+    return "frozen 1" in (group / "cgroup.events").read_text()
+
+
+def test_a_group_is_frozen_and_thawed(group, bystander):
+    with Watchdog() as watchdog:
+        target = opened(f"cgroup:/{group.name}", watchdog)
+        assert isinstance(target.hold, ByFreezer)
+        assert target.members == group_members(group) == {bystander.pid}
+        target.hold.stop()
+        assert frozen(group)
+        assert state(bystander.pid) != "T"
+        target.hold.go_on()
+        wait_until(lambda: not frozen(group))
+        target.hold.stop()
+        target.close()
+        wait_until(lambda: not frozen(group))
+    assert runs_again(bystander.pid)
+
+
+HOLDS = """
+import sys, time
+from crosswind.cost.targets import opened
+from crosswind.cost.watchdog import Watchdog
+watchdog = Watchdog()
+target = opened(sys.argv[1], watchdog)
+watchdog.stopped_until(time.monotonic_ns() + int(float(sys.argv[2]) * 1e9))
+target.hold.stop()
+print("stopped", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def holder():
+    """Start a process that stops something and then sleeps."""
+    started = []
+
+    def start(text: str, due_s: float) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", HOLDS, text, str(due_s)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        assert started[-1].stdout.readline() == "stopped\n"
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def test_a_stopped_process_goes_on_after_kill_9_of_who_stopped_it(bystander, holder):
+    process = holder(f"pid:{bystander.pid}", 60.0)
+    assert state(bystander.pid) == "T"
+    process.kill()
+    assert runs_again(bystander.pid)
+
+
+def test_a_frozen_group_is_thawed_after_kill_9(group, bystander, holder):
+    process = holder(f"cgroup:/{group.name}", 60.0)
+    assert frozen(group)
+    process.kill()
+    wait_until(lambda: not frozen(group))
+    assert runs_again(bystander.pid)
+
+
+def test_a_stopped_process_goes_on_when_who_stopped_it_is_stopped_itself(bystander, holder):
+    process = holder(f"pid:{bystander.pid}", 0.1)
+    assert state(bystander.pid) == "T"
+    process.send_signal(signal.SIGSTOP)
+    assert runs_again(bystander.pid)
+
+
+def crosswind(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "crosswind.cli", "cost", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def was_stopped(pid: int) -> bool:
+    wait_until(lambda: state(pid) == "T")
+    return True
+
+
+def test_kill_9_of_a_session_leaves_nothing_stopped_and_ends_its_kernels(bystander):
+    process = crosswind("--of", f"pid:{bystander.pid}", "--seconds", "20")
+    assert was_stopped(bystander.pid)
+    below = processes.with_descendants([process.pid]) - {process.pid}
+    process.kill()
+    process.communicate()
+    assert runs_again(bystander.pid)
+    wait_until(lambda: all(processes.has_ended(pid) for pid in below))
+
+
+def test_ctrl_c_keeps_what_was_measured_and_a_second_session_goes_on_with_it(bystander, tmp_path):
+    file = tmp_path / "cost.json"
+    arguments = ["--of", f"pid:{bystander.pid}", "--seconds", "10", "--to-the-end", "-o", str(file), "--json"]
+    process = crosswind(*arguments)
+    assert was_stopped(bystander.pid)
+    time.sleep(1.0)  # a few quads
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130, err
+    assert runs_again(bystander.pid)
+    first = json.loads(out)
+    assert first["costs"][0]["quads"] >= 1
+    arguments[arguments.index("10")] = "5"
+    out, err = crosswind(*arguments, "--resume").communicate(timeout=30)
+    second = json.loads(out)
+    assert second["costs"][0]["quads"] > first["costs"][0]["quads"], err
+    assert second["looks"]["taken"][0] == first["looks"]["taken"][0]
+    assert second["looks"]["taken"][-1][1] <= 0.05
+
+
+@pytest.mark.alone
+def test_a_daemon_of_10_percent_costs_more_than_the_margin(tmp_path):
+    script = tmp_path / "daemon.py"
+    script.write_text(DAEMON.replace("CPU", str(CPU)).replace("BURST", "0.001").replace("REST", "0.009"))
+    found = cost(f"command:{sys.executable} -S {script}", seconds=8)
+    one = found.costs[0]
+    assert one.headline == "exchange", one.why
+    assert found.verdict.outcome == "above", found.sentence
+    assert 0.04 < one.best.value < 0.25
+    assert one.quads.x_cpu_s[:, 0].sum() < 0.1 * one.quads.x_cpu_s[:, 1].sum()
+
+
+@pytest.mark.alone
+def test_two_targets_are_measured_alone_and_together(bystander):
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        found = cost([f"pid:{bystander.pid}", f"pid:{other.pid}"], seconds=6, to_the_end=True)
+    finally:
+        other.kill()
+        other.wait()
+    assert [len(one.names) for one in found.costs] == [1, 1, 2]
+    assert all(len(one.quads) >= 2 for one in found.costs)
+    assert sum(found.shares.values()) == pytest.approx(found.costs[-1].best.value)
+    assert found.costs[0].duty.value > 10 * found.costs[1].duty.value
+
+
+def test_a_job_that_reads_what_the_target_writes_is_refused(tmp_path):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    writer = subprocess.Popen(["sh", "-c", f"exec cat /dev/zero > {fifo}"])
+    reader = subprocess.Popen(["sh", "-c", f"exec cat {fifo} > /dev/null"])
+    try:
+        with pytest.raises(MeasurementError, match="waits for it, by a lock or a pipe"):
+            cost(f"pid:{writer.pid}", job=reader.pid, progress_of="io", seconds=6)
+        wait_until(lambda: state(writer.pid) != "T")
+    finally:
+        for process in (writer, reader):
+            process.kill()
+            process.wait()
+
+
+def test_the_position_of_a_jobs_input_tells_its_progress(bystander, tmp_path):
+    data = tmp_path / "data"
+    data.write_bytes(os.urandom(1 << 20) * 256)
+    with data.open("rb") as file:
+        job = subprocess.Popen(["gzip", "-1", "-c"], stdin=file, stdout=subprocess.DEVNULL)
+        try:
+            found = cost(f"pid:{bystander.pid}", job=job.pid, seconds=5, to_the_end=True)
+        finally:
+            job.kill()
+            job.wait()
+    assert (found.job["progress"], found.job["unit"]) == ("stdin-position", "bytes")
+    assert found.costs[0].quads.work.min() > 0
+
+
+def test_a_helper_that_the_job_started_is_investigated_and_is_no_part_of_it(tmp_path):
+    """The question whether the progress thread pays, where it is a process."""
+    script = tmp_path / "helper.py"
+    script.write_text(DAEMON.replace("CPU", str(CPU)).replace("BURST", "0.001").replace("REST", "0.009"))
+    loop = f"import os; os.sched_setaffinity(0, {{{CPU}}})\nwhile True: os.write(1, b'x')"
+    job = subprocess.Popen(
+        ["sh", "-c", f'"$0" -S {script} & exec "$0" -S -c "$1" > {tmp_path}/log', sys.executable, loop]
+    )
+    try:
+        wait_until(lambda: len(processes.with_descendants([job.pid])) == 2)
+        (helper,) = processes.with_descendants([job.pid]) - {job.pid}
+        found = cost(f"pid:{helper}", job=job.pid, progress_of=f"file:{tmp_path}/log", seconds=5, to_the_end=True)
+    finally:
+        for pid in processes.with_descendants([job.pid]):
+            os.kill(pid, signal.SIGKILL)
+        job.wait()
+    one = found.costs[0]
+    assert len(one.quads) >= 2
+    assert one.duty.value > 0.0
+    x_cpu_s, job_cpu_s = one.quads.x_cpu_s.sum(axis=0), one.quads.job_cpu_s.sum(axis=0)
+    assert x_cpu_s[0] < 0.1 * x_cpu_s[1]
+    assert job_cpu_s.min() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("pid:1", "init|Crosswind"),
+        ("pid:2", "thread of the kernel"),
+        (f"pid:{os.getpid()}", "Crosswind itself"),
+        (f"pid:{os.getppid()}", "Crosswind"),
+    ],
+)
+def test_what_must_not_be_stopped_is_refused(text, reason):
+    with pytest.raises(DescriptionError, match=reason):
+        cost(text, seconds=5)
+
+
+def test_a_job_is_not_stopped_for_itself(bystander):
+    with pytest.raises(DescriptionError, match="the job itself"):
+        cost(f"pid:{bystander.pid}", job=bystander.pid, progress_of="cpu", seconds=5)

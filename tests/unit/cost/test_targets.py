@@ -1,0 +1,116 @@
+"""How targets, margins and counters are written, and what is refused before anything is stopped."""
+
+from __future__ import annotations
+
+import os
+import struct
+
+import pytest
+
+from crosswind.cost import cost, processes
+from crosswind.cost.counters import block_for, counter
+from crosswind.cost.shares import parsed_share
+from crosswind.cost.targets import parsed, refuse
+from crosswind.errors import DescriptionError, MeasurementError
+
+
+class NoJob:
+    pid = os.getpid()
+    members = frozenset({os.getpid()})
+
+    def cpu_ns(self) -> int:
+        return 1_500_000_000
+
+
+@pytest.mark.parametrize("text", ["1234", "pid:", "pid:abc", "pid:-1", "name:sleep", "cgroup: "])
+def test_a_target_that_is_none_is_refused(text):
+    with pytest.raises(DescriptionError, match="--of is"):
+        parsed(text)
+
+
+def test_what_stands_after_the_first_colon_is_the_value():
+    assert parsed("command:./exporter --at a:1") == ("command", "./exporter --at a:1")
+
+
+@pytest.mark.parametrize("text", ["0", "100%", "-1%", "one", "nan", ""])
+def test_a_margin_that_is_none_is_refused(text):
+    with pytest.raises(DescriptionError, match="--margin is"):
+        parsed_share(text, "--margin")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"of": []}, "0 targets"),
+        ({"of": ["pid:1"] * 2}, "the same twice"),
+        ({"of": "pid:999999999"}, "no process"),
+        ({"of": "command:/no/such/program"}, "cannot be started"),
+        ({"of": "command:true"}, "ended by itself"),
+        ({"of": "cgroup:/no/such/group"}, "not a control group|no control groups"),
+        ({"of": "pid:3", "seconds": 1.0}, "seconds is 1 s"),
+        ({"of": "pid:3", "margin": 0.0}, "margin is 0 %"),
+        ({"of": "pid:3", "block_ms": 1.0}, "block_ms is 1 ms"),
+        ({"of": "pid:3", "job": "me"}, "--job is 'me'"),
+        ({"of": "pid:3", "job": 5, "command": ["a"]}, "cannot be combined"),
+        ({"of": "command:sleep 60", "job": 999999999}, "no such process"),
+        ({"of": "command:sleep 60", "command": ["/no/such/job"]}, "the job '/no/such/job' cannot be started"),
+        ({"of": "command:sleep 60", "job": 1, "progress_of": "steps"}, "--progress is 'steps'"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_anything_is_stopped(options, said):
+    with pytest.raises(DescriptionError, match=said):
+        cost(**{"seconds": 5.0} | options)
+
+
+def test_init_ourselves_our_parents_and_the_watchdog_are_never_stopped():
+    for pid in (1, os.getpid(), os.getppid()):
+        with pytest.raises(DescriptionError, match=f"would stop process {pid}"):
+            refuse({pid}, "--of it")
+    with pytest.raises(DescriptionError, match="Crosswind itself"):
+        refuse({999999}, "--of it", {999999})
+    refuse({999999}, "--of it")
+
+
+def test_the_server_of_this_login_is_not_stopped(monkeypatch):
+    monkeypatch.setattr(processes, "name", lambda pid: "sshd-session")
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    refuse({999999}, "--of it")
+    monkeypatch.setenv("SSH_CONNECTION", "10.0.0.1 5 10.0.0.2 22")
+    with pytest.raises(DescriptionError, match="serves this login"):
+        refuse({999999}, "--of it")
+
+
+def test_counters_read_what_they_say(tmp_path):
+    log, number, mapped = (tmp_path / name for name in ("log", "number", "mapped"))
+    log.write_bytes(b"12345")
+    number.write_text(" 42\n")
+    mapped.write_bytes(struct.pack("=Q", 7))
+    for text, value, unit in (
+        (f"file:{log}", 5.0, "bytes"),
+        (f"count:{number}", 42.0, "counts"),
+        (f"u64:{mapped}", 7.0, "counts"),
+        ("cpu", 1.5, "CPU s"),
+    ):
+        read, found = counter(text, NoJob())
+        assert (read(), found) == (value, unit)
+    read, _ = counter(f"count:{number}", NoJob())
+    number.write_text("")  # the job is just writing it
+    assert read() == 42.0
+    read, _ = counter("io", NoJob())
+    before = read()
+    log.read_bytes()
+    assert read() >= before + 5
+
+
+def test_counters_that_cannot_be_read_are_refused(tmp_path):
+    (tmp_path / "short").write_bytes(b"1234")
+    for text in (f"file:{tmp_path}/none", f"u64:{tmp_path}/short", "file:", "clock"):
+        with pytest.raises(DescriptionError, match="--progress is"):
+            counter(text, NoJob())
+
+
+def test_a_slow_counter_lengthens_blocks_and_a_dead_one_is_refused():
+    assert [block_for(rate) for rate in (5000, 500, 100, 2)] == [0.02, 0.02, 0.1, 5.0]
+    for rate in (0.0, 1.0):
+        with pytest.raises(MeasurementError, match="must move"):
+            block_for(rate)
