@@ -91,8 +91,7 @@ def _notebook_bar() -> Advance:
     """Show a bar in a cell's output; it stays, with the last message."""
     from IPython.display import display
 
-    begun, last = time.monotonic(), 0.0
-    shown = None
+    last, shown = 0.0, None
 
     def advance(fraction: float, message: str) -> None:
         nonlocal last, shown
@@ -100,7 +99,7 @@ def _notebook_bar() -> Advance:
         if now - last <= 0.5 and fraction < 1.0:
             return
         last = now
-        text = f"{fraction:.0%} {duration(now - begun)} {printable(message)}"
+        text = f"{fraction:.0%} {printable(message)}"
         bar = f'<progress value="{fraction:.4f}" max="1"></progress> <code>{escaped_html(text)}</code>'
         bundle = {"text/plain": text, "text/html": bar}
         if shown is None:
