@@ -60,6 +60,13 @@ pub enum FilterPlace {
     Kernel,
 }
 
+impl FilterPlace {
+    /// Runs of before there was another are the same experiment.
+    fn is_user_space(&self) -> bool {
+        *self == Self::UserSpace
+    }
+}
+
 /// The queues of T3; those of T2 are one, through the same path.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -67,6 +74,7 @@ pub struct QueuePolicy {
     /// Which frame leaves an interface next.
     pub queue: Discipline,
     /// On local: where frames are queued.
+    #[serde(skip_serializing_if = "FilterPlace::is_user_space")]
     pub filter: FilterPlace,
     /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr).
     pub threshold: Whole<1, 1_000_000_000>,
