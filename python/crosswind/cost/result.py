@@ -263,12 +263,12 @@ class Cost:
         wants = self.job["wants_cpus"]
         if wants < BUSY * min(len(job), max(round(wants), 1)):
             return "wall", "the job does not want a processor all the time"
+        if float(quads.x_cpu_s[:, ON].sum()) < _LEAST_CPU_S or not duty.value > 0.0:
+            return "own", "it uses no CPU time"
         if not any(job & cpus for cpus in theirs):
             return "own", "it never runs on a CPU of the job"
         if not all(cpus <= job for cpus in theirs) or wants < BUSY * len(job):
             return "wall", "it may run on the job's CPUs and on others"
-        if float(quads.x_cpu_s[:, ON].sum()) < _LEAST_CPU_S or not duty.value > 0.0:
-            return "own", "it uses no CPU time"
         return "exchange", "it runs on the job's CPUs, and the job takes all that it can get"
 
     @property

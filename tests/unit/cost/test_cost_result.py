@@ -62,6 +62,8 @@ def test_on_two_processors_a_duty_counts_half():
 def test_a_target_without_cpu_time_is_judged_by_own():
     found = session((0.0,), slower=0.03)
     assert (found.costs[0].headline, found.verdict.outcome) == ("own", "above")
+    found.targets[0]["cpus"] = [0, 1]  # it may run anywhere, and does not
+    assert Cost(found.document).costs[0].headline == "own"
 
 
 def test_catching_up_is_said_and_scaled():
