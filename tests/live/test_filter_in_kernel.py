@@ -493,10 +493,10 @@ def test_a_rate_is_measured_where_none_is_given(narrow):
     assert done.returncode == 0, done.stderr
     rate = re.search(r"([\d.]+) MB/s leaves eth0: shaped to ([\d.]+)", done.stderr)
     assert 2.0 < float(rate[1]) < 2.7, done.stderr
-    assert float(rate[2]) == pytest.approx(0.98 * float(rate[1]), abs=0.01)
+    assert float(rate[2]) == pytest.approx(0.98 * float(rate[1]), abs=0.02)
 
 
-def test_the_far_end_turns_away_whoever_does_not_know_the_token(narrow, tmp_path):
+def test_the_far_end_turns_away_a_caller_that_does_not_know_the_token(narrow, tmp_path):
     command, peer, _ = narrow
     other = tmp_path / "other"
     other.write_text("another token of some length")

@@ -179,7 +179,7 @@ def _taken_back(kernel: Kernel, there: State) -> str:
     if not there.root or _as_it_was(kernel, there):
         return f"{device}: restored {before}"
     root = saved.root_of(kernel, there.index)
-    # Ours, or what was there put back in part, or the kernel's choice in between.
+    # The filter's own, or what was there put back in part, or the kernel's choice in between.
     if root is not None and root.handle not in (OWN, there.saved.root, 0):
         return f"{device}: its root qdisc is another's by now ({root.kind} {root.handle >> 16:x}:) and is left alone"
     saved.put_back(kernel, there.index, there.saved)

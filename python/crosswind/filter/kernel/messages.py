@@ -233,7 +233,7 @@ def link_facts(body: bytes) -> tuple[int, dict[str, int]]:
     """Return a device's number; its `mtu`, `rx_bytes`, `tx_bytes`, and limits as the kernel has them."""
     index = _LINK.unpack_from(body)[2]
     found = attributes(body[_LINK.size :])
-    kinds: dict[str, int] = {"mtu": _IFLA_MTU, **{str(name): kind for name, kind in _IFLA_LIMITS.items()}}
+    kinds = {"mtu": _IFLA_MTU} | {str(limit): kind for limit, kind in _IFLA_LIMITS.items()}
     facts = {name: int(struct.unpack("=I", found[kind])[0]) for name, kind in kinds.items() if kind in found}
     _, _, facts["rx_bytes"], facts["tx_bytes"] = struct.unpack_from("=4Q", found[_IFLA_STATS64])
     return index, facts
