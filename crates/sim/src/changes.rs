@@ -19,7 +19,7 @@ impl World<'_> {
     }
 
     pub fn schedule_change(&mut self, at: usize) {
-        if let Some(change) = self.changes.get(at) {
+        if let Some(change) = self.changing.placed.get(at) {
             self.agenda.at(nanos(change.at_s).max(self.now), self.change_slot());
         }
     }
@@ -42,7 +42,7 @@ impl World<'_> {
 impl Run<'_> {
     pub fn next_change(&mut self) {
         let at = self.world.recorded.events.len();
-        let Some(&change) = self.world.changes.get(at) else { return };
+        let Some(&change) = self.world.changing.placed.get(at) else { return };
         let tasks = match change.kind {
             ChangeKind::Leaves => self.leave(change.node),
             ChangeKind::Joins => self.join(change.node),
@@ -88,7 +88,7 @@ impl Run<'_> {
     }
 
     fn join(&mut self, node: u32) -> u64 {
-        let Some(settings) = self.world.settings.take() else { return 0 };
+        let Some(settings) = self.world.changing.settings.take() else { return 0 };
         let parent = self.world.sites[node as usize].link.parent;
         let all = self.world.tree.below(node);
         for &n in &all {
@@ -114,7 +114,7 @@ impl Run<'_> {
         }
         let number = self.world.tree.children(parent).iter().position(|&c| c == node).unwrap_or(0);
         let known = settings[parent as usize].children[number];
-        self.world.settings = Some(settings);
+        self.world.changing.settings = Some(settings);
         let p = self.world.sites[parent as usize].link.port;
         let link = &mut self.world.sites[node as usize].link;
         let port = &mut self.world.network.ports[p as usize];

@@ -21,7 +21,7 @@ use crate::shared::Shared;
 use crate::site::{Link, Site};
 use crate::time::{NEVER, nanos, seconds};
 use crate::trace::Trace;
-use crate::world::{Adaptation, Executor, Network, Progress, Recorded, World};
+use crate::world::{Adaptation, Changing, Executor, Network, Progress, Recorded, World};
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -150,8 +150,7 @@ impl<'a> Run<'a> {
         let returns = wishes.returns;
         let world = World {
             farm,
-            settings: kept,
-            changes: options.changes,
+            changing: Changing { placed: options.changes, settings: kept },
             adaptation: Adaptation {
                 estimators: if wishes.adapt { Estimator::of(platform, &tree, &wishes) } else { Vec::new() },
                 revisions: Vec::new(),
@@ -162,18 +161,18 @@ impl<'a> Run<'a> {
             network: Network {
                 uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },
                 drops: sites.iter().any(|site| site.link.drop > 0.0),
+                // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
+                // Without interference that happens only where the end is levelled or nodes come and go.
+                sends_interfere: wishes.ports == Ports::Multi
+                    || wishes.levels()
+                    || !options.changes.is_empty()
+                    || sites.iter().any(Site::interferes),
                 ports,
                 chunk: farm.chunk_kib as f64 * 1024.0 / 1e6,
                 resized: Vec::new(),
                 unscheduled: None,
             },
             dirty: Vec::new(),
-            // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
-            // Without interference that happens only where the end is levelled or nodes come and go.
-            sends_interfere: wishes.ports == Ports::Multi
-                || wishes.levels()
-                || !options.changes.is_empty()
-                || sites.iter().any(Site::interferes),
             sites,
             inbox: Inbox::default(),
             progress: Progress::of(farm.tasks.count),

@@ -1,7 +1,7 @@
 //! The smallest of many keys that change: a tournament.
 //!
 //! A key has a seat. One that changes is written there, and the winners of the matches above are found again. Unlike in a
-//! heap no other key moves, and which match is next does not depend on who won the last one: the processor neither waits
+//! heap no other key moves, and which match is next does not depend on the winner of the last one: the processor neither waits
 //! for memory nor predicts comparisons.
 //!
 //! Entry `e` is the winner of the entries `2 e` and `2 e + 1`. The seats come last; entry 1 is the smallest of all.

@@ -193,7 +193,7 @@ impl World<'_> {
         }
     }
 
-    /// Passes on what a change at a shared port did to the rates of those who receive; the rest follows in
+    /// Passes on what a change at a shared port did to the rates of nodes that receive; the rest follows in
     /// [`Self::schedule_shared`], once for all changes of an instant.
     pub fn shared_changed(&mut self, p: u32) {
         if self.network.unscheduled.is_some_and(|(other, _)| other != p) {

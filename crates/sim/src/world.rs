@@ -35,12 +35,20 @@ pub(crate) struct Network {
     pub uplinks: Vec<Uplink>,
     /// Whether any node receives less while it sends.
     pub drops: bool,
+    /// Whether a send may change the rate of a processor.
+    pub sends_interfere: bool,
     /// MB of a chunk.
     pub chunk: f64,
     /// Nodes that send more or less than before, and receive the less or more for it.
     pub resized: Vec<u32>,
     /// The shared port whose next end is to be scheduled, and the turn of that.
     pub unscheduled: Option<(u32, u64)>,
+}
+
+/// What changes in a run, and what a node that joins again begins with.
+pub(crate) struct Changing<'a> {
+    pub placed: &'a [PlacedChange],
+    pub settings: Option<Vec<Settings>>,
 }
 
 /// Tasks that are done.
@@ -68,8 +76,7 @@ pub(crate) struct Recorded {
 pub(crate) struct World<'a> {
     pub farm: &'a Farm<'a>,
     pub tree: Tree,
-    pub settings: Option<Vec<Settings>>,
-    pub changes: &'a [PlacedChange],
+    pub changing: Changing<'a>,
     pub adaptation: Adaptation,
     pub now: Nanos,
     pub agenda: Agenda,
@@ -77,8 +84,6 @@ pub(crate) struct World<'a> {
     pub network: Network,
     /// Processors whose rates may have changed, in the order in which they were touched first.
     pub dirty: Vec<u32>,
-    /// Whether a send may change the rate of a processor.
-    pub sends_interfere: bool,
     pub inbox: Inbox,
     pub progress: Progress,
     pub recorded: Recorded,
@@ -165,7 +170,7 @@ impl World<'_> {
     pub fn touch_by_single(&mut self, node: u32) -> &mut Site {
         let site = &mut self.sites[node as usize];
         site.processor.settle(self.now);
-        if self.sends_interfere && !site.processor.dirty {
+        if self.network.sends_interfere && !site.processor.dirty {
             site.processor.dirty = true;
             self.dirty.push(node);
         }

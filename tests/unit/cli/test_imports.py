@@ -56,9 +56,9 @@ def test_every_verb_in_the_list_is_a_module_that_adds_it_and_no_module_is_left_o
     for verb, line in VERBS.items():
         app = typer.Typer()
         import_module(f"crosswind.cli.{verb}").add_to(app)
-        (command,) = app.registered_commands
+        (command,) = [*app.registered_commands, *app.registered_groups]
         assert command.name == verb
         assert command.help.startswith(line)
     here = Path(import_module("crosswind.cli").__file__).parent
     verbs = {file.stem for file in here.glob("*.py") if "def add_to(" in file.read_text()}
-    assert verbs == set(VERBS)
+    assert verbs - {"filter_check"} == set(VERBS)  # a verb of `filter`

@@ -3,8 +3,8 @@
 //! In order of preference children get their whole pace (their receive limit, or less: see `demand`) until the send limit is used up; the last one gets what
 //! is left of it. A preferred child that asks takes its share from the least preferred: the last is slowed, and one that
 //! is left with nothing is held at the end of its chunk. What becomes free goes first to the one that was slowed, then to
-//! those held and those waiting. A child gets one task at a time. Near the end of a run no share is taken: whom the last tasks
-//! go to is decided by when they would be done there, and a send that has begun keeps to that.
+//! those held and those waiting. A child gets one task at a time. Near the end of a run no share is taken: where the
+//! last tasks go is decided by when they would be done there, and a send that has begun keeps to that.
 //!
 //! With `arrival` there is no preference: all children that asked are served immediately, and the links decide.
 
