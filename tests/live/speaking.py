@@ -6,7 +6,7 @@ import os
 import socket
 import struct
 
-MAGIC, VERSION = b"XWND", 2
+MAGIC, VERSION = b"XWND", 3
 CONTROL, DATA, LOAD, PING = range(4)
 HEAD = struct.Struct(">4sHH")
 NO_TOKEN = b"crosswind without a token"

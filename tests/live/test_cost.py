@@ -306,6 +306,7 @@ def test_a_helper_that_the_job_started_is_investigated_and_is_no_part_of_it(tmp_
         (f"pid:{os.getpid()}", "Crosswind itself"),
         (f"pid:{os.getppid()}", "Crosswind"),
     ],
+    ids=["init", "kernel thread", "itself", "parent"],
 )
 def test_what_must_not_be_stopped_is_refused(text, reason):
     with pytest.raises(DescriptionError, match=reason):

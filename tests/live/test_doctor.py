@@ -48,7 +48,7 @@ def test_a_peer_of_another_version_is_a_problem_that_names_both_versions():
         thread.join()
     assert found["peer"].level == "ok", "it accepts connections"
     assert found["peer-handshake"].level == "problem"
-    assert "speaks version 9 of the protocol; this build speaks 2" in found["peer-handshake"].message
+    assert "speaks version 9 of the protocol; this build speaks 3" in found["peer-handshake"].message
     assert found["peer-handshake"].hint
 
 

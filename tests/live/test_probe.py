@@ -187,7 +187,7 @@ def test_garbage_lying_lengths_and_wrong_versions_are_refused_and_disturb_no_oth
             refused.append(heard(connection))
         assert run(probe, 20.0, 0.3)[0] > 0, "the session beside it goes on"
     assert refused[0] == b""
-    assert refused[1][:8] == speaking.HEAD.pack(b"XWND", 2, 0), "a wrong version is told the right one"
+    assert refused[1][:8] == speaking.HEAD.pack(b"XWND", speaking.VERSION, 0), "a wrong version is told the right one"
     assert peer.process.poll() is None
 
 
@@ -233,7 +233,7 @@ def test_only_a_server_that_answers_the_handshake_can_be_loaded(peer):
         speaking.say(connection, {"type": "load", "target": target, "streams": 1})
         attacked, _ = victim.accept()
         with attacked:
-            assert attacked.recv(100)[:8] == speaking.HEAD.pack(b"XWND", 2, speaking.CONTROL), "a greeting, no more"
+            assert attacked.recv(100)[:8] == speaking.HEAD.pack(b"XWND", speaking.VERSION, speaking.CONTROL), "a greeting, no more"
             attacked.sendall(b"NOT US!!")
             assert heard(attacked) == b""
         connection.shutdown(socket.SHUT_WR)
