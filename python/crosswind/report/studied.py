@@ -294,17 +294,21 @@ def _variants(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
 
 def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Figure]:
     """Draw what the dedicated window and a large one come to, for each reading of a network that can fill."""
-    figures, most = [], max(row["window"] for row in rows)
-    for under in dict.fromkeys(str(row["under"]) for row in rows):
-        groups: dict[tuple[str, str], list[Entry]] = {}
-        for row in (row for row in rows if row["under"] == under):
-            which = f"{most} packets" if row["window"] == most else "dedicated window"
-            series = ", ".join(_said(key, row[key]) for key in ("buffer_packets", "polls_per_send"))
-            groups.setdefault((f"{str(row['program']).upper()}, {which}", series), []).append(row)
-        points = [_dot(*names, alike) for names, alike in groups.items()]
-        words = f"Slowdowns under {under} in a network that can fill, with the best dedicated window and a large one."
-        title = f"A network that can fill, under {under}"
-        figures.append(_dots(identifier(prefix, name, under), title, words, points))
+    most = max(row["window"] for row in rows)
+    groups: dict[tuple[str, str], list[Entry]] = {}
+    for row in rows:
+        reading = ", ".join(_said(key, row[key]) for key in ("buffer_packets", "polls_per_send"))
+        groups.setdefault((str(row["under"]), reading), []).append(row)
+    figures = []
+    for (under, reading), own in groups.items():
+        dots: dict[tuple[str, str], list[Entry]] = {}
+        for row in own:
+            which = f"{most} packets" if row["window"] == most else "best dedicated window"
+            dots.setdefault((str(row["program"]).upper(), which), []).append(row)
+        words = f"Slowdowns under {under} in a network that can fill ({reading}): the best dedicated window, a large one."
+        title = f"A network that can fill, under {under}: {reading}"
+        id_ = identifier(prefix, name, under, reading)
+        figures.append(_dots(id_, title, words, [_dot(*names, alike) for names, alike in dots.items()]))
     return figures
 
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from crosswind.report.figures.look import BLUE, ORANGE, layered, records
 
-ROW_PX = 26.0
+ROW_PX = 40.0
 SHAPES = {"holds": "circle", "does not": "cross"}
 COLOURS = {"holds": BLUE, "does not": ORANGE}
 
@@ -25,7 +25,8 @@ def answers(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     Returns
     -------
     altair.LayerChart
-        Parts from left to right, readings from top to bottom.
+        Parts from left to right, readings from top to bottom, each above its row: beside it, their words would leave no
+        room for the parts on a narrow page.
     """
     columns = ("part", "text", "reading", "answer", "found")
     data = records({name: [row[name] for row in rows] for name in columns})
@@ -37,7 +38,7 @@ def answers(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         .mark_point(filled=True, size=90, opacity=1)
         .encode(
             x=alt.X("part:O", title="part of the claim", sort=None, axis=alt.Axis(labelAngle=0)),
-            y=alt.Y("reading:N", title=None, sort=readings, axis=alt.Axis(labelLimit=420, grid=True)),
+            y=alt.Y("reading:N", title=None, sort=readings, axis=alt.Axis(labels=False, ticks=False, grid=True)),
             color=alt.Color(
                 "answer:N", scale=alt.Scale(domain=told, range=[COLOURS[one] for one in told]), legend=legend
             ),
@@ -52,4 +53,9 @@ def answers(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
             ],
         )
     )
-    return layered(dots, height=max(60.0, ROW_PX * len(readings)))
+    words = (
+        alt.Chart(records({"reading": readings}))
+        .mark_text(align="left", baseline="bottom", dy=-9, limit=alt.ExprRef("width"))
+        .encode(x=alt.value(0), y=alt.Y("reading:N", sort=readings), text="reading:N")
+    )
+    return layered(dots, words, height=max(60.0, ROW_PX * len(readings)))
