@@ -233,7 +233,8 @@ def test_only_a_server_that_answers_the_handshake_can_be_loaded(peer):
         speaking.say(connection, {"type": "load", "target": target, "streams": 1})
         attacked, _ = victim.accept()
         with attacked:
-            assert attacked.recv(100)[:8] == speaking.HEAD.pack(b"XWND", speaking.VERSION, speaking.CONTROL), "a greeting, no more"
+            greeting = speaking.HEAD.pack(b"XWND", speaking.VERSION, speaking.CONTROL)
+            assert attacked.recv(100)[:8] == greeting, "a greeting, no more"
             attacked.sendall(b"NOT US!!")
             assert heard(attacked) == b""
         connection.shutdown(socket.SHUT_WR)

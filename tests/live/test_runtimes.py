@@ -161,7 +161,8 @@ def test_two_take_turns_within_each_cycle(in_c):
 def test_virtual_threads_on_one_carrier_move_nothing_and_that_is_a_result():
     found = measure(runtime=f"{with_virtual_threads()} threads=virtual carriers=1", **BRIEF)
     assert found.header["runtime"]["facts"]["carriers"] == "1"
-    assert found.header["channels"][0]["unpaced_mb_per_s"] == 0
+    # Sockets' buffers may fill once while it warms up; native threads move some thousand MB/s here.
+    assert found.header["channels"][0]["unpaced_mb_per_s"] < 100
     assert found.samples.to_pandas()["work"].sum() > 0
 
 

@@ -305,7 +305,7 @@ def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Fi
         for row in own:
             which = f"{most} packets" if row["window"] == most else "best dedicated window"
             dots.setdefault((str(row["program"]).upper(), which), []).append(row)
-        words = f"Slowdowns under {under} in a network that can fill ({reading}): the best dedicated window, a large one."
+        words = f"Slowdowns under {under} in a network that can fill ({reading}), best dedicated window, a large one."
         title = f"A network that can fill, under {under}: {reading}"
         id_ = identifier(prefix, name, under, reading)
         figures.append(_dots(id_, title, words, [_dot(*names, alike) for names, alike in dots.items()]))

@@ -230,8 +230,8 @@ def test_one_run_is_told_in_a_sentence_with_its_nodes_and_what_happened(tmp_path
     runs = Runs("alone", "local", [Run(reported.one_run(events=[event], compute="command", params={}))])
     found = Page(report(runs, tmp_path / "report.html").read_text())
     assert (
-        "1,000 tasks in 160 s: 6.25 tasks/s, 95 % of the upper bound (single port) (order planned, single port, command)."
-        in found.text
+        "1,000 tasks in 160 s: 6.25 tasks/s, 95 % of the upper bound (single port) "
+        "(order planned, single port, command)." in found.text
     )
     assert "agent-lost 12.5 Lab3 4 Lab3 went away" in found.text
     assert "What each node did" in found.text
