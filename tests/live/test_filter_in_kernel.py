@@ -68,11 +68,11 @@ def unwatched(monkeypatch):
 
 
 def shown(hosts, device="eth0"):
-    """Everything that tc and ip show of a device, but for what they count."""
+    """Everything that tc and ip show of a device, but for what they count, and the carrier: a new pair gets it late."""
     words = [f"tc -d qdisc show dev {device}", f"tc -d class show dev {device}", f"tc filter show dev {device}"]
     words += [f"tc filter show dev {device} ingress", "ip -d link", "ip link show type ifb"]
     text = hosts.run(0, "sh", "-c", "; ".join(words))
-    return re.sub(r"refcnt \d+ ?|state \w+|direct_packets_stat \d+| id \d+", "", text)
+    return re.sub(r"refcnt \d+ ?|state \w+|NO-CARRIER,|,LOWER_UP|direct_packets_stat \d+| id \d+", "", text)
 
 
 def filter_on(hosts, *parallel, **options):

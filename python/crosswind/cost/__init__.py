@@ -241,7 +241,7 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
     looks = before.looks
     if looks.next_s() == float("inf"):
         if looks.one:
-            message = "--resume: the session was looked at once, with all of the error, so no other look is left"
+            message = "--resume: the session had one look, which took all of the permitted error, so no other is left"
             raise DescriptionError(message, "no-looks", "measure anew; sessions without --to-the-end can be prolonged")
         looks.prolong(settings.seconds - settings.undisturbed_s)
     ended = ("job-ended", "target-ended")

@@ -147,5 +147,5 @@ def test_a_session_goes_on_only_with_the_same_targets_job_and_margin_and_while_e
             _resumed(before, other.document, settings)
     once = Looks(24.0, one=True)
     once.look(24.0)
-    with pytest.raises(DescriptionError, match="looked at once"):
+    with pytest.raises(DescriptionError, match="had one look"):
         _resumed(session(looks=once.to_dict()), before.document, settings)

@@ -37,7 +37,7 @@ def explanation(runtime: Mapping[str, Any], direction: str, moves: bool) -> str 
 def _java(facts: Mapping[str, str], direction: str, moves: bool) -> str | None:
     if facts.get("threads") == "virtual" and not moves:
         if facts.get("yield") == "yield":
-            return "Thread.yield puts the computing virtual thread back at once: with one carrier I/O is never polled"
+            return "Thread.yield puts the computing virtual thread back immediately: one carrier never polls I/O"
         return (
             "virtual threads are not pre-empted: the one that computes never leaves the only carrier, so no other runs"
         )
