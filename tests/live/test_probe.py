@@ -102,7 +102,8 @@ def test_both_ends_count_the_same_bytes(open_probe, peer, direction):
     in_buffers_mb = 2 * 2 * BUFFER * 1e-6 if direction == "send" else 0.0
     # A block's first reading comes after its level is in force, so a little moves between blocks.
     assert there - here <= 0.05 * there + 1.0
-    assert here - there <= in_buffers_mb
+    # A byte: both are sums of megabytes as floating-point numbers.
+    assert here - there <= in_buffers_mb + 1e-6
 
 
 @pytest.mark.parametrize("direction", ["receive", "send"])
