@@ -53,11 +53,11 @@ def wrong_kind(path: str | Path, found: str, wanted: str) -> DescriptionError:
 
     Examples
     --------
-    >>> error = wrong_kind("tree.toml", "platform", "experiment")
+    >>> error = wrong_kind("here.parquet", "measurement", "platform")
     >>> print(error)
-    tree.toml is a platform, not an experiment
+    here.parquet is a measurement, not a platform
     >>> print(error.hint)
-    `crosswind plan tree.toml --task-size-mb MB --task-work WORK` takes it; an experiment names it (`platform = "tree.toml"`)
+    run `crosswind fit here.parquet -o platform.toml` first: it makes a platform of it
     """
     shows = "`crosswind report {file}` shows it" if found not in _NOT_REPORTED else f"it must be {_CALLED[wanted]}"
     hint = _TAKEN_BY.get(found, shows).format(file=shlex.quote(str(path)))

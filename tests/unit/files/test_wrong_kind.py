@@ -17,7 +17,7 @@ TREE, STUDY, DAEMONS = (EXAMPLES / f"{name}.toml" for name in ("fork_of_table_4"
     [
         (Experiment.load, TREE, "is a platform, not an experiment", "crosswind plan"),
         (Platform.load, STUDY, "is an experiment, not a platform", "crosswind run"),
-        (Experiment.load, DAEMONS, "is a disturbance, not an experiment", "crosswind blame"),
+        (Experiment.load, DAEMONS, "is a disturbance, not an experiment", "crosswind inject"),
         (Disturbance.load, TREE, "is a platform, not a disturbance", "crosswind plan"),
         (Measurement.load, STUDY, "is an experiment, not a measurement", "crosswind run"),
         (Links.load, TREE, "is a platform, not links of a cluster", "crosswind plan"),
