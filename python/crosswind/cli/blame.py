@@ -11,7 +11,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
-from crosswind.cli.settings import settings_of
+from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
 from crosswind.terminal.progress import progress_bar
 
@@ -39,10 +39,7 @@ def blame(
         Path, typer.Argument(help="An experiment.toml of kind program, with a disturbance.", metavar="EXPERIMENT.toml")
     ],
     seeds: Annotated[int, typer.Option(help="Seeds, each for every run.", min=1)] = 5,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Such as workload.ranks=64: set it; again for more."),
-    ] = None,
+    settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="blame.json, written as runs come in; for `crosswind report`.")
     ] = None,
