@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.wrong_kind import read_as
 from crosswind.observed import Observed
@@ -148,7 +149,7 @@ def inject(
     >>> injected.succeeded, injected.summary["ranks"][0]["intervals"] >= 1
     (True, True)
     """
-    text, file = read_bytes(disturbance), str(disturbance)
+    text, file = whole(read_bytes(disturbance), disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,
@@ -220,7 +221,7 @@ def preview(
     DescriptionError
         As `inject`.
     """
-    text, file = read_bytes(disturbance), str(disturbance)
+    text, file = whole(read_bytes(disturbance), disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,

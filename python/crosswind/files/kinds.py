@@ -23,6 +23,7 @@ WORDS = {
     "experiment": "an experiment",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
+    "intervals": "a table of recorded intervals",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
@@ -40,7 +41,7 @@ WORDS = {
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"measurement", "trace"})
+BINARY = frozenset({"intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
 _RESULTS: tuple[str, ...] = (
@@ -132,7 +133,11 @@ def _of_parquet(path: str | Path) -> Found:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowException):
         return Found(UNKNOWN)
-    for key, kind in ((b"crosswind.trace", "trace"), (b"crosswind", "measurement")):
+    for key, kind in (
+        (b"crosswind.trace", "trace"),
+        (b"crosswind.intervals", "intervals"),
+        (b"crosswind", "measurement"),
+    ):
         if key in metadata:
             return Found(kind, _members(metadata[key].decode("utf-8", "replace")))
     return Found(UNKNOWN)
