@@ -16,6 +16,7 @@ HEAD_BYTES = 1 << 18
 WORDS = {
     "blame": "a blame",
     "bug-report": "a bug report",
+    "command-blame": "a blame of a command's disturbance",
     "comparison": "a comparison of commands",
     "contention": "a fit of flows",
     "cost": "the cost of a process",
