@@ -80,11 +80,17 @@ def _listed(lines: dict[str, str]) -> dict[str, Any]:
 def command_of(module: str) -> TyperCommand:
     """Import the module of a verb and return the command in it."""
     alone = typer.Typer(add_completion=False)
-    import_module(f"crosswind.cli.{module}").add_to(alone)
+    verb = import_module(f"crosswind.cli.{module}")
+    verb.add_to(alone)
     (command,) = alone.registered_commands
     command.cls = Verb
     made = typer.main.get_command(alone)
     assert isinstance(made, TyperCommand)  # of one function
+    groups = {name: group for group, names in getattr(verb, "GROUPS", {}).items() for name in names}
+    for one in made.params:
+        if one.name in groups:
+            one.rich_help_panel = groups.pop(one.name)  # type: ignore[attr-defined] # of both kinds of parameters
+    assert not groups, f"no such options: {', '.join(groups)}"
     places = [number for number, one in enumerate(made.params) if one.name == "json"]
     if places:  # what prints tables can print one document instead
         made.params.insert(places[0] + 1, _wide_option())

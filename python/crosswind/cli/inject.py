@@ -24,6 +24,11 @@ UNTRUSTED = 3
 INTERRUPTED = 130
 MOST_CAUSES = 5
 
+GROUPS = {
+    "How it is injected": ("how", "busy", "seed", "start_file", "keep_running"),
+    "With --dry-run": ("horizon_s",),
+}
+
 EXAMPLES = """
 Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
 priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. While a rank is stopped,
