@@ -60,7 +60,8 @@ class Turns:
         than the rest.
         """
         logs = estimate(np.log(self.of(variant) / self.of(than)))
-        return Estimate(*(float(np.expm1(one)) for one in (logs.mean, logs.low, logs.high)))
+        mean, low, high = (float(np.expm1(one)) for one in (logs.mean, logs.low, logs.high))
+        return Estimate(mean, low, high)
 
     def more_s(self, variant: str, than: str) -> Estimate:
         """Return by how much one takes longer than another, s, with the 95 % interval; paired by block."""

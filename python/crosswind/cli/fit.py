@@ -153,8 +153,7 @@ def print_fit(fit: Any) -> None:
     header = fit.measurement.header
     by = f"{header['runtime']['name']} {header['runtime']['version']}, " if "runtime" in header else ""
     what = f"{by}{header['kernel']['name']}"
-    first = ("peer",) if several else ()
-    first += ("direction", "IR s/GB", "95 %", "loss there")
+    first = [*(["peer"] if several else []), "direction", "IR s/GB", "95 %", "loss there"]
     print_table(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}", first=first)
 
 

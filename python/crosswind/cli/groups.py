@@ -26,7 +26,7 @@ class Parts(Usage, PlainValues, TyperGroup):
     allow_interspersed_args = True
 
     def __init__(self, verb: str, own: TyperCommand) -> None:
-        settings = {"callback": own.callback, "params": own.params, "help": own.help}
+        settings: dict[str, Any] = {"callback": own.callback, "params": own.params, "help": own.help}
         super().__init__(name=verb, commands=_listed(PARTS[verb]), invoke_without_command=True, **settings)
         for one in own.params[:1]:
             if not isinstance(one, TyperOption) and one._custom_shell_complete is None:
@@ -52,7 +52,7 @@ class Parts(Usage, PlainValues, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Do what the verb itself does, or what the one below it does, never both."""
         if not ctx._protected_args:
-            return TyperCommand.invoke(self, ctx)  # type: ignore[arg-type] # what both inherit
+            return TyperCommand.invoke(self, ctx)
         name, command, args = self.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
         with command.make_context(name, args, parent=ctx) as below:
             return command.invoke(below)

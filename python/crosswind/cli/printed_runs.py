@@ -50,8 +50,8 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
             ]
         )
     programs = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
-    first = ("makespan s", "slowdown", *(name for name, _ in reversed(columns[: len(paths)])))
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs", first=first)
+    kept = ("makespan s", "slowdown", *(name for name, _ in reversed(columns[: len(paths)])))
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs", first=kept)
     _print_rest(len(points) - most, points)
 
 
@@ -84,9 +84,9 @@ def _print_streams(done: Runs[StreamsRun], most: int) -> None:
             )
     queues = ", ".join(dict.fromkeys(str(one.data["queue"]) for one in done))
     hosts = ", ".join(dict.fromkeys(f"{one.data['hosts']} hosts" for one in done))
-    first = ("stream", "one queue", "two queues", *(name for name, _ in reversed(columns[: len(paths)])))
+    kept = ("stream", "one queue", "two queues", *(name for name, _ in reversed(columns[: len(paths)])))
     title = f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs"
-    print_table(columns, rows, title=title, first=first)
+    print_table(columns, rows, title=title, first=kept)
     _print_rest(len(points) - most, points)
 
 

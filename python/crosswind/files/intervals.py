@@ -74,7 +74,12 @@ def _table(source: dict[str, Any]) -> pa.Table:
     cpus, starts, durations, causes = zip(*rows, strict=True) if rows else ((), (), (), ())
     names = pa.array(source["causes"], pa.string())
     cause = pa.DictionaryArray.from_arrays(pa.array(causes, pa.int32()), names)
-    columns = [pa.array(cpus, pa.uint32()), pa.array(starts, pa.float64()), pa.array(durations, pa.float64()), cause]
+    columns: list[pa.Array[Any]] = [
+        pa.array(cpus, pa.uint32()),
+        pa.array(starts, pa.float64()),
+        pa.array(durations, pa.float64()),
+        cause,
+    ]
     empty = ",".join(str(cpu["cpu"]) for cpu in source["cpu"])
     return pa.Table.from_arrays(columns, list(_COLUMNS)).replace_schema_metadata({KEY: b"1", b"cpus": empty.encode()})
 
@@ -95,8 +100,8 @@ def _lines(source: dict[str, Any], file: Path, path: str | Path) -> Iterator[str
         raise DescriptionError(f"{file}: is not a table of recorded intervals", "no-intervals")
     places = {cause: place for place, cause in enumerate(source.get("causes", []))}
     rows: dict[int, list[str]] = {int(cpu): [] for cpu in metadata[b"cpus"].decode().split(",") if cpu}
-    cpus, starts, durations, causes = (table.column(name).to_pylist() for name in _COLUMNS)
-    for cpu, start, duration, cause in zip(cpus, starts, durations, causes, strict=True):
+    columns: Any = (table.column(name).to_pylist() for name in _COLUMNS)
+    for cpu, start, duration, cause in zip(*columns, strict=True):
         rows.setdefault(cpu, []).append(f"[{start!r}, {duration!r}, {places.get(cause, len(places))}]")
     for cpu, intervals in rows.items():
         yield f"[[source.cpu]]\ncpu = {cpu}\nintervals = [{', '.join(intervals)}]\n"
