@@ -15,6 +15,7 @@ import numpy as np
 from crosswind.blame.shares import Estimate, Floats, estimate
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.files.stored import write_text
 from crosswind.inject import Injected, inject
 from crosswind.terminal.progress import Advance, duration
 
@@ -157,7 +158,7 @@ def run_in_turns(
     interrupted = False
     with tempfile.TemporaryDirectory(prefix="crosswind-") as directory:
         for number, one in enumerate(variants.values()):
-            (Path(directory) / f"{number}.toml").write_text(one.to_toml())
+            write_text(one.to_toml(), Path(directory) / f"{number}.toml")
         while len(rows) < blocks and not interrupted:
             row = dict.fromkeys(names, float("nan"))
             for name in draw.sample(names, len(names)):

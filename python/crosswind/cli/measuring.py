@@ -160,7 +160,7 @@ class Measuring:
 
 @dataclass(frozen=True)
 class Peers:
-    """With whom this host exchanges traffic, and in which directions."""
+    """Which peers this host exchanges traffic with, and in which directions."""
 
     peer: Annotated[
         list[str] | None, typer.Option(metavar="HOST:PORT", help="A `crosswind serve`; again for more.")
