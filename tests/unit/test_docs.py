@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.host import describe
-from crosswind.sweep import KINDS
+from crosswind.measure.sweep import KINDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli import filter_check, filter_kernel
+from crosswind.cli import filter_kernel
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.cli.verbs import help_of
@@ -56,7 +56,6 @@ Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
 
 
 def filter_(
-    ctx: typer.Context,
     listen: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where other filters connect; port 0 takes a free one.")
     ] = None,
@@ -132,8 +131,6 @@ def filter_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
 ) -> None:
     """Queue traffic of two classes between hosts."""
-    if ctx.invoked_subcommand is not None:
-        return
     if undo:
         filter_kernel.undo(in_kernel, json)
         return
@@ -316,7 +313,4 @@ def _print(counters: dict[str, Any]) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    verb = typer.Typer(rich_markup_mode="markdown")
-    verb.callback(invoke_without_command=True)(filter_)
-    filter_check.add_to(verb)
-    app.add_typer(verb, name="filter", help=help_of("filter", EXAMPLES))
+    app.command("filter", help=help_of("filter", EXAMPLES))(filter_)

@@ -10,6 +10,7 @@ import typer
 from crosswind.cli.access import AllowLooseToken, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.cli.filter_kernel import KernelAsked
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 from crosswind.terminal.signals import heard
@@ -161,4 +162,4 @@ def _cells(found: dict[str, Any]) -> list[str]:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("check", help=EXAMPLES)(check)
+    app.command("check", help=help_of("filter check", EXAMPLES))(check)

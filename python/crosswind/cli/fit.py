@@ -1,4 +1,4 @@
-"""`crosswind fit`: Measurement -> Platform (calibrated), or measured flows -> which part of a link they use."""
+"""`crosswind fit`: Measurement, or a trace -> Platform (calibrated)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.contention import fit_flows
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
 
-By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
 
 
@@ -29,20 +28,16 @@ Examples:
     crosswind fit trace.parquet -o platform.toml
 
     crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
-
-    crosswind fit --contention flows.csv -o contention.json
 """
 
 
 def fit(
     measurements: Annotated[
-        list[Path],
-        typer.Argument(help="Files of `measure`, one trace of `run`, or with --contention flows.", metavar="FILE..."),
+        list[Path], typer.Argument(help="Files of `measure`, or one trace of `run`.", metavar="FILE...")
     ],
     platform: Annotated[
         Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
     normalise: Annotated[
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
     ] = "idle",
@@ -51,27 +46,11 @@ def fit(
         list[Path] | None,
         typer.Option(help="An earlier measurement of the same host: how far the next may lie. Again for more."),
     ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
     force: Force = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    contention: Annotated[
-        bool, typer.Option("--contention", help="Fit flows that share a link: tables (*.csv), runs of kind streams.")
-    ] = False,
-    by: Annotated[By, typer.Option(help="With --contention, of runs: what tells how much flows lose.")] = "latency",
-    link_mb_per_s: Annotated[
-        float | None, typer.Option(help="With --contention, by throughput: what the link carries, MB/s.")
-    ] = None,
+    json: Json = False,
 ) -> None:
-    """Fit interference rates and calibrate a platform, or fit flows that share a link."""
-    from crosswind.errors import DescriptionError
-
-    if contention:
-        if platform:
-            message = "--platform has interference rates; flows that share a link tell none"
-            raise DescriptionError(message, "usage", "leave one of --platform and --contention out")
-        fit_flows(measurements, link_mb_per_s, by, seed, out, force, json)
-        return
-    if link_mb_per_s is not None:
-        raise DescriptionError("--link-mb-per-s belongs to --contention", "usage", "add --contention, or leave it out")
+    """Fit interference rates and calibrate a platform."""
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.measure import parse_cpus
+from crosswind.cli.measuring import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.noise import RecordHow

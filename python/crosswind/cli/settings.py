@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import parse_json
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set a field of the experiment, such as policy.order=arrival; again for more.",
+    ),
+]
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ WORDS = {
     "report": "a report",
     "runs": "runs of an experiment",
     "schema": "a JSON Schema",
-    "streams-plan": "a plan for streams",
+    "queues-plan": "a plan of queues",
     "study": "a study",
     "sweep": "the index of a sweep",
     "trace": "a trace",
@@ -43,7 +43,7 @@ BINARY = frozenset({"measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
 _RESULTS: tuple[str, ...] = ("blame", "comparison", "contention", "cost", "injection", "measured-cluster", "overlap")
-_RESULTS += ("plan", "streams-plan", "study", "sweep")
+_RESULTS += ("plan", "queues-plan", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
 _BY_FIELD = (

@@ -57,7 +57,7 @@ class Contention(Tabular):
     Attributes
     ----------
     data : dict
-        What `crosswind fit --contention --json` prints (docs/reference/files.md).
+        What `crosswind fit contention --json` prints (docs/reference/files.md).
     """
 
     data: Mapping[str, Any]
@@ -71,7 +71,7 @@ class Contention(Tabular):
         DescriptionError
             When it is none.
         """
-        data = read_json(path, "contention", SCHEMA_VERSION, "`crosswind fit --contention -o` writes one")
+        data = read_json(path, "contention", SCHEMA_VERSION, "`crosswind fit contention -o` writes one")
         try:
             effective_ratio(data["effective"], 1)
         except (KeyError, TypeError) as error:

@@ -30,7 +30,7 @@ TOLD = 1_000
 """Failures that are told one by one; of the others, how many."""
 
 
-def run_command(
+def map_command(
     command: str,
     inputs: Sequence[str | Path],
     out: str | Path,

@@ -78,9 +78,9 @@ def test_a_file_that_grows_while_it_is_read_is_limited_too(tmp_path, monkeypatch
         ["blame", "FILE"],
         ["report", "FILE.toml"],
         ["report", "FILE.json"],
-        ["fit", "--contention", "FILE"],
+        ["fit", "contention", "FILE"],
         ["inject", "FILE", "--", "true"],
-        ["run", "--command", "true {input}", "--inputs", "input", "--platform", "FILE"],
+        ["map", "true {input}", "--inputs", "input", "--platform", "FILE"],
         ["serve", "--hosts", "FILE", "--name", "a"],
     ],
     ids=" ".join,
@@ -113,7 +113,7 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
     for name in ("deep.json", "objects.json"):
         text = deep if name == "deep.json" else b'{"a":' * 200_000 + b"1" + b"}" * 200_000
         (tmp_path / name).write_bytes(text)
-        for words in (["report", name], ["plan", name], ["run", name], ["blame", name], ["fit", "--contention", name]):
+        for words in (["report", name], ["plan", name], ["run", name], ["blame", name], ["fit", "contention", name]):
             done = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stdout) == (2, ""), (words, done.stderr)
             assert done.stderr.startswith("error: "), (words, done.stderr)

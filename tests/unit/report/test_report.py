@@ -17,7 +17,7 @@ from crosswind.plan import Plan
 from crosswind.report import report
 from crosswind.report.findings import finding, trust
 from crosswind.run.results import Run, Runs
-from crosswind.sweep import Sweep
+from crosswind.measure.sweep import Sweep
 
 
 class Page(HTMLParser):

@@ -4,14 +4,16 @@ import pytest
 
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
-from crosswind.tolerance import tolerance
+from crosswind.plan.tolerance import plan_tolerance
 
 ASKED = {"ranks": 16, "work_per_barrier_s": 0.005, "slowdown": 1.2}
 
 
 def found(source, **more):
     disturbance = Disturbance.from_dict({"schema_version": 1, "name": "d", "source": [source]})
-    return {limit["field"]: limit for limit in tolerance(disturbance, **ASKED, simulate=True, seeds=3, **more).limits}
+    return {
+        limit["field"]: limit for limit in plan_tolerance(disturbance, **ASKED, simulate=True, seeds=3, **more).limits
+    }
 
 
 @pytest.mark.slow
@@ -62,6 +64,6 @@ def test_what_cannot_be_simulated_is_refused_before_the_work():
         {"schema_version": 1, "name": "d", "source": [{"kind": "local", "quantum_s": 0.1}]}
     )
     with pytest.raises(DescriptionError, match="at most 1 s"):
-        tolerance(disturbance, ranks=4, work_per_barrier_s=2.0, simulate=True)
+        plan_tolerance(disturbance, ranks=4, work_per_barrier_s=2.0, simulate=True)
     with pytest.raises(DescriptionError, match="seeds is 0"):
-        tolerance(disturbance, ranks=4, work_per_barrier_s=0.1, simulate=True, seeds=0)
+        plan_tolerance(disturbance, ranks=4, work_per_barrier_s=0.1, simulate=True, seeds=0)

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from crosswind.errors import DescriptionError, warning
 from crosswind.files.tabular import Tabular
+from crosswind.measure.sweep.index import Index
+from crosswind.measure.sweep.kinds import Value, kind_of
 from crosswind.measurement import Measurement
 from crosswind.model.curve import levels, loss_at
-from crosswind.sweep.index import Index
-from crosswind.sweep.kinds import Value, kind_of
 from crosswind.terminal.sizes import size
 
 _FIGURES = (
@@ -65,7 +65,7 @@ class Sweep(Tabular):
 
     @classmethod
     def load(cls, directory: str | Path, *, fit: Callable[[Measurement], Any] = _fit) -> Sweep:
-        """Read a directory of `crosswind measure --sweep`, finished or not.
+        """Read a directory of `crosswind measure sweep`, finished or not.
 
         Raises
         ------

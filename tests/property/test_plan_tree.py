@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from crosswind.links import Links
-from crosswind.overlay import build_tree
+from crosswind.plan.tree import plan_tree
 from crosswind.plan import Ports, plan
 
 SIZE_MB, WORK = 2.0, 5.0
@@ -77,7 +77,7 @@ def test_the_bound_is_one_and_near_to_the_programs_optimum(kind: str, ports: Por
     above = []
     for case in range(8):
         links = random_links(random, int(random.integers(11, 25)), kind)
-        built = build_tree(links, task_size_mb=SIZE_MB, task_work=WORK, ports=ports, root="h0", steps=8_000)
+        built = plan_tree(links, task_size_mb=SIZE_MB, task_work=WORK, ports=ports, root="h0", steps=8_000)
         optimum = program_optimum(links, "h0", ports)
         assert built.data["method"] == "search"
         assert built.throughput_tasks_per_s <= optimum * (1 + 1e-9), case
@@ -92,7 +92,7 @@ def test_the_bound_is_one_and_near_to_the_programs_optimum(kind: str, ports: Por
 def test_a_free_root_is_bounded_by_the_worst_of_all_roots() -> None:
     random = np.random.default_rng(5)
     links = random_links(random, 11, "any")
-    built = build_tree(links, task_size_mb=SIZE_MB, task_work=WORK, ports="single", steps=20_000)
+    built = plan_tree(links, task_size_mb=SIZE_MB, task_work=WORK, ports="single", steps=20_000)
     most = max(program_optimum(links, host["name"], "single") for host in links.hosts)
     assert built.throughput_tasks_per_s <= most * (1 + 1e-9)
     assert most * (1 - 1e-9) <= built.bound_tasks_per_s <= most * 1.1

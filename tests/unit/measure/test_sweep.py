@@ -8,11 +8,11 @@ import pytest
 import synthetic
 
 from crosswind import host
-from crosswind.cli.measure import _sweep as print_sweep
+from crosswind.cli.measure_sweep import told
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.curve import loss_at
-from crosswind.sweep import KINDS, Sweep, parse_values, run_sweep
+from crosswind.measure.sweep import KINDS, Sweep, parse_values, measure_sweep
 
 VALUES = [8, 16, 32, 64]
 
@@ -83,7 +83,7 @@ class Probe:
 
 def test_every_value_is_measured_once_into_a_file_of_its_own(tmp_path):
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path / "s", VALUES, measure=probe, target=0.1)
+    sweep = measure_sweep("footprint", tmp_path / "s", VALUES, measure=probe, target=0.1)
     assert sorted(probe.asked) == VALUES
     assert [value for value, _ in sweep.points] == VALUES
     assert sweep.complete
@@ -96,7 +96,7 @@ def test_every_value_is_measured_once_into_a_file_of_its_own(tmp_path):
 def test_the_order_is_shuffled_by_the_seed_and_by_nothing_else(tmp_path):
     def order(name, seed):
         probe = Probe()
-        run_sweep("footprint", tmp_path / name, measure=probe, seed=seed)
+        measure_sweep("footprint", tmp_path / name, measure=probe, seed=seed)
         return probe.asked
 
     first, again, other = order("a", 3), order("b", 3), order("c", 4)
@@ -107,35 +107,35 @@ def test_the_order_is_shuffled_by_the_seed_and_by_nothing_else(tmp_path):
 
 def test_ctrl_c_keeps_what_is_complete_and_the_same_command_measures_the_rest(tmp_path):
     first = Probe(at_32=KeyboardInterrupt)
-    sweep = run_sweep("footprint", tmp_path, VALUES, measure=first)
+    sweep = measure_sweep("footprint", tmp_path, VALUES, measure=first)
     assert not sweep.complete
     assert first.asked[-1] == 32
     second = Probe()
-    sweep = run_sweep("footprint", tmp_path, VALUES, measure=second)
+    sweep = measure_sweep("footprint", tmp_path, VALUES, measure=second)
     assert sorted(first.asked[:-1] + second.asked) == VALUES
     assert sweep.complete
 
 
 def test_an_interrupted_point_is_measured_again(tmp_path):
     first = Probe(at_16="interrupted")
-    assert not run_sweep("footprint", tmp_path, VALUES, measure=first).complete
+    assert not measure_sweep("footprint", tmp_path, VALUES, measure=first).complete
     second = Probe()
-    assert run_sweep("footprint", tmp_path, VALUES, measure=second).complete
+    assert measure_sweep("footprint", tmp_path, VALUES, measure=second).complete
     assert second.asked[0] == 16
 
 
 def test_a_damaged_point_is_measured_again(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
     (tmp_path / "matrix-00000016.parquet").write_bytes(b"rubbish")
     probe = Probe()
-    run_sweep("footprint", tmp_path, VALUES, measure=probe)
+    measure_sweep("footprint", tmp_path, VALUES, measure=probe)
     assert probe.asked == [16]
 
 
 def test_a_point_that_only_ran_out_of_time_is_kept(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(at_16="time-limit"))
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(at_16="time-limit"))
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path, VALUES, measure=probe)
+    sweep = measure_sweep("footprint", tmp_path, VALUES, measure=probe)
     assert probe.asked == []
     assert sweep.complete
 
@@ -143,15 +143,15 @@ def test_a_point_that_only_ran_out_of_time_is_kept(tmp_path):
 def test_a_lost_peer_ends_the_sweep_with_an_error_and_keeps_what_is_complete(tmp_path):
     probe = Probe(at_64="peer-lost")
     with pytest.raises(AgentLost, match="matrix 64") as error:
-        run_sweep("footprint", tmp_path, VALUES, measure=probe)
+        measure_sweep("footprint", tmp_path, VALUES, measure=probe)
     assert "same command" in error.value.hint
     assert len(Sweep.load(tmp_path).points) == len(probe.asked) - 1
 
 
 def test_other_arguments_are_refused_by_name_and_value(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1, peer="a:1")
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1, peer="a:1")
     with pytest.raises(DescriptionError) as error:
-        run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=2, peer="a:1", seed=9)
+        measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=2, peer="a:1", seed=9)
     message = str(error.value)
     assert "streams is 1 there, 2 now" in message
     assert "seed is 1 there, 9 now" in message
@@ -164,63 +164,63 @@ def test_arguments_with_which_nothing_could_be_measured_may_be_mended(tmp_path):
         raise DescriptionError("streams is 99; it must be in 1..64", "streams")
 
     with pytest.raises(DescriptionError, match="99"):
-        run_sweep("footprint", tmp_path, VALUES, measure=refuse, streams=99)
-    assert run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=9).complete
+        measure_sweep("footprint", tmp_path, VALUES, measure=refuse, streams=99)
+    assert measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=9).complete
 
 
 def test_points_of_another_host_are_refused(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
     index = json.loads((tmp_path / "sweep.json").read_text())
     index["host"]["cpu"] = "another CPU"
     (tmp_path / "sweep.json").write_text(json.dumps(index))
     with pytest.raises(DescriptionError, match='host cpu is "another CPU" there'):
-        run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+        measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
 
 
 def test_without_resuming_everything_is_measured_again_and_old_points_go(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path, [8], resume=False, force=True, measure=probe, streams=2)
+    sweep = measure_sweep("footprint", tmp_path, [8], resume=False, force=True, measure=probe, streams=2)
     assert probe.asked == [8]
     assert [value for value, _ in sweep.points] == [8]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["matrix-00000008.parquet", "sweep.json"]
 
 
 def test_another_sweep_is_not_measured_over_unless_forced(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), streams=1)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     probe = Probe()
     with pytest.raises(DescriptionError, match="streams is 1 there, 2 now") as error:
-        run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=2)
+        measure_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=2)
     assert "--no-resume --force" in error.value.hint
     assert probe.asked == []
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
-    assert run_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=1).complete
+    assert measure_sweep("footprint", tmp_path, VALUES, resume=False, measure=probe, streams=1).complete
     assert len(probe.asked) == len(VALUES)
 
 
 def test_a_damaged_index_is_refused_unless_it_may_be_replaced(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
     (tmp_path / "sweep.json").write_text("{")
     with pytest.raises(DescriptionError, match="is not JSON"):
-        run_sweep("footprint", tmp_path, VALUES, measure=Probe())
-    assert run_sweep("footprint", tmp_path, VALUES, resume=False, force=True, measure=Probe()).complete
+        measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    assert measure_sweep("footprint", tmp_path, VALUES, resume=False, force=True, measure=Probe()).complete
 
 
 def test_more_values_extend_a_sweep(tmp_path):
-    run_sweep("footprint", tmp_path, [8, 64], measure=Probe())
+    measure_sweep("footprint", tmp_path, [8, 64], measure=Probe())
     probe = Probe()
-    sweep = run_sweep("footprint", tmp_path, [32, 64], measure=probe)
+    sweep = measure_sweep("footprint", tmp_path, [32, 64], measure=probe)
     assert probe.asked == [32]
     assert [value for value, _ in sweep.points] == [8, 32, 64]
     probe = Probe()
-    assert run_sweep("footprint", tmp_path, measure=probe).complete
+    assert measure_sweep("footprint", tmp_path, measure=probe).complete
     assert probe.asked == []
 
 
 def test_progress_rises_over_the_whole_sweep_and_tells_the_time_left(tmp_path):
     told = []
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), progress=lambda *at: told.append(at))
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), progress=lambda *at: told.append(at))
     fractions = [fraction for fraction, _ in told]
     assert fractions == [0, 0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875]
     assert "left" not in told[1][1]
@@ -231,14 +231,14 @@ def test_progress_rises_over_the_whole_sweep_and_tells_the_time_left(tmp_path):
 def test_two_sweeps_do_not_share_a_directory(tmp_path):
     def while_another(**arguments):
         with pytest.raises(DescriptionError, match="another sweep"):
-            run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+            measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
         return measurement(arguments)
 
-    assert run_sweep("footprint", tmp_path, [8], measure=while_another).complete
+    assert measure_sweep("footprint", tmp_path, [8], measure=while_another).complete
 
 
 def test_a_callable_task_is_written_by_its_name(tmp_path):
-    run_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), peer="a:1", task=json.dumps)
+    measure_sweep("streams", tmp_path, [1], measure=lambda progress, **a: measurement(a), peer="a:1", task=json.dumps)
     assert json.loads((tmp_path / "sweep.json").read_text())["arguments"]["task"] == "json.dumps"
 
 
@@ -256,15 +256,15 @@ def test_a_callable_task_is_written_by_its_name(tmp_path):
 )
 def test_values_that_cannot_be_measured_are_refused_before_anything_runs(tmp_path, kind, values):
     with pytest.raises(DescriptionError):
-        run_sweep(kind, tmp_path / "s", values, measure=Probe())
+        measure_sweep(kind, tmp_path / "s", values, measure=Probe())
     assert not (tmp_path / "s").exists()
 
 
 def test_a_footprint_needs_the_kernel_that_has_one(tmp_path):
     with pytest.raises(DescriptionError, match="diagonals"):
-        run_sweep("footprint", tmp_path, measure=Probe(), kernel="burn")
+        measure_sweep("footprint", tmp_path, measure=Probe(), kernel="burn")
     with pytest.raises(DescriptionError, match="task"):
-        run_sweep("footprint", tmp_path, measure=Probe(), task="gzip -c x")
+        measure_sweep("footprint", tmp_path, measure=Probe(), task="gzip -c x")
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def fitted(found):
 
 
 def test_losses_are_compared_at_the_highest_rate_that_all_points_reached(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
     table = Sweep.load(tmp_path, fit=fitted).to_arrow()
     assert table["value"].to_pylist() == VALUES
     top = 4000 / 6  # of the largest matrix
@@ -324,7 +324,7 @@ def test_losses_are_compared_at_the_highest_rate_that_all_points_reached(tmp_pat
 
 
 def test_a_sweep_is_a_table_in_pandas_polars_and_html(tmp_path):
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe(), peer="node7:7117")
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe(), peer="node7:7117")
     sweep = Sweep.load(tmp_path, fit=fitted)
     assert set(sweep.to_pandas()["peer"]) == {"node7:7117"}
     assert list(sweep.to_pandas()["value"]) == VALUES
@@ -334,7 +334,7 @@ def test_a_sweep_is_a_table_in_pandas_polars_and_html(tmp_path):
 
 
 def test_an_unfinished_sweep_without_any_point_is_an_empty_table(tmp_path):
-    run_sweep("footprint", tmp_path, [8], measure=Probe(at_8=KeyboardInterrupt))
+    measure_sweep("footprint", tmp_path, [8], measure=Probe(at_8=KeyboardInterrupt))
     sweep = Sweep.load(tmp_path, fit=fitted)
     assert not sweep.complete
     assert sweep.to_arrow().num_rows == 0
@@ -350,7 +350,7 @@ def test_the_fits_of_a_sweep_find_the_law_behind_each_point(tmp_path):
         # Twice the connections, twice the interference; the curve is straight, so the loss at one rate doubles too.
         return synthetic.measurement(1e-4 * arguments["streams"], None, cycles=30, noise=0.01, drift=0.0)
 
-    sweep = run_sweep("streams", tmp_path, [1, 2], measure=measure)
+    sweep = measure_sweep("streams", tmp_path, [1, 2], measure=measure)
     table = sweep.to_arrow()
     assert table["direction"].to_pylist() == ["receive", "receive"]
     # The estimator `available` counts per second of CPU left to us: the law itself, up to the noise.
@@ -365,7 +365,7 @@ def test_a_point_with_too_few_samples_for_a_fit_is_shown_without_figures(tmp_pat
             raise DescriptionError("too few samples for a fit", "no-fit")
         return fitted(found)
 
-    run_sweep("footprint", tmp_path, VALUES, measure=Probe())
+    measure_sweep("footprint", tmp_path, VALUES, measure=Probe())
     sweep = Sweep.load(tmp_path, fit=refuse_one)
     assert [value for value, _ in sweep.fits] == [8, 32, 64]
     rows = sweep.to_arrow().to_pylist()
@@ -383,8 +383,8 @@ def test_the_command_line_trusts_a_sweep_only_when_every_point_settled(tmp_path,
         found = synthetic.measurement(1e-4, None, ended=ended, loopback=False, **made)
         return synthetic.in_one_cycle(found) if what == "one cycle" else found
 
-    run_sweep("streams", tmp_path, [1, 2], measure=measure)
-    assert print_sweep("streams", None, True, tmp_path, False, {}, False) == code
+    sweep = measure_sweep("streams", tmp_path, [1, 2], measure=measure)
+    assert told(sweep, tmp_path, json=False) == code
     table, said = capfd.readouterr()
     assert "inf" not in table + said
     assert "nan" not in table

@@ -25,7 +25,7 @@ class Tolerance(Tabular):
     Attributes
     ----------
     data : dict
-        What `crosswind plan --disturbance ... --json` prints (docs/reference/files.md).
+        What `crosswind plan tolerance ... --json` prints (docs/reference/files.md).
     """
 
     data: Mapping[str, Any]
@@ -40,7 +40,7 @@ class Tolerance(Tabular):
         """One entry per field: `source` (its place), `cause`, `field`, `given`, `relation`, `limit`, `unit`, `kept`.
 
         `relation` is `at most` or `at least`. Where they were simulated also `simulated` (null: nowhere near),
-        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.tolerance.simulated`).
+        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.plan.tolerance.simulated`).
         """
         return list(self.data["limits"])
 
@@ -64,7 +64,7 @@ class Tolerance(Tabular):
         return as_html_table(caption, self.limits)
 
 
-def tolerance(
+def plan_tolerance(
     disturbance: Disturbance | str | Path,
     *,
     ranks: int,
@@ -112,7 +112,7 @@ def tolerance(
     --------
     >>> local = {"kind": "local", "quantum_s": 0.1}
     >>> two_jobs = Disturbance.from_dict({"schema_version": 1, "name": "two jobs", "source": [local]})
-    >>> found = tolerance(two_jobs, ranks=64, work_per_barrier_s=0.0071, slowdown=2.0)
+    >>> found = plan_tolerance(two_jobs, ranks=64, work_per_barrier_s=0.0071, slowdown=2.0)
     >>> round(found.expected["local"], 2), [(lim["field"], round(lim["limit"], 4)) for lim in found.limits]
     (7.54, [('source[0].quantum_s', 0.0213), ('work_per_barrier_s', 0.0333)])
     """
@@ -127,7 +127,7 @@ def tolerance(
         raise DescriptionError(message, "argument", "the closed forms hold for more")
     data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
     if simulate:
-        from crosswind.tolerance.simulated import simulated_limit
+        from crosswind.plan.tolerance.simulated import simulated_limit
 
         data["seeds"] = seeds
         for number, limit in enumerate(data["limits"]):

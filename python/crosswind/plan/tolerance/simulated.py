@@ -50,7 +50,7 @@ def simulated_limit(
     limit : dict
         An entry of `Tolerance.limits`.
     ranks, work_per_barrier_s, slowdown
-        As of `crosswind.tolerance.tolerance`.
+        As of `crosswind.plan_tolerance`.
     seeds : int
         How often everything that is drawn is drawn anew; each has a limit of its own.
 

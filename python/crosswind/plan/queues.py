@@ -34,13 +34,13 @@ _QUEUES = ("fifo", "queued")
 
 
 @dataclass(frozen=True)
-class StreamsPlan(Tabular):
+class QueuesPlan(Tabular):
     """The queues that serve the parallel class best and hold the local class's slowdown.
 
     Attributes
     ----------
     data : dict
-        What `crosswind plan --streams --json` prints (docs/reference/files.md).
+        What `crosswind plan queues --json` prints (docs/reference/files.md).
     """
 
     data: Mapping[str, Any]
@@ -80,20 +80,20 @@ class StreamsPlan(Tabular):
         return pa.Table.from_pylist(self.tried)
 
     def __repr__(self) -> str:
-        return f"StreamsPlan({self.data['experiment']!r}, {self.policy})"
+        return f"QueuesPlan({self.data['experiment']!r}, {self.policy})"
 
     def _repr_html_(self) -> str:
         d = self.data
         return as_html_table(f"{d['experiment']}: local slowdown at most {d['local_slowdown_limit']:g}", self.tried)
 
 
-def plan_streams(
+def plan_queues(
     experiment: Experiment | str | Path,
     *,
     local_slowdown: float,
     workers: int | None = None,
     progress: Advance | None = None,
-) -> StreamsPlan:
+) -> QueuesPlan:
     """Find the threshold and credits that hold the local class's slowdown and make the parallel class's lowest.
 
     Every setting is simulated with every seed of the experiment. A class's slowdown is that of its slowest stream (of a
@@ -115,7 +115,7 @@ def plan_streams(
 
     Returns
     -------
-    StreamsPlan
+    QueuesPlan
         `promise` in it is the starvation bound, in closed form, whatever the parallel class sends.
 
     Raises
@@ -131,7 +131,7 @@ def plan_streams(
     >>> local = {"name": "l", "class": "local", "from": 0, "to": 2, "message_bytes": 16384, "arrivals": "backlogged"}
     >>> streams = {"kind": "streams", "hosts": 3, "stream": [a, local]}
     >>> both = Experiment.from_dict({"schema_version": 1, "name": "both", "workload": streams})
-    >>> plan = plan_streams(both, local_slowdown=3.0)
+    >>> plan = plan_queues(both, local_slowdown=3.0)
     >>> plan.policy["credits"], plan.data["parallel_slowdown"] < 3 < 10 < plan.data["fifo"]["parallel_slowdown"]
     ('none', True)
     """
@@ -165,10 +165,10 @@ def plan_streams(
     chosen = _best(tried, local_slowdown)
     setting = settings[tried.index(chosen)]
     promise = json.loads(_core.streams_promise(next(_with(experiment, setting).points()).json, local_slowdown))
-    return StreamsPlan(
+    return QueuesPlan(
         {
             "schema_version": SCHEMA_VERSION,
-            "kind": "streams-plan",
+            "kind": "queues-plan",
             "experiment": experiment.name,
             "local_slowdown_limit": local_slowdown,
             "seeds": seeds,

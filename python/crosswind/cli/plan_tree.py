@@ -1,14 +1,27 @@
-"""`crosswind plan --build-tree`: Links -> Platform."""
+"""`crosswind plan tree`: Links -> Platform."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.outputs import writable
-from crosswind.errors import DescriptionError
-from crosswind.plan import Ports
+from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.plan import SendsAtOnce, TaskSize, TaskWork, task_of
+from crosswind.cli.verbs import help_of
+
+EXAMPLES = """
+Examples:
+
+    crosswind plan tree links.toml --task-size-mb 2 --task-work 5 -o platform.toml
+
+    crosswind plan tree links.toml --task-size-mb 2 --task-work 5 --ports single --root a2
+
+`crosswind measure cluster` makes a links.toml. Up to 10 hosts the tree is the best there is, for more the best that a
+search found; both are compared with an upper bound for all trees.
+"""
 
 NAMES = {
     "star": "star",
@@ -19,31 +32,25 @@ NAMES = {
 }
 
 
-def plan_tree(
-    links: Path,
-    task_size_mb: float | None,
-    task_work: float | None,
-    ports: Ports,
-    root: str | None,
-    seed: int,
-    out: Path | None,
-    force: bool,
-    json: bool,
+def tree(
+    links: Annotated[Path, typer.Argument(help="A links.toml.", metavar="LINKS.toml")],
+    task_size_mb: TaskSize = None,
+    task_work: TaskWork = None,
+    ports: SendsAtOnce = "multi",
+    root: Annotated[
+        str | None, typer.Option(metavar="HOST", help="The host with the input. [default: the best]")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search (above 10 hosts) and of random trees.")] = 1,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tree there, a platform.toml.")] = None,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Print the tree over measured links whose plan is fastest, and write it as a platform.
+    """Find the tree over measured links whose plan is fastest."""
+    from crosswind.plan.tree import plan_tree
 
-    Raises
-    ------
-    DescriptionError
-        When the links or an argument are wrong, or the task is not given.
-    """
-    from crosswind.overlay import build_tree
-
-    if task_size_mb is None or task_work is None:
-        missing = "--task-size-mb" if task_size_mb is None else "--task-work"
-        raise DescriptionError(f"a tree needs {missing}", "usage", "larger tasks may want another tree")
+    size_mb, work = task_of(task_size_mb, task_work)
     writable(out, "platform", inputs=[links], force=force)
-    built = build_tree(links, task_size_mb=task_size_mb, task_work=task_work, ports=ports, root=root, seed=seed)
+    built = plan_tree(links, task_size_mb=size_mb, task_work=work, ports=ports, root=root, seed=seed)
     tell_warnings(built.warnings)
     if out:
         built.platform.save(out, _comment(built, links))
@@ -60,15 +67,16 @@ def _task(built: Any) -> str:
 
 
 def _comment(built: Any, links: Path) -> str:
-    reached = f"{built.throughput_tasks_per_s:.6g} tasks/s, {100 * built.gap_to_bound:.3g} % below what no tree beats"
-    return f"built by `crosswind plan --build-tree {links}` for {_task(built)}: {reached}"
+    below = f"{100 * built.gap_to_bound:.3g} % below the upper bound for all trees"
+    reached = f"{built.throughput_tasks_per_s:.6g} tasks/s, {below}"
+    return f"built by `crosswind plan tree {links}` for {_task(built)}: {reached}"
 
 
 def _print(built: Any) -> None:
     d, best = built.data, built.throughput_tasks_per_s
     found = "the best tree" if d["method"] == "exact" else "the best tree found"
     gap = f"gap {100 * built.gap_to_bound:.3g} %"
-    rows = [[found, f"{best:.4f}", ""], ["no tree beats", f"{built.bound_tasks_per_s:.4f}", gap]]
+    rows = [[found, f"{best:.4f}", ""], ["upper bound, all trees", f"{built.bound_tasks_per_s:.4f}", gap]]
     for other in built.compared:
         rate = other["throughput_tasks_per_s"]
         rows.append([NAMES[other["tree"]], f"{rate:.4f}", f"{100 * rate / best:.1f} %" if best else ""])
@@ -96,3 +104,8 @@ def _depth_first(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         ordered.append(node)
         waiting += reversed(children.get(node["name"], []))
     return ordered
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("tree", help=help_of("plan tree", EXAMPLES))(tree)

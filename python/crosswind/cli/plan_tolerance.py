@@ -1,14 +1,26 @@
-"""`crosswind plan --disturbance`: Disturbance -> what a program can bear of it."""
+"""`crosswind plan tolerance`: Disturbance -> what a program tolerates of it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from crosswind.cli.console import print_json, print_table, print_text
+from crosswind.cli.outputs import Json
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
+from crosswind.plan.tolerance import Tolerance, plan_tolerance
 from crosswind.terminal.progress import progress_bar
-from crosswind.tolerance import Tolerance, tolerance
+
+EXAMPLES = """
+Examples:
+
+    crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007
+
+    crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.2 --simulate
+"""
 
 # What each closed form says, as people read it.
 _FORMS = {
@@ -21,27 +33,27 @@ _FORMS = {
 }
 
 
-def plan_disturbance(
-    disturbance: Path,
-    ranks: int | None,
-    work_per_barrier_s: float | None,
-    slowdown: float,
-    simulate: bool,
-    json: bool,
+def tolerance(
+    disturbance: Annotated[Path, typer.Argument(help="A disturbance.toml.", metavar="DISTURBANCE.toml")],
+    ranks: Annotated[int | None, typer.Option(help="Ranks of the program (at least 1).")] = None,
+    work_per_barrier_s: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="What each rank computes between two barriers.")
+    ] = None,
+    slowdown: Annotated[
+        float, typer.Option(metavar="TIMES", help="Most that each source alone may slow the program.")
+    ] = 1.05,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Search for each limit in the simulator too, by bisection.")
+    ] = False,
+    json: Json = False,
 ) -> None:
-    """Print what a program can bear.
-
-    Raises
-    ------
-    DescriptionError
-        When the program is not described, or something is out of range.
-    """
+    """Find what a program tolerates of a disturbance."""
     if ranks is None or work_per_barrier_s is None:
         missing = "--ranks" if ranks is None else "--work-per-barrier-s"
-        hint = "what a program can bear depends on its ranks, and on what each computes between two barriers"
-        raise DescriptionError(f"--disturbance needs {missing}", "usage", hint)
+        hint = "what a program tolerates depends on its ranks, and on what each computes between two barriers"
+        raise DescriptionError(f"a tolerance needs {missing}", "usage", hint)
     with progress_bar() as advance:
-        found = tolerance(
+        found = plan_tolerance(
             disturbance,
             ranks=ranks,
             work_per_barrier_s=work_per_barrier_s,
@@ -93,3 +105,8 @@ def _simulated(limit: dict[str, Any]) -> list[str]:
     if limit["simulated"] is None:
         return ["none near", ""]
     return [f"{limit['simulated']:.4g}", f"{limit['simulated_low']:.4g} .. {limit['simulated_high']:.4g}"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("tolerance", help=help_of("plan tolerance", EXAMPLES))(tolerance)

@@ -13,7 +13,7 @@ from typing import Any
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import json_of
 from crosswind.files.stored import write_json
-from crosswind.sweep.kinds import Kind, Value, checked, kind_of
+from crosswind.measure.sweep.kinds import Kind, Value, checked, kind_of
 
 NAME = "sweep.json"
 SCHEMA_VERSION = 1
@@ -55,7 +55,7 @@ class Index:
         """
         path = directory / NAME
         if not path.exists():
-            hint = f"`crosswind measure --sweep footprint -o {directory}` makes one"
+            hint = f"`crosswind measure sweep footprint -o {directory}` makes one"
             raise DescriptionError(f"{directory}: holds no sweep (no {NAME})", "no-sweep", hint)
         content = json_of(path, "no-sweep")
         version = content.get("schema_version") if isinstance(content, dict) else None

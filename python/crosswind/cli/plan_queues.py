@@ -1,39 +1,52 @@
-"""`crosswind plan --streams`: streams of two classes -> threshold and credits."""
+"""`crosswind plan queues`: streams of two classes -> threshold and credits."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from crosswind.cli.console import print_json, print_table, tell
-from crosswind.cli.outputs import writable
-from crosswind.cli.settings import settings_of
+from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.settings import Settings, settings_of
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 
+EXAMPLES = """
+Examples:
 
-def plan_queues(
-    streams: Path, local_slowdown: float | None, settings: list[str], out: Path | None, force: bool, json: bool
+    crosswind plan queues streams.toml --local-slowdown 1.5
+
+    crosswind plan queues streams.toml --local-slowdown 2 --set policy.queue=threshold -o queues.json
+"""
+
+
+def queues(
+    streams: Annotated[Path, typer.Argument(help="An experiment.toml of kind streams.", metavar="EXPERIMENT.toml")],
+    local_slowdown: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIMES", help="Most that the slowest local stream may take over its time alone (above 1)."
+        ),
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was found there, as JSON.")] = None,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Print the queues that serve the parallel class best and hold the local class's slowdown.
-
-    Raises
-    ------
-    DescriptionError
-        When no limit is given, or the experiment is none of streams.
-    InfeasibleError
-        When nothing holds the limit.
-    """
+    """Find the queues that serve the parallel class best and hold the local class's slowdown."""
     from crosswind.experiment import Experiment
+    from crosswind.plan.queues import plan_queues
     from crosswind.terminal.progress import progress_bar
-    from crosswind.thresholds import plan_streams
 
     if local_slowdown is None:
         hint = "how much slower may the slowest local stream be than alone? such as --local-slowdown 1.5"
-        raise DescriptionError("--streams needs --local-slowdown", "usage", hint)
-    writable(out, "streams-plan", inputs=[streams], force=force)
-    experiment = Experiment.load(streams).fixed(settings_of(settings))
+        raise DescriptionError("a plan of queues needs --local-slowdown", "usage", hint)
+    writable(out, "queues-plan", inputs=[streams], force=force)
+    experiment = Experiment.load(streams).fixed(settings_of(settings or []))
     with progress_bar() as advance:
-        found = plan_streams(experiment, local_slowdown=local_slowdown, progress=advance)
+        found = plan_queues(experiment, local_slowdown=local_slowdown, progress=advance)
     if out:
         found.save(out)
         tell(f"wrote {out}")
@@ -83,3 +96,8 @@ def _promises(d: dict[str, Any]) -> list[list[str]]:
         limit = f"up to {most}" if most else "none"
         rows.append([f"{stream['name']} holds the limit with a threshold", limit, "alone with the parallel class"])
     return rows
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("queues", help=help_of("plan queues", EXAMPLES))(queues)

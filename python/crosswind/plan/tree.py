@@ -65,7 +65,7 @@ class BuiltTree(Tabular):
         return list(self.data["warnings"])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `crosswind plan --build-tree --json`."""
+        """Return the JSON document of `crosswind plan tree --json`."""
         return dict(self.data)
 
     def to_arrow(self) -> pa.Table:
@@ -83,7 +83,7 @@ class BuiltTree(Tabular):
         return as_html_table(self.data["platform"]["name"], [best, bound, *self.compared])
 
 
-def build_tree(
+def plan_tree(
     links: Links | str | Path,
     *,
     task_size_mb: float,
@@ -137,7 +137,7 @@ def build_tree(
     >>> pairs = [("root", "near", 50.0), ("root", "far", 2.0), ("near", "far", 30.0)]
     >>> link = [{"from": a, "to": b, "receive_limit_mb_per_s": rate} for a, b, rate in pairs]
     >>> links = Links.from_dict({"schema_version": 1, "name": "three", "host": hosts, "link": link})
-    >>> built = build_tree(links, task_size_mb=1.0, task_work=1.0, ports="single", root="root")
+    >>> built = plan_tree(links, task_size_mb=1.0, task_work=1.0, ports="single", root="root")
     >>> built.platform.nodes[2]["parent"], built.throughput_tasks_per_s, built.gap_to_bound
     ('near', 32.0, 0.0)
     """

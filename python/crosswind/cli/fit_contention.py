@@ -1,24 +1,41 @@
-"""`crosswind fit --contention`: measured flows -> which part of a link they use."""
+"""`crosswind fit contention`: measured flows -> which part of a link they use."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import typer
 
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.outputs import writable
+from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.verbs import help_of
+
+By = Literal["latency", "throughput"]
+
+EXAMPLES = """
+Examples:
+
+    crosswind fit contention flows.csv -o contention.json
+
+    crosswind fit contention runs.json --by throughput --link-mb-per-s 110
+"""
 
 
-def fit_flows(
-    files: list[Path],
-    link_mb_per_s: float | None,
-    by: Literal["latency", "throughput"],
-    seed: int,
-    out: Path | None,
-    force: bool,
-    json: bool,
+def contention(
+    files: Annotated[
+        list[Path], typer.Argument(help="Tables (*.csv) of flows, or runs.json of kind streams.", metavar="FILE...")
+    ],
+    by: Annotated[By, typer.Option(help="What says how much the flows of runs lose.")] = "latency",
+    link_mb_per_s: Annotated[
+        float | None, typer.Option(metavar="MB/S", help="By throughput: what the link carries.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was fitted there, as JSON.")] = None,
+    force: Force = False,
+    json: Json = False,
 ) -> None:
-    """Fit flows, print what came out, and write it."""
+    """Fit which part of a link several flows use."""
     from crosswind.model.flows import fit_contention
 
     writable(out, "contention", inputs=files, force=force)
@@ -65,3 +82,8 @@ def _print(found: Any) -> None:
         for form in found.forms
     ]
     print_table(columns, rows)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("contention", help=help_of("fit contention", EXAMPLES))(contention)

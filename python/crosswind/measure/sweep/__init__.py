@@ -15,18 +15,18 @@ from typing import Any
 
 from crosswind import host
 from crosswind.errors import AgentLost, DescriptionError
+from crosswind.measure.sweep.index import NAME, Index, new_index
+from crosswind.measure.sweep.kinds import KINDS, Value, kind_of, parse_values
+from crosswind.measure.sweep.result import Sweep, complete
 from crosswind.measurement import Measurement
-from crosswind.sweep.index import NAME, Index, new_index
-from crosswind.sweep.kinds import KINDS, Value, kind_of, parse_values
-from crosswind.sweep.result import Sweep, complete
 from crosswind.terminal.progress import duration
 
-__all__ = ["KINDS", "Sweep", "Value", "parse_values", "run_sweep"]
+__all__ = ["KINDS", "Sweep", "Value", "measure_sweep", "parse_values"]
 
 Progress = Callable[[float, str], None]
 
 
-def run_sweep(
+def measure_sweep(
     kind: str,
     directory: str | Path,
     values: Sequence[Value] | None = None,

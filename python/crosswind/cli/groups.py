@@ -1,0 +1,79 @@
+"""How verbs are made of their modules, and verbs that have further ones below them: `plan`, and `plan tree`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from crosswind.cli.usage import Usage
+from crosswind.cli.values import PlainValues
+from crosswind.cli.verbs import PARTS, VERBS
+
+
+class Verb(Usage, PlainValues, TyperCommand):
+    """A verb with all its options."""
+
+
+class Parts(Usage, PlainValues, TyperGroup):
+    """A verb that does something itself, unless its first word names one of the verbs below it."""
+
+    allow_extra_args = False
+    allow_interspersed_args = True
+
+    def __init__(self, verb: str, own: TyperCommand) -> None:
+        settings = {"callback": own.callback, "params": own.params, "help": own.help}
+        super().__init__(name=verb, commands=_listed(PARTS[verb]), invoke_without_command=True, **settings)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options of the verb itself, or leave all words to the verb that the first one names."""
+        if args and args[0] in self.commands:
+            ctx._protected_args, ctx.args = args[:1], args[1:]
+            return args[1:]
+        return super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the verb that is called."""
+        if args[0] in self.commands:
+            self.commands[args[0]] = command_of(f"{self.name}_{args[0]}")
+        return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Do what the verb itself does, or what the one below it does, never both."""
+        if not ctx._protected_args:
+            return TyperCommand.invoke(self, ctx)  # type: ignore[arg-type] # what both inherit
+        name, command, args = self.resolve_command(ctx, [*ctx._protected_args, *ctx.args])
+        with command.make_context(name, args, parent=ctx) as below:
+            return command.invoke(below)
+
+
+class Verbs(Usage, PlainValues, TyperGroup):
+    """Imports a verb when it is called; those that are only listed or completed stay names with a line of help."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.commands = _listed(VERBS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the verb that is called."""
+        if args and args[0] in VERBS:
+            command = command_of(args[0])
+            self.commands[args[0]] = Parts(args[0], command) if args[0] in PARTS else command
+        return super().resolve_command(ctx, args)
+
+
+def _listed(lines: dict[str, str]) -> dict[str, Any]:
+    return {name: TyperCommand(name, help=line) for name, line in lines.items()}
+
+
+def command_of(module: str) -> TyperCommand:
+    """Import the module of a verb and return the command in it."""
+    alone = typer.Typer(add_completion=False)
+    import_module(f"crosswind.cli.{module}").add_to(alone)
+    (command,) = alone.registered_commands
+    command.cls = Verb
+    made = typer.main.get_command(alone)
+    assert isinstance(made, TyperCommand)  # of one function
+    return made
