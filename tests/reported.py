@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import synthetic
 
+from crosswind.measure.sweep import Sweep, measure_sweep
 from crosswind.measurement import Measurement
 from crosswind.plan import Plan, plan
 from crosswind.platform import Platform
 from crosswind.run.columns import NOBODY, as_trace
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
-from crosswind.measure.sweep import Sweep, measure_sweep
 
 BREAKS_SCRIPT = "</script><img src=x onerror=window.attacked=1>"
 BREAKS_ATTRIBUTE = "\"' onmouseover=window.attacked=1 x='<svg onload=window.attacked=1>"

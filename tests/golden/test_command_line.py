@@ -252,7 +252,7 @@ COMMANDS = {
 
 
 def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"}
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
     command = [sys.executable, "-m", "crosswind.cli", *arguments]
     return subprocess.run(  # type: ignore[call-overload]
         command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, **options

@@ -116,7 +116,7 @@ def test_a_command_runs_once_per_file_and_its_failures_are_told(tmp_path):
     assert not (tmp_path / "out" / "4.gz").exists()
 
 
-def crosswind(*arguments, **options):
+def command_line(*arguments, **options):
     command = [sys.executable, "-m", "crosswind.cli", *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
@@ -125,7 +125,7 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
     for k in range(30):
         (tmp_path / f"{k:02}.txt").write_text(f"text {k}")
     arguments = ["map", "sleep 0.1; cat {input}", "--inputs", tmp_path / "*.txt", "--out", tmp_path / "out"]
-    process = crosswind(*arguments)
+    process = command_line(*arguments)
     waits_until(lambda: len(list((tmp_path / "out").glob("*.txt"))) >= 3)
     agents = agents_of(process.pid)
     assert agents
@@ -135,7 +135,7 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
     waits_until(lambda: not [pid for pid in agents if Path(f"/proc/{pid}").exists()])
     done = {file.name for file in (tmp_path / "out").glob("*.txt")}
     assert 3 <= len(done) < 30
-    process = crosswind(*arguments, "--resume", "--json")
+    process = command_line(*arguments, "--resume", "--json")
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     (run,) = json.loads(out)["runs"]
@@ -146,7 +146,7 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
 def test_the_command_line_runs_an_experiment_for_real(tmp_path):
     out = tmp_path / "runs.json"
     settings = ["--set", "policy.order=planned", "--set", "workload.tasks=20", "--time-scale", "40"]
-    process = crosswind("run", EMULATED, "--on", "local", *settings, "--out", out, "--json")
+    process = command_line("run", EMULATED, "--on", "local", *settings, "--out", out, "--json")
     text, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     document = json.loads(text)

@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import linprog
 
 from crosswind.links import Links
-from crosswind.plan.tree import plan_tree
 from crosswind.plan import Ports, plan
+from crosswind.plan.tree import plan_tree
 
 SIZE_MB, WORK = 2.0, 5.0
 

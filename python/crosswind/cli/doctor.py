@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json
+from crosswind.cli.console import print_json, print_text
 from crosswind.cli.verbs import help_of
-from crosswind.terminal.printable import printable
 
 UNTRUSTED = 3
 
@@ -39,9 +38,9 @@ def doctor(
         print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
     else:
         for finding in findings:
-            typer.echo(f"{finding.level:8} {printable(finding.message)}")
+            print_text(f"{finding.level:8} {finding.message}", indent=9)
             if finding.hint:
-                typer.echo(f"{'':8}   {printable(finding.hint)}")
+                print_text(f"{'':8}   {finding.hint}", indent=11)
     if disturbed:
         raise typer.Exit(UNTRUSTED)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.console import print_json, print_table, print_text, tell
 from crosswind.cli.filter_kernel import KernelAsked
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -149,7 +149,7 @@ def _print(document: dict[str, Any]) -> None:
         print_table(heads, rows, title=name if document["after"] else None)
     if document["lowered"]:
         told = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
-        print_table([("", "left")], [[f"beside local bulk, parallel messages are faster: {', '.join(told)}"]])
+        print_text(f"beside local bulk, parallel messages are faster: {', '.join(told)}")
 
 
 def _cells(found: dict[str, Any]) -> list[str]:

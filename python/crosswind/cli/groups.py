@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from crosswind.cli.console import show_all_columns
 from crosswind.cli.usage import Usage
 from crosswind.cli.values import PlainValues
 from crosswind.cli.verbs import PARTS, VERBS
@@ -76,4 +77,26 @@ def command_of(module: str) -> TyperCommand:
     command.cls = Verb
     made = typer.main.get_command(alone)
     assert isinstance(made, TyperCommand)  # of one function
+    places = [number for number, one in enumerate(made.params) if one.name == "json"]
+    if places:  # what prints tables can print one document instead
+        made.params.insert(places[0] + 1, _wide_option())
     return made
+
+
+def _wide_option() -> Any:
+    def verb(
+        wide: Annotated[
+            bool,
+            typer.Option(
+                "--wide",
+                help="All columns of the tables, however narrow the terminal is.",
+                callback=show_all_columns,
+                expose_value=False,
+            ),
+        ] = False,
+    ) -> None:
+        pass
+
+    alone = typer.Typer(add_completion=False)
+    alone.command(cls=Verb)(verb)
+    return typer.main.get_command(alone).params[0]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell_warnings
+from crosswind.cli.console import print_json, print_table, print_text, tell_warnings
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -101,9 +101,9 @@ def _print(plan: Plan, most: int) -> None:
         ]
         for n in shown
     ]
-    print_table(columns, rows)
+    print_table(columns, rows, first=("node", "receives /s", "computes /s", "limited by"))
     if len(plan.nodes) > most:
-        print_table([("", "left")], [[f"and {len(plan.nodes) - most} nodes that receive less (--nodes, --json)"]])
+        print_text(f"and {len(plan.nodes) - most} nodes that receive less (--nodes, --json)")
 
 
 def add_to(app: typer.Typer) -> None:

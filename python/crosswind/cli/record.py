@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.measuring import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
@@ -83,7 +83,7 @@ def _print(summary: dict[str, Any], rows: int) -> None:
         columns, table, title=f"{summary['name']}: part of the time in which a CPU was away, by {summary['how']}"
     )
     if len(total["causes"]) > rows:
-        print_table([("", "left")], [[f"and {len(total['causes']) - rows} causes more (--rows, --json)"]])
+        print_text(f"and {len(total['causes']) - rows} causes more (--rows, --json)")
 
 
 def _percent(share: float) -> str:

@@ -151,6 +151,14 @@ def _performed(
     from crosswind.run.grid import run as perform
 
     experiment = Experiment.load(path).fixed(settings)
+    if on == "sim" and not experiment.is_drawn:
+        once = experiment.once()
+        if len(once) < len(experiment):
+            each = len(experiment) // len(once)
+            tell(
+                f"the seed changes nothing: no size or work of a task is drawn; each point runs once, not {each} times"
+            )
+        experiment = once
     read = [path, *experiment.files]
     writable(out, "runs", inputs=read, force=options["force"])
     of = {"experiment": experiment.name, "on": on}

@@ -79,6 +79,8 @@ def run(
 ) -> Runs[Any]:
     """Run an experiment: every point of its sweep, every repetition.
 
+    A farm whose tasks are not drawn is simulated once at each point: repetitions would be equal.
+
     Parameters
     ----------
     experiment : Experiment or path
@@ -129,6 +131,8 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.load(experiment)
+    if on == "sim" and not experiment.is_drawn:
+        experiment = experiment.once()
     return run_grid(
         experiment,
         on,

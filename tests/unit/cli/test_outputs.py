@@ -219,8 +219,9 @@ def test_a_result_goes_into_a_new_file_over_its_own_kind_and_by_force_over_any(t
     for before in (None, "own", "other"):
         if before == "other":
             out.write_text("my notes\n")
+        at = words.index("-o") if "-o" in words else 1
         force = ["--force"] if before == "other" else []
-        assert perform([*spelt(words[:1], out, inputs), *force, *spelt(words[1:], out, inputs)]) in (0, 3)
+        assert perform(spelt([*words[:at], *force, *words[at:]], out, inputs)) in (0, 3)
         assert found_at(out).kind == kind
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
 

@@ -102,7 +102,7 @@ def test_a_device_is_no_table(tmp_path):
     for verb in ("fit", "report"):
         asked = [*COMMAND, verb, "zero.parquet"]
         done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
-        assert (done.returncode, "is no Parquet file" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "is not a Parquet file" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.slow

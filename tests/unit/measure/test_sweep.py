@@ -10,9 +10,9 @@ import synthetic
 from crosswind import host
 from crosswind.cli.measure_sweep import told
 from crosswind.errors import AgentLost, DescriptionError
+from crosswind.measure.sweep import KINDS, Sweep, measure_sweep, parse_values
 from crosswind.measurement import Measurement
 from crosswind.model.curve import loss_at
-from crosswind.measure.sweep import KINDS, Sweep, parse_values, measure_sweep
 
 VALUES = [8, 16, 32, 64]
 
