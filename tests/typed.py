@@ -91,6 +91,7 @@ def type_in(line: str, folder: Path, seconds: float) -> tuple[int, str, float]:
     _, status = os.waitpid(child, 0)
     os.close(terminal)
     text = _ESCAPES.sub("", screen.decode(errors="replace")).replace("\r\n", "\n")
+    text = "\n".join(part.rsplit("\r", 1)[-1] for part in text.split("\n"))  # what a bar wrote over is gone
     return os.waitstatus_to_exitcode(status), text, time.monotonic() - began
 
 
