@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
     from crosswind.inject import Injected, inject
+    from crosswind.lesson import lesson
     from crosswind.links import Links
     from crosswind.measure import measure
     from crosswind.measurement import Measurement
@@ -90,6 +91,7 @@ __all__ = [
     "doctor",
     "fit",
     "inject",
+    "lesson",
     "map",
     "measure",
     "overlap",
@@ -117,6 +119,7 @@ _HOMES = {
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
     "inject": ["Injected", "inject"],
+    "lesson": ["lesson"],
     "links": ["Links"],
     "measure": ["measure"],
     "measurement": ["Measurement"],
