@@ -38,9 +38,7 @@ def lesson(
 
     writable(out, "report", inputs=[platform], force=force)
     with progress_bar() as progress:
-        path = write(
-            platform, out, task_size_mb=task_size_mb, task_work=task_work, force=force, progress=progress
-        )
+        path = write(platform, out, task_size_mb=task_size_mb, task_work=task_work, force=force, progress=progress)
     if json:
         print_json({"lesson": str(path)})
     else:

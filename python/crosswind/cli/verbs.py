@@ -64,8 +64,8 @@ VERBS = {
         "Run the figures of a paper again, grade its claims, and write tables, figures and runs into one directory."
     ),
     "lesson": (
-        "Write a page that shows why the child with the fastest link is served first (bandwidth-centric scheduling): two "
-        "orders side by side from simulated timelines, and a link to change, with a guess before the outcome."
+        "Write a page that shows why the child with the fastest link is served first (bandwidth-centric scheduling): "
+        "two orders side by side from simulated timelines, and a link to change, with a guess before the outcome."
     ),
     "schema": "Print the JSON Schema of a file kind: editors complete and check with it.",
 }

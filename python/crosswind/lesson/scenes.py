@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from crosswind.errors import DescriptionError
@@ -212,11 +213,9 @@ def _activities(one: Run, kind: str, whose: str, window_s: float) -> list[int]:
     assert one.trace is not None  # asked for
     places = {node["name"]: place for place, node in enumerate(one.trace.nodes)}
     table = one.trace.of_kind(kind).sort_by("start_s")
-    table = table.filter(pc.less(table["start_s"], window_s))
+    table = table.filter(pc.less(table["start_s"], pa.scalar(window_s)))
     found = []
-    for name, start, end in zip(
-        *(table[column].to_pylist() for column in (whose, "start_s", "end_s")), strict=True
-    ):
+    for name, start, end in zip(*(table[column].to_pylist() for column in (whose, "start_s", "end_s")), strict=True):
         begun = round(1000 * start)
         found += [places[name], begun, round(1000 * end) - begun]
     return found

@@ -56,7 +56,10 @@
     for (let child = 1; child <= children; child += 1) {
       const y = (child - 0.5) * ROW;
       wires[child] = make("line", { class: "wire", x1: 72, y1: rootY, x2: right, y2: y, "stroke-width": 1 }, svg);
-      make("text", { class: "quiet", x: right - 6, y: y - 4, "text-anchor": "end" }, svg, `${rates[child]} MB/s`);
+    }
+    for (let child = 1; child <= children; child += 1) {
+      const y = (child - 0.5) * ROW;
+      make("text", { class: "quiet rate", x: right - 6, y: y - 4, "text-anchor": "end" }, svg, `${rates[child]} MB/s`);
     }
     make("rect", { class: "box", x: 1, y: rootY - 20, width: 72, height: 40, rx: 6 }, svg);
     make("text", { x: 37, y: rootY - 3, "text-anchor": "middle" }, svg, short(data.nodes[0]));
