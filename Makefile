@@ -19,7 +19,7 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs docs-check demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -53,6 +53,15 @@ wheel: $(VENV)/.wheel-tools
 $(VENV)/.wheel-tools: $(VENV)/.dependencies
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group wheel
 	@touch $@
+
+# The pages as a site, in build/docs; it opens from file:// and asks no other host for anything.
+docs: $(if $(wildcard $(VENV)/.built-dev),$(VENV)/.built-dev,$(VENV)/.built-release)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "The docs: $(CURDIR)/build/docs/index.html"
+
+# The picture of README and of the docs, from the report that make demo wrote.
+screenshots: demo
+	$(BIN)/python docs/site/screenshots.py
 
 # Exit code 3 says that the measurement is not trustworthy (a busy host); the report says so too.
 demo: build

@@ -57,7 +57,7 @@ def plain(line: str) -> str:
 
 
 def type_in(line: str, folder: Path, seconds: float) -> tuple[int, str, float]:
-    """Run a command in a pseudo-terminal; return its exit code, what was on the screen, and the seconds that it took."""
+    """Run a command in a pseudo-terminal; return its exit code, what was on the screen, and the seconds it took."""
     programs = folder / ".programs"
     programs.mkdir(exist_ok=True)
     command = programs / "crosswind"

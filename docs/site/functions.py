@@ -6,7 +6,18 @@ import importlib
 
 GROUPS = {
     "Measure": ["doctor", "measure", "Measurement", "Sweep", "run_sweep", "serve", "overlap", "Overlap"],
-    "Fit and plan": ["fit", "Fit", "Platform", "plan", "Plan", "build_tree", "BuiltTree", "Links", "tolerance", "Tolerance"],
+    "Fit and plan": [
+        "fit",
+        "Fit",
+        "Platform",
+        "plan",
+        "Plan",
+        "build_tree",
+        "BuiltTree",
+        "Links",
+        "tolerance",
+        "Tolerance",
+    ],
     "Run": ["map", "Farm", "Placing", "run", "Experiment", "Run", "Runs", "ProgramRun", "StreamsRun", "Trace"],
     "Disturbances": ["record", "Noise", "inject", "Injected", "Disturbance", "blame", "Blame"],
     "Cost and compare": ["cost", "Cost", "compare", "Comparison"],

@@ -1,7 +1,7 @@
 """What mkdocs is told while it builds the site.
 
-The pages are those of the repository, as a forge shows them. Two things differ on a site: what lies outside of `docs/` is
-copied beside the pages when one links there, and the reference is written from the code.
+The pages are those of the repository, as a forge shows them. Two things differ on a site: what lies outside of `docs/`
+is copied beside the pages when one links there, and the reference is written from the code.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from functions import functions_page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-# Lets a page at file:// search in a worker; the offline plugin would fetch it from another host. MIT license, version 1.0.4.
+# Lets a page at file:// search in a worker; the offline plugin would fetch it from another host. MIT license, 1.0.4.
 SHIM = "site/iframe-worker/index.js"
 # Where copies of files from outside of docs/ go on the site.
 COPIES = "source"
