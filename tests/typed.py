@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 COLUMNS = 80
 _FENCE = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```$|((?:^(?: {4}|\t).*\n?)+)", re.MULTILINE | re.DOTALL)
+_PROMPT = re.compile(r"^\s*(?:\w*\$ )?(crosswind .*)$")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[=>]")
 
 
@@ -49,6 +51,15 @@ def commands_of(page: Path) -> Iterator[Command]:
                 command.shown.append(line)
         if command:
             yield command
+
+
+def lines_of(page: Path) -> list[str]:
+    """Return every `crosswind ...` in any code block of a page, whatever the block is."""
+    found = []
+    for fenced, indented in _BLOCK.findall(page.read_text()):
+        text = (fenced or indented).replace("\\\n", " ")
+        found += [match.group(1) for line in text.splitlines() if (match := _PROMPT.match(line))]
+    return found
 
 
 def plain(line: str) -> str:

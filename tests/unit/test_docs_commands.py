@@ -5,6 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+import typed
 from typer.exceptions import TyperException
 from typer.main import get_command
 
@@ -13,18 +14,6 @@ from crosswind.cli import app
 ROOT = Path(__file__).parents[2]
 # The papers' and the decisions' pages tell of the past as well; the changelog only does.
 PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
-_BLOCK = re.compile(r"^```[^\n]*\n(.*?)^```$|((?:^(?: {4}|\t).*\n?)+)", re.MULTILINE | re.DOTALL)
-_PROMPT = re.compile(r"^\s*(?:\w*\$ )?(crosswind .*)$")
-_END = re.compile(r"\s(?:#|\||>|<|&|;)\s?.*$|\s\d>.*$")
-
-
-def commands(page: Path) -> list[str]:
-    """Return what a page has the reader type, without what a shell does with it."""
-    found = []
-    for fenced, indented in _BLOCK.findall(page.read_text()):
-        text = (fenced or indented).replace("\\\n", " ")
-        found += [match.group(1) for line in text.splitlines() if (match := _PROMPT.match(line))]
-    return found
 
 
 def words(line: str) -> list[str]:
@@ -55,7 +44,7 @@ def taken(line: str) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_names_commands_that_are_there(page):
-    for line in commands(page):
+    for line in typed.lines_of(page):
         if "..." in line or re.search(r"\bVERB\b", line):
             continue
         try:
@@ -65,7 +54,7 @@ def test_a_page_names_commands_that_are_there(page):
 
 
 def test_the_guides_have_commands():
-    assert sum(len(commands(page)) for page in PAGES) > 100
+    assert sum(len(typed.lines_of(page)) for page in PAGES) > 100
 
 
 @pytest.mark.parametrize(
