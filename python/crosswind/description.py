@@ -43,7 +43,11 @@ class Description(Generic[C]):
         """
         read = cls._CORE.from_json if Path(path).suffix == ".json" else cls._CORE.from_toml
         with read_as(path, *([cls._KIND, "recording"] if cls._KIND == "disturbance" else [cls._KIND])):
-            return cls(read(read_bytes(path), str(path)))
+            return cls(read(cls._content(path), str(path)))
+
+    @classmethod
+    def _content(cls, path: str | Path) -> bytes:
+        return read_bytes(path)
 
     @classmethod
     def from_toml(cls, text: str, file: str | None = None) -> Self:

@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, o
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from typing import Annotated, Any
@@ -13,8 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.exceptions import Abort, TyperException
 
-from crosswind import _core
-from crosswind.cli.console import tell_error
+from crosswind.cli.console import print_text, tell_error
 from crosswind.cli.groups import Verbs
 from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.cli.usage import path_of
@@ -58,14 +58,22 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"crosswind {_core.__version__}")
+        from crosswind.build import build_facts
+
+        facts = build_facts()
+        extension = facts["extension"]
+        print_text(f"crosswind {facts['version']}")
+        print_text(f"extension {extension['file']}, {extension['compiler'] or 'compiler unknown'}", indent=10)
+        print_text(f"sha256    {extension['sha256']}")
+        print_text(f"python    {facts['python']}")
+        print_text(f"system    {facts['system']}")
         raise typer.Exit
 
 
 @app.callback(cls=_Verbs)
 def _crosswind(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and what was built.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
@@ -73,6 +81,10 @@ def _crosswind(
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    if "_CROSSWIND_COMPLETE" in os.environ:
+        from crosswind.cli.completing import rejoin_words
+
+        rejoin_words()
     guard_streams()
     code = _performed()
     try:

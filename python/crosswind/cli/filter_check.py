@@ -15,6 +15,8 @@ from crosswind.errors import DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 from crosswind.terminal.signals import heard
 
+GROUPS = {"With --in-kernel": ("policy", "threshold", "rate", "rate_in", "yes")}
+
 EXAMPLES = """
 Send messages of both classes, of 64 bytes and 16 KB, alone, beside bulk of class local and beside bulk of both, and say
 what each class gets: rates, and times there and back. With --in-kernel twice: before the classes are set on the device,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from glob import escape, glob
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from crosswind.cli.console import show_all_columns
 from crosswind.cli.usage import Usage
@@ -27,6 +28,13 @@ class Parts(Usage, PlainValues, TyperGroup):
     def __init__(self, verb: str, own: TyperCommand) -> None:
         settings = {"callback": own.callback, "params": own.params, "help": own.help}
         super().__init__(name=verb, commands=_listed(PARTS[verb]), invoke_without_command=True, **settings)
+        for one in own.params[:1]:
+            if not isinstance(one, TyperOption) and one._custom_shell_complete is None:
+                one._custom_shell_complete = self._verbs_and_files
+
+    def _verbs_and_files(self, _ctx: Any, _parameter: Any, incomplete: str) -> list[str]:
+        verbs = [name for name in self.commands if name.startswith(incomplete)]
+        return verbs + sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 (as it was typed)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options of the verb itself, or leave all words to the verb that the first one names."""
@@ -72,11 +80,17 @@ def _listed(lines: dict[str, str]) -> dict[str, Any]:
 def command_of(module: str) -> TyperCommand:
     """Import the module of a verb and return the command in it."""
     alone = typer.Typer(add_completion=False)
-    import_module(f"crosswind.cli.{module}").add_to(alone)
+    verb = import_module(f"crosswind.cli.{module}")
+    verb.add_to(alone)
     (command,) = alone.registered_commands
     command.cls = Verb
     made = typer.main.get_command(alone)
     assert isinstance(made, TyperCommand)  # of one function
+    groups = {name: group for group, names in getattr(verb, "GROUPS", {}).items() for name in names}
+    for one in made.params:
+        if one.name in groups:
+            one.rich_help_panel = groups.pop(one.name)  # type: ignore[attr-defined] # of both kinds of parameters
+    assert not groups, f"no such options: {', '.join(groups)}"
     places = [number for number, one in enumerate(made.params) if one.name == "json"]
     if places:  # what prints tables can print one document instead
         made.params.insert(places[0] + 1, _wide_option())

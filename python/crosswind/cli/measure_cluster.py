@@ -25,6 +25,8 @@ Pairs = Literal["all", "star", "tree"]
 _HOSTS = "Hosts"
 Per = Literal["host", "worker"]
 
+GROUPS = {"Where the threads run": ("placement",), "Output": ("resume",)}
+
 EXAMPLES = """
 Examples:
 

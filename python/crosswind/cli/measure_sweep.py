@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 Kind = Literal["footprint", "message-size", "streams", "wait", "placement", "runtime"]
 
+GROUPS = {"Where the threads run": ("placement",), "Output": ("resume",)}
+
 EXAMPLES = """
 Examples:
 

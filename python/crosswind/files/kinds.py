@@ -15,6 +15,8 @@ HEAD_BYTES = 1 << 18
 
 WORDS = {
     "blame": "a blame",
+    "bug-report": "a bug report",
+    "command-blame": "a blame of a command's disturbance",
     "comparison": "a comparison of commands",
     "contention": "a fit of flows",
     "cost": "the cost of a process",
@@ -22,6 +24,7 @@ WORDS = {
     "experiment": "an experiment",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
+    "intervals": "a table of recorded intervals",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
@@ -39,10 +42,19 @@ WORDS = {
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"measurement", "trace"})
+BINARY = frozenset({"intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
-_RESULTS: tuple[str, ...] = ("blame", "comparison", "contention", "cost", "injection", "measured-cluster", "overlap")
+_RESULTS: tuple[str, ...] = (
+    "blame",
+    "bug-report",
+    "comparison",
+    "contention",
+    "cost",
+    "injection",
+    "measured-cluster",
+    "overlap",
+)
 _RESULTS += ("plan", "queues-plan", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
@@ -122,7 +134,11 @@ def _of_parquet(path: str | Path) -> Found:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowException):
         return Found(UNKNOWN)
-    for key, kind in ((b"crosswind.trace", "trace"), (b"crosswind", "measurement")):
+    for key, kind in (
+        (b"crosswind.trace", "trace"),
+        (b"crosswind.intervals", "intervals"),
+        (b"crosswind", "measurement"),
+    ):
         if key in metadata:
             return Found(kind, _members(metadata[key].decode("utf-8", "replace")))
     return Found(UNKNOWN)

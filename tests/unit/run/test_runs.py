@@ -168,3 +168,20 @@ def test_a_file_that_holds_no_runs_says_what_is_wrong(tmp_path, broken):
     path.write_text(broken)
     with pytest.raises(DescriptionError, match=r"runs\.json"):
         Runs.load(path)
+
+
+def test_a_farm_whose_tasks_are_not_drawn_is_simulated_once():
+    same = _farm_with(task_work=5.0)
+    drawn = _farm_with(task_work={"distribution": "uniform", "low": 3.0, "high": 7.0})
+    assert (same.is_drawn, len(same), len(grid.run(same))) == (False, 4, 1)
+    assert (drawn.is_drawn, len(grid.run(drawn))) == (True, 4)
+    swept = Experiment.from_dict({**same.to_dict(), "sweep": {"workload.task_work": [1.0, 2.0]}})
+    assert len(grid.run(swept)) == 2
+
+
+def _farm_with(task_work):
+    root = {"name": "r", "compute_per_s": 2.0}
+    pair = {"schema_version": 1, "name": "pair", "node": [root]}
+    farm = {"kind": "farm", "tasks": 20, "task_size_mb": 1.0, "task_work": task_work}
+    described = {"schema_version": 1, "name": "four", "platform": pair, "workload": farm, "repetitions": 4}
+    return Experiment.from_dict(described)
