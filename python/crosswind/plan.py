@@ -28,6 +28,11 @@ several at once may exceed the bound of a single port; one that sends past the t
 """
 
 
+def ports_of(policy: Mapping[str, Any]) -> Ports:
+    """Return the ports that a run under a policy has: one only where it says so."""
+    return "single" if policy.get("ports") == "single" else "multi"
+
+
 @dataclass(frozen=True)
 class Plan(Tabular):
     """The steady state of a platform for one kind of task.
