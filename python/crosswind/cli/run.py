@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,15 +16,17 @@ from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import hosts_of_nodes, settings_of, size_mb
 from crosswind.cli.verbs import help_of
+from crosswind.cli.watched import refuse_watch, watching
 from crosswind.cluster.hosts import Place
 from crosswind.errors import DescriptionError
 from crosswind.files.output import distinct
 from crosswind.run import On
-from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.progress import Advance, progress_bar
 
 if TYPE_CHECKING:
     from crosswind.run.deployment import Placing
     from crosswind.run.results import Runs
+    from crosswind.watch import Watch
 
 EXAMPLES = """
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
@@ -36,6 +39,8 @@ Examples:
     crosswind run experiment.toml --set policy.order=arrival --trace trace.parquet --perfetto trace.json
 
     crosswind run experiment.toml --on local --out runs.json --resume
+
+    crosswind run experiment.toml --on local --watch
 
     crosswind run --command 'gzip -c {input} > {output}' --inputs 'data/*' --out results/
 
@@ -151,6 +156,13 @@ def run(
         bool, typer.Option(help="--command: report a result only once it is on the disk; --no-sync is faster.")
     ] = True,
     force: Force = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Agents: show the run, live, on a page on loopback and on the terminal.")
+    ] = False,
+    watch_listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="The same, with the page there; off loopback --token-file is needed."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     rows: Annotated[int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1)] = 40,
 ) -> None:
@@ -184,6 +196,7 @@ def run(
             trace=bool(trace or perfetto),
             on=on or "local",
             placing=placing,
+            watch=(watch, watch_listen, token_in(token_file, allow_loose_token)),
         )
     else:
         _refuse(
@@ -200,6 +213,7 @@ def run(
         )
         if on in (None, "sim"):
             _refuse("--on sim", {"--task-timeout": task_timeout is not None, "--retries": retries is not None})
+            refuse_watch(watch, watch_listen, "--on sim")
         assert experiment is not None
         done = _experiment(
             experiment,
@@ -219,6 +233,7 @@ def run(
             workers=_workers(workers),
             placing=placing,
             force=force,
+            watch=(watch, watch_listen, token_in(token_file, allow_loose_token)),
         )
     _write(done, trace, perfetto)
     tell_warnings(done.warnings)
@@ -287,6 +302,7 @@ def _experiment(
     resume: bool,
     trace: Path | None,
     perfetto: Path | None,
+    watch: tuple[bool, str | None, str | None],
     **options: Any,
 ) -> Runs[Any]:
     from crosswind.experiment import Experiment
@@ -302,8 +318,9 @@ def _experiment(
     if traced and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
-        done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, progress=advance, **options)
+    with tells_what_is_kept(file_of(out)), watching(*watch) as watched, _bar_unless(watched) as advance:
+        options |= {"progress": advance, "watch": watched}
+        done = perform(experiment, on, trace=traced, out=file_of(out), resume=resume, **options)
     if out:
         if not file_of(out):
             done.save(out)
@@ -312,14 +329,21 @@ def _experiment(
 
 
 def _command(
-    command: str, inputs: list[str], out: Path, *, on: On, placing: Placing | None, **options: Any
+    command: str,
+    inputs: list[str],
+    out: Path,
+    *,
+    on: On,
+    placing: Placing | None,
+    watch: tuple[bool, str | None, str | None],
+    **options: Any,
 ) -> Runs[Any]:
     from crosswind.run.command import run_command
     from crosswind.run.deploying import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
-    with deployed(on, placing) as launch, progress_bar() as advance:
-        done = run_command(command, inputs, out, launch=launch, progress=advance, **given)
+    with deployed(on, placing) as launch, watching(*watch) as watched, _bar_unless(watched) as advance:
+        done = run_command(command, inputs, out, launch=launch, progress=advance, watch=watched, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"
@@ -327,6 +351,11 @@ def _command(
     failed = sum(event["tasks"] for event in done[0].events if event["code"] == "task-failed")
     tell(f"wrote {out} ({done[0].data['tasks'] - failed} results{f', {failed} failed' if failed else ''})")
     return done
+
+
+def _bar_unless(watched: Watch | None) -> AbstractContextManager[Advance | None]:
+    """Return the progress bar; none beside the lines of a watched run."""
+    return progress_bar() if watched is None else nullcontext()
 
 
 def _write(done: Runs[Any], trace: Path | None, perfetto: Path | None) -> None:
