@@ -9,13 +9,15 @@ from crosswind.platform import Platform
 from crosswind.run.farm import Farm
 
 pytest.importorskip("tornado", reason="tornado is not installed")
-from crosswind.watch import Watch  # noqa: E402
+from crosswind.watch import Watch
 
 pytestmark = pytest.mark.live
 
 ROOT = {"name": "r", "compute_per_s": 0.0}
 LEAF = {"parent": "r", "compute_per_s": 1.0, "receive_limit_mb_per_s": 100.0}
-TREE = Platform.from_dict({"schema_version": 1, "name": "t", "node": [ROOT, {"name": "a", **LEAF}, {"name": "b", **LEAF}]})
+TREE = Platform.from_dict(
+    {"schema_version": 1, "name": "t", "node": [ROOT, {"name": "a", **LEAF}, {"name": "b", **LEAF}]}
+)
 
 
 def until(what):

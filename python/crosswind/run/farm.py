@@ -64,7 +64,7 @@ class Farm(Executor):
         Record what each node did when.
     watch : bool or Watch
         True: show the run on a page on loopback while it goes on; its address goes to stderr. A `crosswind.watch.Watch`
-        says where, and whom to tell; it stays open.
+        says where the page is; it stays open.
 
     Raises
     ------

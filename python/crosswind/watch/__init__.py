@@ -3,7 +3,7 @@
 | question | module |
 |---|---|
 | what is known of the run at a moment, from its results and events | `state` |
-| who may see the page, and how it gets there | `server`, `templates` |
+| which browsers get the page, and how | `server`, `templates` |
 | the same in a few lines of text | `lines` |
 
 Nothing here decides anything about tasks: the farm tells what came, and the page shows it beside the plan.

@@ -33,7 +33,7 @@ def test_the_page_and_its_state_come_on_loopback_and_the_end_is_told():
         watch.begin(ALONE, SETTINGS, 10)
         watch.took(["r"] * 4)
         events = asked(watch, "/events")
-        first = json.loads(events.fp.readline().removeprefix(b"data: ") if events.chunked is False else events.readline()[6:])
+        first = json.loads(events.readline().removeprefix(b"data: "))
         assert (first["name"], first["done"], first["bound_tasks_per_s"]) == ("<script>alone", 4, 1.0)
         watch.ended()
         watch._server._over.set()

@@ -1,4 +1,4 @@
-"""What a watched run says of itself: rates, use of links and processors, slow and lost nodes. All times are handed in."""
+"""What a watched run says of itself: rates, use of links and processors, slow and lost nodes, at times handed in."""
 
 import pytest
 
