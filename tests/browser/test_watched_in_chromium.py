@@ -53,11 +53,19 @@ def test_the_page_follows_a_run_to_its_end(browser, width):
         until(browser, lambda: shown(browser, "alarm") == "lost: b")
         assert HOSTILE in shown(browser, "nodes")
         assert HOSTILE in shown(browser, "events")
-        assert browser.find_element("id", "progress").get_attribute("aria-valuenow") == "12"
+        watch.took([HOSTILE] * 8)
+        until(browser, lambda: shown(browser, "done") == "20 of 100")
+        parts = "(bar) => bar.clientWidth / bar.parentElement.clientWidth"
+        bars = browser.execute_script(f"return [...document.querySelectorAll('td .bar span')].map({parts})")
+        assert len(bars) == 5  # each processor, and each link
+        _, processor, link, *_ = bars
+        assert 0 < processor <= 1
+        assert 0 < link <= 1
+        assert browser.find_element("id", "progress").get_attribute("aria-valuenow") == "20"
         assert browser.execute_script("return window.attacked") is None
         wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
         assert browser.execute_script(wide) == 0
-        watch.took([HOSTILE] * 88)
+        watch.took([HOSTILE] * 80)
     until(browser, lambda: shown(browser, "connection").startswith("The run is over"))
     assert shown(browser, "done") == "100 of 100"
     assert complaints(browser) == []

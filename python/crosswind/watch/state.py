@@ -98,7 +98,7 @@ class WatchedRun:
         self._ended: float | None = None
         self._done: Counter[str] = Counter()
         self._rates: dict[str, Rate] = {}
-        self._rate = Rate(now)
+        self._rate, self._before = Rate(now), 0
         self._lost: dict[str, str] = {}
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
         self._history: deque[tuple[float, float]] = deque(maxlen=_HISTORY)
@@ -109,14 +109,17 @@ class WatchedRun:
         if not counts:
             return
         if self._first is None:
-            # Agents need a moment to start; rates count from the first result on.
-            self._first, self._rate = now, Rate(now - _BIN_S)
+            # How long the first ones took is not known, since agents need a moment to start: rates count from then on.
+            self._first, self._rate, self._before = now, Rate(now), counts.total()
+            self._rates = {name: Rate(now) for name in counts}
         for name, count in counts.items():
             self._nodes.setdefault(name, {"name": name, "parent": next(iter(self._nodes))})
             self._done[name] += count
-            self._rates.setdefault(name, Rate(self._first - _BIN_S)).add(count, now)
             self._lost.pop(name, None)
-        self._rate.add(counts.total(), now)
+            if now > self._first:
+                self._rates.setdefault(name, Rate(self._first)).add(count, now)
+        if now > self._first:
+            self._rate.add(counts.total(), now)
 
     def happened(self, code: str, node: str | None, message: str, now: float) -> None:
         """Note an event."""
@@ -149,7 +152,7 @@ class WatchedRun:
         done = self._done.total()
         rate = self._rate.at(now) / self._scale
         if self._ended is not None and self._first is not None:
-            rate = done / self._scale / max(self._ended - self._first, _BIN_S)
+            rate = (done - self._before) / self._scale / max(self._ended - self._first, _BIN_S)
         elapsed = self._platform_s(now - self._begun)
         if self._first is not None and (not self._history or elapsed - self._history[-1][0] >= self._scale * _BIN_S):
             self._history.append((elapsed, rate))

@@ -4,7 +4,7 @@
   const SVG = "http://www.w3.org/2000/svg";
   const pick = (id) => document.getElementById(id);
   const text = (id, value) => { const box = pick(id); if (box.textContent !== value) box.textContent = value; };
-  const number = (value) => (value >= 100 ? value.toFixed(0) : value.toPrecision(3));
+  const number = (value) => (value >= 100 ? value.toFixed(0) : value < 0.01 ? value.toFixed(3) : value.toPrecision(3));
   const percent = (value) => `${(100 * value).toFixed(0)} %`;
   const time = (s) => (s < 100 ? `${s.toFixed(0)} s` : s < 6000 ? `${(s / 60).toFixed(0)} min` : `${(s / 3600).toFixed(1)} h`);
   const add = (name, parent, attributes = {}, words) => {
@@ -24,21 +24,22 @@
   const use = (cell, now, planned) => {
     if (now === null) { add("span", cell, {}, "–"); return; }
     const bar = add("div", cell, { class: "bar", "aria-hidden": "true" });
-    add("span", bar).style.width = percent(Math.min(now, 1));
-    if (planned !== null) add("i", bar).style.left = `calc(${percent(Math.min(planned, 1))} - 1px)`;
+    add("span", bar).style.width = `${100 * Math.min(now, 1)}%`;
+    if (planned !== null) add("i", bar).style.left = `calc(${100 * Math.min(planned, 1)}% - 1px)`;
     add("small", cell, {}, planned === null ? percent(now) : `${percent(now)}, plan ${percent(planned)}`);
   };
 
   const tree = (nodes) => {
     const body = document.createDocumentFragment();
     for (const node of nodes) {
-      const row = add("tr", body);
-      add("th", row, { scope: "row" }, node.name).style.paddingLeft = `${10 + 18 * node.depth}px`;
-      add("td", row, { class: node.state }, node.state);
-      add("td", row, { class: "number" }, String(node.tasks));
-      add("td", row, { class: "number" }, number(node.tasks_per_s));
-      use(add("td", row), node.processor, node.planned_processor);
-      use(add("td", row), node.link, node.planned_link);
+      const row = add("tr", body, { role: "row" });
+      add("th", row, { scope: "row", role: "rowheader" }, node.name).style.paddingLeft = `${10 + 18 * node.depth}px`;
+      const cell = (label, kind, words) => add("td", row, { role: "cell", class: kind, "data-label": label }, words);
+      cell("", node.state, node.state);
+      cell("tasks", "number", String(node.tasks));
+      cell("tasks/s", "number", number(node.tasks_per_s));
+      use(cell("processor", "use"), node.processor, node.planned_processor);
+      use(cell("link", "use"), node.link, node.planned_link);
     }
     pick("nodes").replaceChildren(body);
   };
