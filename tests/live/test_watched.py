@@ -2,11 +2,15 @@
 
 import signal
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
+from crosswind.experiment import Experiment
 from crosswind.platform import Platform
 from crosswind.run.farm import Farm
+from crosswind.run.grid import run
 
 pytest.importorskip("tornado", reason="tornado is not installed")
 from crosswind.watch import Watch
@@ -26,6 +30,35 @@ def until(what):
         assert time.monotonic() - begun < 60
         time.sleep(0.02)
     return found
+
+
+def test_a_farm_says_where_its_page_is_and_takes_it_away(capsys):
+    with Farm(TREE, watch=True) as farm:
+        address = capsys.readouterr().err.removeprefix("watch: ").strip()
+        with urllib.request.urlopen(address, timeout=20) as page:
+            assert b"<title>A run, live</title>" in page.read()
+        assert list(farm.map(abs, [-1, -2])) == [1, 2]
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=20)
+
+
+def test_an_experiment_is_compared_with_its_plan_in_the_platforms_seconds():
+    described = {
+        "schema_version": 1,
+        "name": "watched",
+        "platform": TREE.to_dict(),
+        "workload": {"kind": "farm", "tasks": 60, "task_size_mb": 0.01, "task_work": 1.0},
+        "execution": {"compute": "emulated", "time_scale": 20},
+    }
+    with Watch() as watch:
+        done = run(Experiment.from_dict(described), "local", watch=watch)[0]
+        last = watch.snapshot()
+    assert (last["state"], last["done"], last["total"]) == ("ended", 60, 60)
+    assert last["bound_tasks_per_s"] == pytest.approx(done.bound_tasks_per_s)
+    assert 0 < last["tasks_per_s"] <= 1.2 * last["bound_tasks_per_s"]
+    assert {node["name"]: node["tasks"] for node in last["nodes"]} == {
+        n["name"]: n["tasks"] for n in done.data["nodes"]
+    }
 
 
 def states(watch):

@@ -11,12 +11,14 @@ Nothing here decides anything about tasks: the farm tells what came, and the pag
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
+from crosswind.errors import CrosswindError
 from crosswind.plan import plan, ports_of
 from crosswind.platform import Platform
 from crosswind.watch.state import WatchedRun
@@ -86,7 +88,8 @@ class Watch:
         best = None
         if tasks is not None and work > 0:
             ports = ports_of(settings["policy"])
-            best = plan(platform, task_size_mb=max(size_mb, 1e-9), task_work=work, ports=ports).to_dict()
+            with contextlib.suppress(CrosswindError):  # a page without a plan is better than no run
+                best = plan(platform, task_size_mb=max(size_mb, 1e-9), task_work=work, ports=ports).to_dict()
         with self._lock:
             total = tasks if tasks is not None else self._expected
             self._run = WatchedRun(platform.to_dict(), total, best, (size_mb, work), time_scale, time.monotonic())

@@ -154,7 +154,7 @@ class WatchedRun:
         if self._ended is not None and self._first is not None:
             rate = (done - self._before) / self._scale / max(self._ended - self._first, _BIN_S)
         elapsed = self._platform_s(now - self._begun)
-        if self._first is not None and (not self._history or elapsed - self._history[-1][0] >= self._scale * _BIN_S):
+        if rate > 0 and (not self._history or elapsed - self._history[-1][0] >= self._scale * _BIN_S):
             self._history.append((elapsed, rate))
         left = (self.total - done) / rate if self.total is not None and rate > 0 else None
         return {

@@ -4,7 +4,7 @@
   const SVG = "http://www.w3.org/2000/svg";
   const pick = (id) => document.getElementById(id);
   const text = (id, value) => { const box = pick(id); if (box.textContent !== value) box.textContent = value; };
-  const number = (value) => (value >= 100 ? value.toFixed(0) : value < 0.01 ? value.toFixed(3) : value.toPrecision(3));
+  const number = (value) => (value === 0 ? "0" : value >= 100 ? value.toFixed(0) : value < 0.01 ? value.toFixed(3) : value.toPrecision(3));
   const percent = (value) => `${(100 * value).toFixed(0)} %`;
   const time = (s) => (s < 100 ? `${s.toFixed(0)} s` : s < 6000 ? `${(s / 60).toFixed(0)} min` : `${(s / 3600).toFixed(1)} h`);
   const add = (name, parent, attributes = {}, words) => {
