@@ -63,7 +63,7 @@ class Plan(Tabular):
 
     @property
     def bound_tasks_per_s(self) -> float:
-        """Upper bound on the throughput of any schedule, tasks per second."""
+        """Upper bound on the throughput of any schedule that sends along the tree, tasks per second."""
         return float(self.data["bound_tasks_per_s"])
 
     @property
@@ -132,7 +132,7 @@ def plan(
     Returns
     -------
     Plan
-        With a bound that no schedule can beat.
+        With the upper bound of all schedules that send along the tree.
 
     Raises
     ------
