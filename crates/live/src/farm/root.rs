@@ -187,7 +187,8 @@ impl Root {
         let spool = Spool::below(&self.config.spool_directory, run.sizes.spool_over_bytes)
             .map_err(LiveError::system("making a spool"))?;
         let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
-        let user = User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns(), told: 0 };
+        let user =
+            User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns(), told: 0 };
         let agent = Agent::new(&name, None, run, false, now_ns())?;
         let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.log);
         let code = Arc::new(std::mem::take(&mut self.config.code));
