@@ -17,8 +17,6 @@ from crosswind.files.output import writable
 from crosswind.files.stored import write_text
 from crosswind.platform import Platform
 
-Progress = Callable[[float, str], None]
-
 
 def lesson(
     platform: Platform | str | Path | None = None,
@@ -27,7 +25,7 @@ def lesson(
     task_size_mb: float = 2.0,
     task_work: float = 5.0,
     force: bool = False,
-    progress: Progress | None = None,
+    progress: Callable[[float, str], None] | None = None,
 ) -> Path:
     """Write one HTML file that teaches bandwidth-centric scheduling, and needs no network.
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,9 +20,7 @@ from crosswind.platform import Platform
 from crosswind.run.grid import run
 from crosswind.run.results import Run
 
-if TYPE_CHECKING:
-    from crosswind.lesson import Progress
-
+Progress = Callable[[float, str], None]
 ORDERS = ("arrival", "bandwidth")
 TASKS = 200
 BUFFER_TASKS = 2

@@ -24,6 +24,8 @@ from crosswind.run.results import AnyRun, Runs
 if TYPE_CHECKING:
     from distributed import Client
 
+    from crosswind.watch import Watch
+
 Progress = Callable[[float, str], None]
 Perform = Callable[[Any], AnyRun]
 
@@ -76,6 +78,7 @@ def run(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Runs[Any]:
     """Run an experiment: every point of its sweep, every repetition.
 
@@ -104,6 +107,8 @@ def run(
         Replace a file of another kind, or of another experiment, in `out`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
+    watch : Watch, optional
+        Shows the run that goes on (`crosswind.watch`). Of a farm on agents only.
 
     Returns
     -------
@@ -143,6 +148,7 @@ def run(
         resume=resume,
         force=force,
         progress=progress,
+        watch=watch,
     )
 
 
@@ -157,6 +163,7 @@ def run_grid(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     store: Store | None = None,
 ) -> Runs[Any]:
     """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
@@ -166,12 +173,15 @@ def run_grid(
     place = str(on) if not far else "dask" if not isinstance(on, str) else on.partition(":")[0]
     with ExitStack() as stack:
         ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, force, store or _RunsFile())
+        if watch is not None and (grid.kind != "farm" or place == "sim"):
+            message = f"watch is of a farm on agents; this is a {grid.kind} on {place}"
+            raise DescriptionError(message, "argument", "--on local, dask:ADDRESS or hosts:FILE")
         if far:
-            perform, side_by_side = _on_a_cluster(grid.kind, on, trace, placing, stack), False
+            perform, side_by_side = _on_a_cluster(grid.kind, on, trace, placing, stack, watch), False
         else:
             if placing:
                 raise DescriptionError(f"nodes are placed on a cluster's hosts; on is {place}", "argument", HINT)
-            perform, side_by_side = _performer(grid.kind, place, trace)
+            perform, side_by_side = _performer(grid.kind, place, trace, watch)
         side = _side_by_side(workers, stack) if side_by_side else 1
         meter = _Meter(len(grid), progress)
         missing = (point for point in grid.points() if not ledger.has(point))
@@ -203,17 +213,19 @@ def _side_by_side(workers: int | str | Client | None, stack: ExitStack) -> int |
     return partial(spread, workers)
 
 
-def _on_a_cluster(kind: str, on: On | Client, trace: bool, placing: Placing | None, stack: ExitStack) -> Perform:
+def _on_a_cluster(
+    kind: str, on: On | Client, trace: bool, placing: Placing | None, stack: ExitStack, watch: Watch | None
+) -> Perform:
     if kind != "farm":
         message = f"an experiment of kind {kind} runs on sim or local; on a cluster only a farm does"
         raise DescriptionError(message, "argument", "--on local has one process per rank on this machine")
     from crosswind.run.emulated import run_on_agents
 
     deployment = stack.enter_context(deployed(on, placing))
-    return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment)
+    return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment, watch)
 
 
-def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
+def _performer(kind: str, on: str, trace: bool, watch: Watch | None) -> tuple[Perform, bool]:
     """Return what runs one point here, and whether several may run at a time."""
     match kind, on:
         case "program" | "streams", "sim" | "local" if trace:
@@ -227,7 +239,7 @@ def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
             from crosswind.run.emulated import run_on_agents
             from crosswind.run.processes import Launch
 
-            return partial(run_on_agents, trace=trace, deployment=Launch()), False
+            return partial(run_on_agents, trace=trace, deployment=Launch(), watch=watch), False
         case "program", "sim":
             from crosswind.run.program import simulate_program
 
