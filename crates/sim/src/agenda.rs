@@ -10,7 +10,7 @@ use crate::time::Nanos;
 use crate::tournament::{NO_KEY, Tournament};
 
 const NO_SEAT: u32 = u32::MAX;
-/// Slots outside the tournament, with seats from [`FIRST_APART`] on: those that change most often.
+/// Slots outside the tournament, with seats from [`FIRST_APART`] on: those that nearly every event changes.
 const APART: usize = 2;
 const FIRST_APART: u32 = NO_SEAT - APART as u32;
 
@@ -55,6 +55,8 @@ pub(crate) struct Agenda {
     keys: Tournament,
     /// The same of the slots that have a place apart.
     apart: [u128; APART],
+    /// Whether there are any.
+    has_apart: bool,
     /// The lowest bits of a key, which are the slot.
     slot_bits: u32,
     /// The seat of each slot, or [`NO_SEAT`].
@@ -70,17 +72,16 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    /// So many slots; those of `apart` are the ones that change most often.
-    pub fn new(slots: usize, apart: [Option<u32>; APART]) -> Self {
+    /// So many slots; those of `apart`, if any, are the ones that nearly every event changes.
+    pub fn new(slots: usize, apart: Option<[u32; APART]>) -> Self {
         let mut seats = vec![NO_SEAT; slots];
-        for (slot, seat) in apart.into_iter().zip(FIRST_APART..) {
-            if let Some(slot) = slot {
-                seats[slot as usize] = seat;
-            }
+        for (slot, seat) in apart.into_iter().flatten().zip(FIRST_APART..) {
+            seats[slot as usize] = seat;
         }
         Self {
             keys: Tournament::new(),
             apart: [NO_KEY; APART],
+            has_apart: apart.is_some(),
             slot_bits: usize::BITS - slots.leading_zeros(),
             seats,
             free: Vec::new(),
@@ -189,7 +190,10 @@ impl Agenda {
             self.seats[slot as usize] = NO_SEAT;
             self.leave(seat);
         }
-        let first = self.apart.iter().copied().fold(self.keys.first(), u128::min);
+        let mut first = self.keys.first();
+        if self.has_apart {
+            first = self.apart.iter().copied().fold(first, u128::min);
+        }
         if let Some(Reverse(letter)) = self.letters.peek()
             && self.key(letter.at.0, letter.at.1, 0) < first
         {

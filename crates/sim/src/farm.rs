@@ -148,9 +148,10 @@ impl<'a> Run<'a> {
             }
         }
         let returns = wishes.returns;
-        // The root computes and sends more often than any other node.
+        // Each send of a root with several ports changes what it loses, and so when its task ends.
         let root_port = sites[tree.root as usize].link.port;
-        let apart = [Some(tree.root), (root_port != NO_NODE).then(|| count as u32 + root_port)];
+        let apart =
+            (wishes.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
         let world = World {
             farm,
             changing: Changing { placed: options.changes, settings: kept },

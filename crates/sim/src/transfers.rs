@@ -1,7 +1,5 @@
 //! Sends from a node to its children, and what they do to the processors at both ends.
 
-use std::hint::black_box;
-
 use crosswind_policy::farm::{Child, Event, TaskId};
 
 use crate::farm::Run;
@@ -23,9 +21,6 @@ impl Run<'_> {
         }
         let (node, task, began) = (port.node, port.single.task, port.single.began);
         let to = port.single.end(world.now);
-        // Read before it is needed: the receiver's memory is on its way while the sender decides. A tenth of the time of a
-        // tree of 10,000 nodes was spent waiting for it.
-        black_box(self.nodes[to as usize].computing());
         world.touch_by_single(node).processor.send_loss = 0.0;
         world.touch_by_single(to).processor.receive = 0.0;
         world.sends_changed(node);

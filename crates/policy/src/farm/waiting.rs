@@ -1,7 +1,6 @@
 //! The children that asked and are not yet served, and which of them is next.
 
 use std::collections::VecDeque;
-use std::hint::black_box;
 
 use super::event::{Child, TaskId};
 use super::in_time::Entry;
@@ -200,10 +199,6 @@ impl Waiting {
         state.begun += 1;
         if self.rule == Rule::Arrival {
             self.line.pop_front();
-            // Read long before it is needed: what is known of a child in a long line has left the cache.
-            if let Some(&next) = self.line.front() {
-                black_box(children[next as usize].requests);
-            }
         }
     }
 
