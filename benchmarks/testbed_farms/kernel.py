@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-CORE_S = 0.05
+CORE_S = float(os.environ.get("TESTBED_CORE_S", "0.05"))
 _PIECE = np.linspace(0.0, 1.0, 8192)  # about 0.1 ms
 _here = threading.local()
 

@@ -28,6 +28,11 @@ several at once may exceed the bound of a single port; one that sends past the t
 """
 
 
+def ports_of(policy: Mapping[str, Any]) -> Ports:
+    """Return the ports that a run under a policy has: one only where it says so."""
+    return "single" if policy.get("ports") == "single" else "multi"
+
+
 @dataclass(frozen=True)
 class Plan(Tabular):
     """The steady state of a platform for one kind of task.
@@ -58,7 +63,7 @@ class Plan(Tabular):
 
     @property
     def bound_tasks_per_s(self) -> float:
-        """Upper bound on the throughput of any schedule, tasks per second."""
+        """Upper bound on the throughput of any schedule that sends along the tree, tasks per second."""
         return float(self.data["bound_tasks_per_s"])
 
     @property
@@ -127,7 +132,7 @@ def plan(
     Returns
     -------
     Plan
-        With a bound that no schedule can beat.
+        With the upper bound of all schedules that send along the tree.
 
     Raises
     ------

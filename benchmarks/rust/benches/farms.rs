@@ -34,7 +34,7 @@ fn farms(c: &mut Criterion) {
     for (shape, nodes, children) in [("fork", 8, 7), ("tree", 1000, 10)] {
         let platform = platform(nodes, children);
         for (name, ports) in [("single", Ports::Single), ("multi", Ports::Multi)] {
-            let policy = Policy { order: Order::Interference, ports, ..Policy::default() };
+            let policy = Policy { order: Order::Interference, ports: ports.into(), ..Policy::default() };
             group.bench_function(BenchmarkId::new(shape, name), |b| {
                 b.iter(|| {
                     let wishes = FarmOptions::of(&policy, MeanTask { size_mb: 1.0, work: 2.0 }).with_tasks(count);

@@ -54,7 +54,7 @@ fn main() {
             let mean = MeanTask { size_mb: case.tasks.total_mb() / count, work: case.tasks.total_work() / count };
             let policy = Policy {
                 order: case.order,
-                ports: case.ports,
+                ports: case.ports.into(),
                 buffer_tasks: Some(2),
                 level_end: case.levelled,
                 ..Policy::default()

@@ -25,7 +25,7 @@ impl<P: TaskBytes> Agent<P> {
     /// Emulated links: every send that runs gets its rate, max-min fair under the send limit where there are several ports.
     pub(crate) fn share(&mut self, at_ns: u64) {
         let scale = self.scale();
-        let send_limit = match self.run.policy.ports {
+        let send_limit = match self.run.policy.ports.ports() {
             Ports::Single => f64::INFINITY,
             Ports::Multi => self.own().send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
         };

@@ -35,7 +35,7 @@ impl<'a> FarmPoint<'a> {
     ) -> Result<Self, DescriptionError> {
         let tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
         let mut point = Self { platform: Cow::Borrowed(platform), experiment, tasks };
-        let (mean, ports) = (point.mean(), point.experiment.policy.ports);
+        let (mean, ports) = (point.mean(), point.experiment.policy.ports.ports());
         // What can't be planned is refused where the bounds are found.
         let line = Task::new(mean.size_mb, mean.work).and_then(|task| linearised(platform, task, ports, Method::Exact));
         if let Ok(line) = line {
@@ -73,7 +73,7 @@ impl<'a> FarmPoint<'a> {
             return Ok(None);
         }
         let mean = self.mean();
-        let found = plan(&self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports, Method::Exact)?;
+        let found = plan(&self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports.ports(), Method::Exact)?;
         Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
     }
 
@@ -116,7 +116,7 @@ impl<'a> FarmPoint<'a> {
         if run.bound_tasks_per_s.is_none() {
             let mean = self.mean();
             let task = Task::new(mean.size_mb, mean.work)?;
-            let plan = plan(&self.platform, task, self.experiment.policy.ports, Method::Exact)?;
+            let plan = plan(&self.platform, task, self.experiment.policy.ports.ports(), Method::Exact)?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
         }
@@ -185,7 +185,7 @@ impl<'a> FarmPoint<'a> {
             seed: self.experiment.seed,
             platform: self.platform.name.clone(),
             order: self.experiment.policy.order,
-            ports: self.experiment.policy.ports,
+            ports: self.experiment.policy.ports.ports(),
             compute: ComputedBy::Simulated,
             tasks: outcome.tasks,
             makespan_s: outcome.makespan_s,

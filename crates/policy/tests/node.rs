@@ -27,7 +27,7 @@ fn platform(leaves: &[(f64, f64, f64)]) -> Platform {
 }
 
 fn policy(order: Order, ports: Ports) -> Policy {
-    Policy { order, ports, buffer_tasks: Some(2), ..Policy::default() }
+    Policy { order, ports: ports.into(), buffer_tasks: Some(2), ..Policy::default() }
 }
 
 struct Told(Node);

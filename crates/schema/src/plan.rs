@@ -84,7 +84,7 @@ pub struct Plan {
     pub method: Method,
     /// Tasks per second that the whole tree computes.
     pub throughput_tasks_per_s: f64,
-    /// An upper bound on the throughput of any schedule, from the dual.
+    /// An upper bound on the throughput of any schedule that sends along the tree, from the dual.
     pub bound_tasks_per_s: f64,
     /// (bound - throughput) / bound, in 0..1.
     pub gap_to_exact: f64,

@@ -63,7 +63,7 @@ pub struct Run {
     pub makespan_s: f64,
     /// Tasks per second: tasks / makespan.
     pub throughput_tasks_per_s: f64,
-    /// No schedule's steady state computes more tasks per second; null where a task's work is unknown. For tasks that
+    /// No steady state along the tree computes more tasks per second; null where a task's work is unknown. For tasks that
     /// differ, of tasks of mean size and work.
     pub bound_tasks_per_s: Option<f64>,
     /// The root alone would compute so many tasks per second; null where a task's work is unknown.

@@ -21,7 +21,7 @@ fn makespan(platform: &Platform, count: u64, level_end: bool) -> f64 {
 /// Makespan, s.
 fn with_ports(platform: &Platform, ports: Ports, count: u64, level_end: bool) -> f64 {
     let tasks = same(count, 1.0, 1.0);
-    let policy = Policy { ports, level_end, ..Policy::default() };
+    let policy = Policy { ports: ports.into(), level_end, ..Policy::default() };
     let wishes = FarmOptions::of(&policy, mean(&tasks)).with_tasks(count);
     let farm = Farm { platform, tasks: &tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
     simulate(&farm, Options::default(), &mut |_| true).unwrap().makespan_s

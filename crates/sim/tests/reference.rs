@@ -241,7 +241,7 @@ proptest! {
         let tree = platform.tree().unwrap();
         for ports in PORTS {
             for order in Order::ALL.into_iter().filter(|&order| order != Order::Planned) {
-                let policy = Policy { order, ports, buffer_tasks: Some(buffer), ..Policy::default() };
+                let policy = Policy { order, ports: ports.into(), buffer_tasks: Some(buffer), ..Policy::default() };
                 let wishes = FarmOptions::of(&policy, mean(&tasks));
                 let wishes = FarmOptions { returns: wishes.levels(), ..wishes };
                 let mut slow = Slow {

@@ -126,7 +126,7 @@ fn outcome(order: Order, ports: Ports, seed: u64) -> String {
     let task = mean(&tasks);
     let policy = Policy {
         order,
-        ports,
+        ports: ports.into(),
         buffer_tasks: draw.one_in(2).then(|| 1 + draw.next() % 5),
         adapt: draw.one_in(5),
         level_end: draw.one_in(2),

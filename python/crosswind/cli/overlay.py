@@ -69,6 +69,7 @@ def _print(built: Any) -> None:
     found = "the best tree" if d["method"] == "exact" else "the best tree found"
     gap = f"gap {100 * built.gap_to_bound:.3g} %"
     rows = [[found, f"{best:.4f}", ""], ["no tree beats", f"{built.bound_tasks_per_s:.4f}", gap]]
+    rows.append(["no schedule beats, past the tree too", f"{built.network_bound_tasks_per_s:.4f}", ""])
     for other in built.compared:
         rate = other["throughput_tasks_per_s"]
         rows.append([NAMES[other["tree"]], f"{rate:.4f}", f"{100 * rate / best:.1f} %" if best else ""])

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 What runs is an experiment (platform, workload, policy, and a sweep over any of them), or, with `--command`, your own
-program over many files. The result stands beside the throughput that no schedule can beat.
+program over many files. The result stands beside the upper bound of the tree.
 
 Examples:
 

@@ -28,8 +28,8 @@ TERMS = (
     Term(
         "bound",
         "bound and gap",
-        "No schedule can be faster than the bound; it is proved by the dual of the linear program. The gap is "
-        "(bound − throughput) / bound.",
+        "No schedule that sends along this tree, with so many sends at a time, is faster than the bound; the dual of the "
+        "linear program proves it. One that sends past the tree may be. The gap is (bound − throughput) / bound.",
     ),
     Term(
         "root-only",
@@ -119,9 +119,9 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     never = sum(1 for node in nodes if node["never_send"])
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     proof = (
-        "No schedule of this model is faster: the bound from the dual is the same."
+        "No schedule along this tree is faster: the bound from the dual is the same."
         if gap <= EXACT
-        else f"No schedule can be faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
+        else f"No schedule along this tree is faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
     )
     cut = f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
     task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"

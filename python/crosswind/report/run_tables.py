@@ -21,7 +21,7 @@ def order_table(group: Group, caption: str) -> Table:
     columns = [
         Column(group.title, numeric=False),
         *(Column(series, unit, "order") for series in group.series),
-        Column("no schedule is faster", unit, "bound"),
+        Column("upper bound", unit, "bound"),
     ]
     by_place = {(row["application"], row["series"]): row for row in group.rows}
     rows = []

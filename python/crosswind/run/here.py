@@ -57,7 +57,6 @@ def point_of(
             "order": order,
             # Little is known of a user's tasks and links beforehand: the order follows what sends show.
             "adapt": order != "arrival",
-            "ports": "single",
             "chunk_kib": 512,
             **({"buffer_tasks": buffer_tasks} if buffer_tasks is not None else {}),
         },

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.files.reading import read_bytes
+from crosswind.plan import ports_of
 from crosswind.platform import Platform
 from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
@@ -160,7 +161,7 @@ class LiveFarm:
         return self
 
     def _mean_task(self) -> MeanTask:
-        ports = self._settings["policy"].get("ports", "single")
+        ports = ports_of(self._settings["policy"])
         return MeanTask(self._settings["mean_size_mb"], self._settings["mean_work"], ports)
 
     @property
@@ -309,7 +310,7 @@ class LiveFarm:
             "seed": int(self._point.get("seed", 1)),
             "platform": self._platform.name,
             "order": policy.get("order", "interference"),
-            "ports": policy.get("ports", "single"),
+            "ports": ports_of(policy),
             "compute": self._work.kind,
             "tasks": found["tasks"],
             "makespan_s": makespan,

@@ -111,7 +111,7 @@ class Run(AnyRun):
 
     @property
     def bound_tasks_per_s(self) -> float | None:
-        """Tasks per second that no schedule's steady state exceeds; None where a task's work is unknown."""
+        """Tasks per second that no steady state along the tree exceeds; None where a task's work is unknown."""
         return self.data.get("bound_tasks_per_s")
 
     @property

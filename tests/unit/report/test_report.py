@@ -133,7 +133,7 @@ def test_numbers_of_the_fit_and_the_plan_stand_in_the_text(page):
         assert f"{channel.max_error:.4f}" in page.text
     plan = reported.planned()
     assert f"{plan.throughput_tasks_per_s:.2f} tasks/s" in page.text
-    assert "No schedule of this model is faster" in page.text
+    assert "No schedule along this tree is faster" in page.text
     for word in ("Lab3", "never sent to", "seed", "cubic", "peer0.example:7117", "started 2026-01-02"):
         assert word in page.text
 
@@ -183,7 +183,7 @@ def test_runs_stand_beside_the_bound_and_beside_their_prediction(tmp_path):
     found = Page(report(both, tmp_path / "report.html").read_text())
     assert "Fastest sim: interference, in 4 of 4 applications" in found.text
     assert "Real runs took +2.0 .. +2.0 % longer than predicted (7 pairs)." in found.text
-    assert "no schedule is faster" in found.text
+    assert "upper bound" in found.text
     assert [one for one in found.values("id") if one.startswith("runs-")].count("runs-1") == 1
     for order in reported.ORDERS:
         assert order in found.text

@@ -1,7 +1,7 @@
-//! What no tree beats: prices that prove it.
+//! What no tree beats, and no schedule that sends past a tree either: prices that prove it.
 //!
 //! Let tasks take any links at once, in parts, as long as a host's links together carry no more in time than one of them
-//! could alone. Every tree's plan is among these flows, so their best rate bounds every tree. It is a linear program: with
+//! could alone. Every tree's plan is among these flows, and so is what a schedule does that knows of no tree: their best rate bounds both. It is a linear program: with
 //! C, rho, cost, b and a port's room as in `steady::station` (w = 1/b and room 1 with a single port, w = 1 and the send
 //! limit with several), flows x, own work S,
 //!

@@ -80,6 +80,9 @@ pub struct Built {
     pub throughput_tasks_per_s: f64,
     /// What no tree beats.
     pub bound_tasks_per_s: f64,
+    /// What no schedule over these links beats, one that sends past the tree included: the flow's rate in `bound`. At least
+    /// `bound_tasks_per_s`.
+    pub network_bound_tasks_per_s: f64,
     /// (bound - throughput) / bound, within 0 to 1.
     pub gap_to_bound: f64,
     /// What other trees reach.
@@ -135,7 +138,8 @@ pub fn build_tree(links: &Links, task: Task, ports: Ports, search: &Search<'_>) 
     let platform = platform_of(links, &shape)?;
     let plan = plan(&platform, task, ports, Method::Exact)?;
     let throughput = plan.throughput_tasks_per_s;
-    let most = if exact { throughput } else { bound_of_any(&graph, &roots, shape.root, throughput) };
+    let network = bound_of_any(&graph, &roots, shape.root, throughput);
+    let most = if exact { throughput } else { network };
     let left_out: Vec<String> =
         links.hosts.iter().zip(&reached).filter(|(_, is_in)| !**is_in).map(|(host, _)| host.name.clone()).collect();
     let mut warnings = plan.warnings;
@@ -154,6 +158,7 @@ pub fn build_tree(links: &Links, task: Task, ports: Ports, search: &Search<'_>) 
         task_work: task.work_units(),
         throughput_tasks_per_s: throughput,
         bound_tasks_per_s: most,
+        network_bound_tasks_per_s: network,
         gap_to_bound: if better(most, throughput) { (most - throughput) / most } else { 0.0 },
         compared,
         left_out,
@@ -233,7 +238,7 @@ fn best_of(shapes: impl Iterator<Item = (f64, Shape)>) -> (f64, Shape) {
     best.unwrap_or_else(|| (0.0, Shape { root: 0, parent: vec![0] }))
 }
 
-/// What no tree from any of the roots beats: the worst root's bound, so the others need not get below it.
+/// What nothing from any of the roots beats: the worst root's bound, so the others need not get below it.
 fn bound_of_any(graph: &Graph, roots: &[usize], own: usize, reached: f64) -> f64 {
     let own = bound(graph, own, reached, reached, BOUND_STEPS, None);
     let others =

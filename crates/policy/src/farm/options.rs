@@ -39,7 +39,7 @@ impl<'a> FarmOptions<'a> {
     pub fn of(policy: &Policy, task: MeanTask) -> Self {
         Self {
             order: policy.order,
-            ports: policy.ports,
+            ports: policy.ports.ports(),
             buffer_tasks: policy.buffer_tasks,
             task,
             tasks: None,

@@ -25,7 +25,7 @@ pub use self::draw::Tasks;
 pub use self::execution::{Execution, ProgramExecution};
 pub use self::kind::AnyExperiment;
 pub use self::network::{FatTree, KnownNetwork, Network, NetworkSource};
-pub use self::policy::{Order, Policy};
+pub use self::policy::{Order, Policy, PortMode};
 pub use self::program::{DisturbanceSource, Parameters, ProgramExperiment, ProgramName, ProgramWorkload};
 pub use self::streams::{Class, StreamsExperiment};
 pub use self::sweep::{Grid, Params, Paths, Point, Sweep};

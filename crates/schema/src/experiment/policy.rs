@@ -54,6 +54,39 @@ impl Order {
     }
 }
 
+/// How many sends a node has under way at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortMode {
+    /// What networks do: several, within the limits of the card and of the links.
+    #[default]
+    Auto,
+    /// One, at the full rate of its link: the model of several papers, and for hosts where one is measured to be better.
+    Single,
+    /// Several.
+    Multi,
+}
+
+impl PortMode {
+    /// The ports that a run has.
+    #[must_use]
+    pub const fn ports(self) -> Ports {
+        match self {
+            Self::Single => Ports::Single,
+            Self::Auto | Self::Multi => Ports::Multi,
+        }
+    }
+}
+
+impl From<Ports> for PortMode {
+    fn from(ports: Ports) -> Self {
+        match ports {
+            Ports::Single => Self::Single,
+            Ports::Multi => Self::Multi,
+        }
+    }
+}
+
 fn is_true(value: &bool) -> bool {
     *value
 }
@@ -69,7 +102,7 @@ pub struct Policy {
     /// Which child is served next.
     pub order: Order,
     /// Sends at a time.
-    pub ports: Ports,
+    pub ports: PortMode,
     /// Bytes after which a send may be interrupted, KiB.
     #[schemars(range(min = 1))]
     pub chunk_kib: u64,
@@ -90,7 +123,7 @@ impl Default for Policy {
     fn default() -> Self {
         Self {
             order: Order::Interference,
-            ports: Ports::Single,
+            ports: PortMode::Auto,
             chunk_kib: 512,
             buffer_tasks: None,
             adapt: false,

@@ -15,7 +15,7 @@ HEIGHT = 300
 OTHER = GREY
 COLOURS = (BLUE, VIOLET, ORANGE, OCHRE, PINK, GREY, GREEN)
 ORDERS = dict(zip([name for name, _ in _core.KINDS["order"]], COLOURS, strict=False))
-BOUND = "no schedule is faster"
+BOUND = "upper bound"
 
 
 def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> alt.LayerChart:
