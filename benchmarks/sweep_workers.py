@@ -1,8 +1,8 @@
 """Claim: a sweep uses the machine: of points that take a millisecond or more, two cores simulate nearly twice as many.
 
-A sweep of the fork graph of table 4 over orders, ports and works, with 100 to 100,000 tasks a point, by one thread and by
-one for each processor, in shuffled order, in one process. What Python does for a point (its description made, its run
-read) is not spread, so that points of a hundred tasks gain less.
+A sweep of the fork graph of table 4 over orders, ports and works, with 100 to 100,000 tasks a point, by one thread and
+by one for each processor, in shuffled order, in one process. What Python does for a point (its description made, its
+run read) is not spread, so that points of a hundred tasks gain less.
 
     python benchmarks/sweep_workers.py [repetitions]
 """
