@@ -131,7 +131,7 @@ def test_after_ctrl_c_simulations_end_and_the_runs_that_are_done_are_kept(tmp_pa
     head = 'schema_version = 1\nname = "long"\nplatform = "p.toml"\n[policy]\norder = "arrival"\n'
     (tmp_path / "e.toml").write_text(head + farm + sweep)
     out = tmp_path / "runs.json"
-    process = crosswind_run(tmp_path / "e.toml", "--workers", "2", "--out", out)
+    process = command_line("run", tmp_path / "e.toml", "--workers", "2", "--out", out)
     waits_until(lambda: out.exists() and len(json.loads(out.read_text())["runs"]) == 2)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=30)
