@@ -6,8 +6,9 @@ root's card is full only with several sends at a time; `star6`, whose links are 
 compute. A task is some MB of input and 50 ms of a core. The same function computes everywhere, under the node's CPU
 share; whatever else a system runs on the node is outside of it. Time runs from handing over the first task to the last
 result, with all processes up and imports done. The bound is that of the exact plan, several ports, no interference.
-Dask and Ray know of no tree: they may send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB stand once in the client's memory and once in
-the system's own, and with scattered data such a run takes up to 90 minutes on the fork: 200 tasks are on record, too.
+Dask and Ray know of no tree: they may send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB
+stand once in the client's memory and once in the system's own, and with scattered data such a run takes up to 90
+minutes on the fork: 200 tasks are on record, too.
 
 Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
 ended, until each combination has been run so often:
