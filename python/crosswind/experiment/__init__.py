@@ -105,7 +105,10 @@ class Experiment(Description[_core.Experiment]):
 
     def once(self) -> Experiment:
         """Return the experiment with one repetition of each point."""
-        return Experiment.from_dict({**self.to_dict(), "repetitions": 1}, self._files.directory)
+        description = self.to_dict()
+        if description.get("repetitions", 1) == 1:
+            return self
+        return Experiment.from_dict({**description, "repetitions": 1}, self._files.directory)
 
     def __len__(self) -> int:
         """How many runs the sweep and the repetitions make."""

@@ -46,7 +46,7 @@ def test_the_fields_of_the_experiment_are_completed():
 
 
 def test_the_words_that_a_field_takes_are_completed_as_bash_splits_them():
-    assert completed("run", FORK, "--set", "policy.ports", "=", "") == {"single", "multi"}
+    assert completed("run", FORK, "--set", "policy.ports", "=", "") == {"auto", "single", "multi"}
     assert completed("run", FORK, "--set", "policy.order", "=", "int") == {"interference", "interference-rate"}
     assert "fork_of_table_4.toml" in completed("run", FORK, "--set", "platform", "=")
 
