@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
     from crosswind.inject import Injected, inject
+    from crosswind.lesson import lesson
     from crosswind.links import Links
     from crosswind.measure import measure
     from crosswind.measure.cluster import MeasuredCluster, measure_cluster
@@ -97,6 +98,7 @@ __all__ = [
     "fit",
     "fit_contention",
     "inject",
+    "lesson",
     "map",
     "map_command",
     "measure",
@@ -127,6 +129,7 @@ _HOMES = {
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
     "inject": ["Injected", "inject"],
+    "lesson": ["lesson"],
     "links": ["Links"],
     "measure": ["measure"],
     "measure.cluster": ["MeasuredCluster", "measure_cluster"],

@@ -14,9 +14,9 @@ from crosswind.cli.placing import TASKS, Placed, Recorded, failed, seconds_of
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import size_mb
 from crosswind.cli.verbs import help_of
+from crosswind.cli.watched import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
-from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.run.deployment import Placing
@@ -104,6 +104,7 @@ def map_(
     ] = True,
     placed: Placed,
     recorded: Recorded,
+    watched: Watched,
     rows: Annotated[int, typer.Option(help="Most nodes in the printed table.", min=1, rich_help_panel=OUTPUT)] = 40,
     force: Force = False,
 ) -> None:
@@ -118,6 +119,8 @@ def map_(
         out,
         on=on,
         placing=placing,
+        watched=watched,
+        token=placed.token,
         platform=platform,
         name=name,
         retries=retries,
@@ -141,14 +144,22 @@ def map_(
 
 
 def _performed(
-    command: str, inputs: list[str], out: Path, *, on: On, placing: Placing | None, **options: Any
+    command: str,
+    inputs: list[str],
+    out: Path,
+    *,
+    on: On,
+    placing: Placing | None,
+    watched: Watched,
+    token: str | None,
+    **options: Any,
 ) -> Runs[Any]:
     from crosswind.run.command import map_command
     from crosswind.run.deploying import deployed
 
     given = {name: value for name, value in options.items() if value is not None}
-    with deployed(on, placing) as launch, progress_bar() as advance:
-        done = map_command(command, inputs, out, launch=launch, progress=advance, **given)
+    with deployed(on, placing) as launch, watched.watching(token) as (watch, advance):
+        done = map_command(command, inputs, out, launch=launch, progress=advance, watch=watch, **given)
     if (resumed := done[0].data.get("resumed")) is not None:
         again = ", ".join(f"{why} {count}" for why, count in resumed["again"].items())
         counts = f"{resumed['done']} done before, {sum(resumed['again'].values())} made again"

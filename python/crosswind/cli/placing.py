@@ -71,6 +71,11 @@ class Placed:
         ),
     ] = None
 
+    @property
+    def token(self) -> str | None:
+        """The shared secret, from its file."""
+        return token_in(self.token_file, self.allow_loose_token)
+
     def placing(self) -> Placing | None:
         """Return what a deployment takes, checked before any host is reached.
 

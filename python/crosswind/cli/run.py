@@ -15,9 +15,9 @@ from crosswind.cli.placing import TASKS, Placed, Recorded, failed, seconds_of
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
+from crosswind.cli.watched import Watched
 from crosswind.errors import DescriptionError
 from crosswind.run import On
-from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.run.results import Runs
@@ -30,6 +30,8 @@ Examples:
     crosswind run experiment.toml --set policy.order=arrival --trace trace.parquet --perfetto trace.json
 
     crosswind run experiment.toml --on local --out runs.json --resume
+
+    crosswind run experiment.toml --on local --watch
 
     crosswind run experiment.toml --on dask:tcp://scheduler:8786 --node Lab3=10.0.0.3
 
@@ -89,6 +91,7 @@ def run(
         ),
     ] = None,
     recorded: Recorded,
+    watched: Watched,
     rows: Annotated[
         int, typer.Option(help="Most runs, and most nodes, in the printed tables.", min=1, rich_help_panel=OUTPUT)
     ] = 40,
@@ -99,6 +102,7 @@ def run(
     placing = placed.placing()
     timeout_s = seconds_of("--task-timeout", task_timeout, above_zero=True)
     if on == "sim":
+        watched.refuse("--on sim")
         for option, value in {"--task-timeout": task_timeout, "--retries": retries}.items():
             if value is not None:
                 raise DescriptionError(f"{option} does not go with --on sim", "argument", "agents take it: --on local")
@@ -114,6 +118,8 @@ def run(
         out,
         resume,
         recorded,
+        watched,
+        placed.token,
         workers=_workers(workers),
         placing=placing,
         force=force,
@@ -145,6 +151,8 @@ def _performed(
     out: Path | None,
     resume: bool,
     recorded: Recorded,
+    watched: Watched,
+    token: str | None,
     **options: Any,
 ) -> Runs[Any]:
     from crosswind.experiment import Experiment
@@ -167,10 +175,9 @@ def _performed(
     if recorded.wanted and len(experiment) > 1:
         hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
-    with tells_what_is_kept(file_of(out)), progress_bar() as advance:
-        done = perform(
-            experiment, on, trace=recorded.wanted, out=file_of(out), resume=resume, progress=advance, **options
-        )
+    with tells_what_is_kept(file_of(out)), watched.watching(token) as (watch, advance):
+        options |= {"progress": advance, "watch": watch}
+        done = perform(experiment, on, trace=recorded.wanted, out=file_of(out), resume=resume, **options)
     if out:
         if not file_of(out):
             done.save(out)

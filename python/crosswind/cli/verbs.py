@@ -24,6 +24,10 @@ VERBS = {
     "compare": "Measure whether one command is slower than another.",
     "report": "Write one self-contained HTML file about measurements, platforms, plans, runs and traces.",
     "reproduce": "Run the figures of a paper again and grade its claims.",
+    "lesson": (
+        "Write a page that shows why the child with the fastest link is served first (bandwidth-centric scheduling): "
+        "two orders side by side from simulated timelines, and a link to change, with a guess before the outcome."
+    ),
     "schema": "Print the JSON Schema of a file kind: editors complete and check with it.",
 }
 """Verb -> the first paragraph of its help, in the order in which `crosswind --help` lists them."""

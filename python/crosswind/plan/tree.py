@@ -28,9 +28,8 @@ class BuiltTree(Tabular):
     ----------
     data : dict
         root, method (`exact`: no tree is better; `search`: the best that was found), ports, task_size_mb, task_work,
-        throughput_tasks_per_s, bound_tasks_per_s, network_bound_tasks_per_s, gap_to_bound, compared (what
-        other trees reach), left_out (hosts that
-        no known link leads to), platform, warnings.
+        throughput_tasks_per_s, bound_tasks_per_s, network_bound_tasks_per_s, gap_to_bound, compared (what other trees
+        reach), left_out (hosts that no known link leads to), platform, warnings.
     """
 
     data: Mapping[str, Any]
