@@ -7,6 +7,7 @@ from crosswind.report.costed import COSTS
 from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.injected import INJECTIONS
 from crosswind.report.measured import MEASUREMENTS
+from crosswind.report.noisy import NOISES
 from crosswind.report.overlapped import OVERLAPS
 from crosswind.report.planned import PLANS, PLATFORMS
 from crosswind.report.ran import RUNS, TRACES
@@ -29,4 +30,5 @@ KINDS: tuple[Kind, ...] = (
     COSTS,
     OVERLAPS,
     PLATFORMS,
+    NOISES,
 )
