@@ -122,12 +122,12 @@ def crosswind_run(*arguments, **options):
 
 
 def test_after_ctrl_c_simulations_end_and_the_runs_that_are_done_are_kept(tmp_path):
-    """Two points of a second or less, then two that would each take minutes."""
+    """Two points of no time, then two that would each take a minute."""
     node = {"name": "root", "compute_per_s": 1000.0}
     platform = {"schema_version": 1, "name": "p", "node": [node]}
     (tmp_path / "p.toml").write_text(crosswind.Platform.from_dict(platform).to_toml())
     farm = '[workload]\nkind = "farm"\ntasks = 1\ntask_size_mb = 1.0\ntask_work = 1.0\n'
-    sweep = '[sweep]\n"workload.tasks" = [1, 2, 10_000_000_000, 10_000_000_001]\n'
+    sweep = '[sweep]\n"workload.tasks" = [1, 2, 999_999_999, 1_000_000_000]\n'
     head = 'schema_version = 1\nname = "long"\nplatform = "p.toml"\n[policy]\norder = "arrival"\n'
     (tmp_path / "e.toml").write_text(head + farm + sweep)
     out = tmp_path / "runs.json"
