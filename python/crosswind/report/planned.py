@@ -69,6 +69,7 @@ class PlanSection:
     title: str
     headline: str
     proof: str
+    caution: str
     note: str
     others: str
     cards: list[Card]
@@ -116,7 +117,6 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     alone = float(data["root_only_tasks_per_s"])
     throughput, gap, bound = plan.throughput_tasks_per_s, plan.gap_to_exact, number(plan.bound_tasks_per_s)
     busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
-    never = sum(1 for node in nodes if node["never_send"])
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     proof = (
         "No schedule along this tree is faster: the bound from the dual is the same."
@@ -130,13 +130,14 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         title=f"Plan for {data['platform']}",
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
         proof=proof,
+        caution=_caution(plan.warnings),
         note=cut if len(nodes) > MOST_NODES else "",
         cards=[
             Card("throughput", number(throughput), "tasks/s", "throughput"),
             Card("bound", bound, f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
             Card("root alone", number(alone), "tasks/s", "root-only"),
             Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
-            Card("never sent to", f"{never:,}", "nodes", "never-send"),
+            _without_tasks(nodes),
         ],
         tree=Figure(
             f"{id_}-tree",
@@ -155,6 +156,19 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         others=_others(nodes),
         warnings=plan.warnings,
     )
+
+
+def _without_tasks(nodes: Sequence[Mapping[str, Any]]) -> Card:
+    """Count what the tree calls `gets nothing` and `never sent to`, together."""
+    without = sum(1 for node in nodes if node.get("parent") and not node["received_tasks_per_s"] > 0)
+    never = sum(1 for node in nodes if node["never_send"])
+    return Card("nodes without tasks", f"{without:,}", f"of them never sent to: {never:,}", "never-send")
+
+
+def _caution(warnings: Sequence[Mapping[str, str]]) -> str:
+    """Say beside the throughput that it cannot be reached, where nodes share one machine; else nothing."""
+    shared = [warning["message"] for warning in warnings if warning["code"] == "same-machine"]
+    return f"Not reachable as planned: {'; '.join(shared)}." if shared else ""
 
 
 def _others(nodes: Sequence[Mapping[str, Any]]) -> str:

@@ -242,13 +242,7 @@ def _findings(groups: Sequence[Group]) -> list[str]:
         if len(group.series) < 2:
             found += _alone(group)
             continue
-        wins = dict.fromkeys(group.series, 0)
-        for application in group.applications:
-            own = [row for row in group.rows if row["application"] == application]
-            best = min(row["middle"] for row in own)
-            # Orders that choose alike are as fast to the last digit or nearly.
-            for row in own:
-                wins[row["series"]] += row["middle"] <= 1.001 * best
+        wins = _wins(group)
         most = max(wins.values())
         first = [series for series, count in wins.items() if count == most]
         shares = [row["bound"] / row["middle"] for row in group.rows if row["series"] == first[0] and row["bound"]]
@@ -256,8 +250,23 @@ def _findings(groups: Sequence[Group]) -> list[str]:
         name = f"{group.on}{', ' + group.name if group.name else ''}"
         count = len(group.applications)
         many = f"{most} of {count} applications" if count > 1 else "this application"
-        found.append(f"Fastest {name}: {_listed(first)}, in {many}{near}.")
+        if len(first) == len(group.series) and most == count:
+            found.append(f"No order is fastest {name}: all {len(first)} take equally long in {many}{near}.")
+            continue
+        tie = " (a tie)" if len(first) > 1 else ""
+        found.append(f"Fastest {name}: {_listed(first)}{tie}, in {many}{near}.")
     return found
+
+
+def _wins(group: Group) -> dict[str, int]:
+    """Count for each order the applications in which none is faster by more than what repetitions span."""
+    wins = dict.fromkeys(group.series, 0)
+    for application in group.applications:
+        own = [row for row in group.rows if row["application"] == application]
+        best = min(own, key=lambda row: row["middle"])
+        for row in own:  # orders that choose alike are as fast to the last digit or nearly
+            wins[row["series"]] += row["low"] <= 1.001 * best["high"]
+    return wins
 
 
 def _alone(group: Group) -> list[str]:

@@ -1,4 +1,4 @@
-"""The kinds of sections, in the order of the page."""
+"""The kinds of sections, in the order of the page: plan, prediction, outcome, then what they stand on."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from crosswind.report.studied import STUDIES
 from crosswind.report.swept import SWEEPS
 
 KINDS: tuple[Kind, ...] = (
-    MEASUREMENTS,
-    SWEEPS,
+    PLANS,
     RUNS,
     TRACES,
+    MEASUREMENTS,
+    SWEEPS,
     STUDIES,
     PROGRAMS,
     STREAMS,
@@ -27,6 +28,5 @@ KINDS: tuple[Kind, ...] = (
     BLAMES,
     COSTS,
     OVERLAPS,
-    PLANS,
     PLATFORMS,
 )
