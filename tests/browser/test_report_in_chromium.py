@@ -64,6 +64,7 @@ def disturbed_page(tmp_path_factory):
         disturbed.injected("nothing", 0.0, 1.0),
         disturbed.injected("half"),
         disturbed.injected("local", 0.25, 1.5),
+        disturbed.recorded(),
     ]
     return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
 
