@@ -10,6 +10,7 @@ from crosswind.report.measured import MEASUREMENTS
 from crosswind.report.overlapped import OVERLAPS
 from crosswind.report.planned import PLANS, PLATFORMS
 from crosswind.report.ran import RUNS, TRACES
+from crosswind.report.recorded import RECORDINGS
 from crosswind.report.section import Kind
 from crosswind.report.streamed import STREAMS
 from crosswind.report.studied import STUDIES
@@ -24,6 +25,7 @@ KINDS: tuple[Kind, ...] = (
     STUDIES,
     PROGRAMS,
     STREAMS,
+    RECORDINGS,
     INJECTIONS,
     BLAMES,
     COSTS,
