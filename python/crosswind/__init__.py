@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from crosswind._core import __version__
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
+    from crosswind.check import check
+    from crosswind.check.result import Check
     from crosswind.compare import compare
     from crosswind.compare.result import Comparison
     from crosswind.cost import cost
@@ -57,6 +59,7 @@ __all__ = [
     "Blame",
     "BuiltTree",
     "CallError",
+    "Check",
     "Comparison",
     "Cost",
     "CrosswindError",
@@ -85,6 +88,7 @@ __all__ = [
     "__version__",
     "blame",
     "build_tree",
+    "check",
     "compare",
     "cost",
     "doctor",
@@ -108,6 +112,8 @@ _HOMES = {
     "tolerance": ["Tolerance", "tolerance"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
+    "check": ["check"],
+    "check.result": ["Check"],
     "compare": ["compare"],
     "compare.result": ["Comparison"],
     "cost": ["cost"],

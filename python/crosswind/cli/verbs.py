@@ -56,6 +56,7 @@ VERBS = {
     "blame": "Which cause of a disturbance costs a parallel program how much.",
     "cost": "What a background process costs a job.",
     "compare": "Whether one command is slower than another.",
+    "check": "Whether this node is sick, against a baseline of a healthy one.",
     "report": (
         "Write one self-contained HTML file about measurements, sweeps, platforms, plans, runs and traces: no network "
         "needed."

@@ -15,6 +15,7 @@ HEAD_BYTES = 1 << 18
 
 WORDS = {
     "blame": "a blame",
+    "check": "a check of a node",
     "comparison": "a comparison of commands",
     "contention": "a fit of flows",
     "cost": "the cost of a process",
@@ -42,7 +43,16 @@ WORDS = {
 BINARY = frozenset({"measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
-_RESULTS: tuple[str, ...] = ("blame", "comparison", "contention", "cost", "injection", "measured-cluster", "overlap")
+_RESULTS: tuple[str, ...] = (
+    "blame",
+    "check",
+    "comparison",
+    "contention",
+    "cost",
+    "injection",
+    "measured-cluster",
+    "overlap",
+)
 _RESULTS += ("plan", "streams-plan", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
