@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.check.formats import NPD_CODES, Format
+from crosswind.check.formats import HEAD, NPD_CODES, Format
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
@@ -28,7 +28,7 @@ CPUs at the same time; time lost on each CPU; noise; the loss of compute rate by
 by traffic from another host, at the rate at which the baseline was measured.
 
 A node is sick only where a whole interval lies beyond the tolerance, in both looks. The chance of that on a healthy
-node is at most 1 % of checks, all measures together. Settings that changed are reported and drain nothing.
+node is set to 1 % of checks, all measures together. Settings that changed are reported and drain nothing.
 On a busy host, lost time is unknown and not sick.
 
 Examples:
@@ -75,7 +75,7 @@ def check(
     base = Check.load(baseline) if baseline else None
     writable(save, "check", "--save", inputs=[baseline], force=force)
     if prometheus:
-        place_of(prometheus)
+        _refuse_other(prometheus, force)
     try:
         with progress_bar() as advance:
             found = measure(
@@ -102,6 +102,16 @@ def check(
     _print(found, "json" if json else form)
     code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
+
+
+def _refuse_other(path: Path, force: bool) -> None:
+    """Refuse to replace a file that is not an earlier check's metrics."""
+    place = place_of(path)
+    if place.is_file() and place.stat().st_size and not force:
+        with place.open("rb") as file:
+            if not file.read(len(HEAD)).startswith(HEAD.encode()):
+                message = f"--prometheus {path} is not an earlier check's metrics; it stays as it is"
+                raise DescriptionError(message, "out", "name another file, or use --force")
 
 
 def _print(found: Check, form: Format) -> None:
