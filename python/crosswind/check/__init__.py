@@ -4,7 +4,7 @@
 |---|---|
 | is it sick, by these intervals? | `decision`, without a clock |
 | what is measured, in which order? | `session`: `rates`, `crosswind.noise`, `network` |
-| who else uses the host, and what does it hide? | `surroundings` |
+| what else uses the host, and what does it hide? | `surroundings` |
 | what came of it? | `result` |
 | what do a batch system, a CI system and a monitor read? | `formats` |
 """

@@ -1,4 +1,4 @@
-"""What surrounds a check: who else uses the host meanwhile, which settings count, what a virtual machine hides."""
+"""What surrounds a check: what else uses the host meanwhile, which settings count, what a virtual machine hides."""
 
 from __future__ import annotations
 
