@@ -28,7 +28,23 @@ def nhc(found: Check) -> str:
 
 def npd(found: Check) -> str:
     """Return the message of a custom plugin of Node Problem Detector, at most 80 characters."""
-    said = found.sentence
+    return shortened(found.sentence)
+
+
+def failed(why: str, form: Format) -> str:
+    """Return the line for a check whose measurement failed: unknown, whatever the reason.
+
+    Examples
+    --------
+    >>> failed("no peer", "nhc")
+    'WARNING: crosswind check: unknown: no peer'
+    """
+    said = f"unknown: {why}"
+    return shortened(said) if form == "npd" else f"WARNING: crosswind check: {said}" if form == "nhc" else said
+
+
+def shortened(said: str) -> str:
+    """Return as much of a sentence as Node Problem Detector keeps."""
     return said if len(said) <= NPD_CHARACTERS else f"{said[: NPD_CHARACTERS - 3]}..."
 
 

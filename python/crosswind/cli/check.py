@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from crosswind.check.formats import HEAD, NPD_CODES, Format
+from crosswind.check.formats import HEAD, NPD_CODES, Format, failed
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
@@ -90,7 +90,10 @@ def check(
     except MeasurementError as error:
         if baseline is None:
             raise
-        print_text(f"unknown: {error}")
+        if json or form in ("json", "junit"):
+            tell(f"error: {error}")  # standard output stays empty: there is no document
+        else:
+            print_text(failed(str(error), form))
         raise typer.Exit(NPD_CODES[3] if form == "npd" else 3) from error
     if save and not found.interrupted:
         found.save(save)
