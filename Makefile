@@ -12,10 +12,14 @@ FUZZ_SECONDS ?= 1
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
+# Which processor a wheel is for; another than this machine's needs `rustup target add` first.
+WHEEL_TARGET ?= $(HOST)
+WHEEL_GLIBC := manylinux_2_28
+
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
@@ -23,6 +27,8 @@ help:
 	@echo "make test-fast  the unit tests: no live processes, under 90 s once it is built"
 	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
 	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults, for longer than make test does"
+	@echo "make wheel  a wheel for any Linux with glibc 2.28 or later, Python 3.11 or later (dist/); WHEEL_TARGET=aarch64-unknown-linux-gnu cross-compiles"
+	@echo "make docs   the documentation as a site: build/docs/index.html, which opens without a server"
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
 
 # One of these at a time: the extension as it is shipped, or, for tests, as `cargo test` compiles what it is made of, so that
@@ -39,6 +45,23 @@ $(VENV)/.dependencies: pyproject.toml constraints.txt
 $(VENV)/.built-%: $(VENV)/.dependencies $(RUST)
 	MATURIN_PEP517_ARGS="--profile $*" $(BIN)/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable .
 	@rm -f $(VENV)/.built-* && touch $@
+
+# zig links against an old glibc whatever this machine has, and for other processors; it comes as a wheel (group `wheel`).
+wheel: $(VENV)/.wheel-tools
+	$(BIN)/maturin build --release --zig --target $(WHEEL_TARGET) --compatibility $(WHEEL_GLIBC) --out dist
+
+$(VENV)/.wheel-tools: $(VENV)/.dependencies
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group wheel
+	@touch $@
+
+# The pages as a site, in build/docs; it opens from file:// and asks no other host for anything.
+docs: $(if $(wildcard $(VENV)/.built-dev),$(VENV)/.built-dev,$(VENV)/.built-release)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "The docs: $(CURDIR)/build/docs/index.html"
+
+# The picture of README and of the docs, from the report that make demo wrote.
+screenshots: demo
+	$(BIN)/python docs/site/screenshots.py
 
 # Exit code 3 says that the measurement is not trustworthy (a busy host); the report says so too.
 demo: build
@@ -113,4 +136,4 @@ bench: build
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
 clean:
-	rm -rf $(VENV) target fuzz/target fuzz/corpus $(DEMO) python/crosswind/_core*.so
+	rm -rf $(VENV) target build dist fuzz/target fuzz/corpus $(DEMO) python/crosswind/_core*.so

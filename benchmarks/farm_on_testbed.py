@@ -1,13 +1,14 @@
 """Claim: on heterogeneous trees a farm of real tasks is no slower than Dask's and Ray's, and near the exact bound.
 
 Nodes are network namespaces with links and shares of a core, as `testbed_farms/TREE.json` says (the testbed needs
-root): `fork7`, the fork graph of table 4; `tree13`, three levels of 1, 3 and 9 nodes; `tree8`, three levels whose root's
-card is full only with several sends at a time; `star6`, whose links are alike and carry more than its nodes compute. A
-task is some MB of input and 50 ms of a core. The same function computes everywhere, under the node's CPU share; whatever else a system runs on
-the node is outside of it. Time runs from handing over the first task to the last result, with all processes up and
-imports done. The bound is that of the exact plan, several ports, no interference. Dask and Ray know of no tree: they may
-send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB stand once in the client's memory and once in
-the system's own, and with scattered data such a run takes up to 90 minutes on the fork: 200 tasks are on record, too.
+root): `fork7`, the fork graph of table 4; `tree13`, three levels of 1, 3 and 9 nodes; `tree8`, three levels whose
+root's card is full only with several sends at a time; `star6`, whose links are alike and carry more than its nodes
+compute. A task is some MB of input and 50 ms of a core. The same function computes everywhere, under the node's CPU
+share; whatever else a system runs on the node is outside of it. Time runs from handing over the first task to the last
+result, with all processes up and imports done. The bound is that of the exact plan, several ports, no interference.
+Dask and Ray know of no tree: they may send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB
+stand once in the client's memory and once in the system's own, and with scattered data such a run takes up to 90
+minutes on the fork: 200 tasks are on record, too.
 
 Each run is added to the record, so that a quiet minute at a time will do; again with the same words goes on where it
 ended, until each combination has been run so often:

@@ -122,7 +122,9 @@ def main(rounds: int = 5) -> None:
         cases = [case(bed, size, rounds) for size in SIZES_MB]
     for one in cases:
         told = {way: round(rate, 2) for way, rate in one["median_tasks_per_s"].items()}
-        print(f"{one['task_mb']} MB: a task sent costs {one['lost_per_task_sent']:.2f} of the root's own; tasks/s {told}")
+        print(
+            f"{one['task_mb']} MB: a task sent costs {one['lost_per_task_sent']:.2f} of the root's own; tasks/s {told}"
+        )
     record.write("interference_live", [], rounds=rounds, cases=cases)
 
 

@@ -5,7 +5,7 @@ Each case is a process of its own, whose largest resident set counts, with few t
 - `run_farm`: a source that is taken lazily, of 100 small files over and over; no work; each result is noted in the
   journal and taken.
 - `map`: as many calls of a function on this machine.
-- `run --command --resume`: as many distinct input files (links to a few, in directories of 1000), of which an earlier
+- `map --resume`: as many distinct input files (links to a few, in directories of 1000), of which an earlier
   run has done all but some; the command runs for those. It keeps their paths, and what the journal knows of each.
 
     python benchmarks/root_memory.py [--tasks 1000000]
@@ -32,7 +32,7 @@ import record
 
 import crosswind
 from crosswind import Platform
-from crosswind.run.command import JOURNAL, run_command
+from crosswind.run.command import JOURNAL, map_command
 from crosswind.run.kept import digest_of, digest_of_file
 from crosswind.run.local import Task, Work, run_farm
 
@@ -108,8 +108,8 @@ def mapped(tasks: int, directory: Path) -> int:
 
 
 def command(tasks: int, directory: Path) -> int:
-    """Tasks delivered by `crosswind run --command --resume`; directory as `prepare` leaves it."""
-    runs = run_command(COMMAND, [str(directory / "in" / "*" / "*")], directory / "out", platform=tree(), resume=True)
+    """Tasks delivered by `crosswind map --resume`; directory as `prepare` leaves it."""
+    runs = map_command(COMMAND, [str(directory / "in" / "*" / "*")], directory / "out", platform=tree(), resume=True)
     return int(runs[0].data["tasks"])
 
 
@@ -131,17 +131,17 @@ def begin(tasks: int, directory: Path) -> None:
         raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        run_command(COMMAND, [str(directory / "in" / "*" / "*")], directory / "out", platform=tree(), progress=stop)
+        map_command(COMMAND, [str(directory / "in" / "*" / "*")], directory / "out", platform=tree(), progress=stop)
 
 
-CASES = {"run_farm": farm, "map": mapped, "run --command --resume": command}
+CASES = {"run_farm": farm, "map": mapped, "map --resume": command}
 
 
 def measured(case: str, tasks: int) -> dict[str, float | int | str]:
     """Run a case in a process of its own."""
     directory = Path(tempfile.mkdtemp(prefix="crosswind-root-memory-"))
     try:
-        if case == "run --command --resume":
+        if case == "map --resume":
             prepare(tasks, directory)
         words = [sys.executable, __file__, "--case", case, "--directory", str(directory), "--tasks", str(tasks)]
         done = subprocess.run(words, capture_output=True, text=True, check=False)

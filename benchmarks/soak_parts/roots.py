@@ -39,7 +39,7 @@ class Round:
 
     def _start(self) -> subprocess.Popen[str]:
         command = f"cat {{input}} >> {self.log}; sleep {COMMAND_S}; tr a-z A-Z < {{input}}"
-        words = [sys.executable, "-m", "crosswind.cli", "run", "--command", command, "--resume"]
+        words = [sys.executable, "-m", "crosswind.cli", "map", command, "--resume"]
         words += ["--inputs", f"{self.folder / 'in'}/*", "--out", str(self.folder / "out")]
         with (self.folder / "said").open("a") as said:
             return subprocess.Popen(words, stdout=said, stderr=said, text=True, start_new_session=True)

@@ -32,18 +32,25 @@ if TYPE_CHECKING:
     from crosswind.errors import AgentLost, CrosswindError, DescriptionError, InfeasibleError, MeasurementError
     from crosswind.experiment import Experiment
     from crosswind.inject import Injected, inject
+    from crosswind.lesson import lesson
     from crosswind.links import Links
     from crosswind.measure import measure
+    from crosswind.measure.cluster import MeasuredCluster, measure_cluster
+    from crosswind.measure.sweep import Sweep, measure_sweep
     from crosswind.measurement import Measurement
     from crosswind.model.fit import Fit, fit
+    from crosswind.model.flows import Contention, fit_contention
     from crosswind.noise import Noise, record
     from crosswind.overlap import overlap
     from crosswind.overlap.result import Overlap
-    from crosswind.overlay import BuiltTree, build_tree
     from crosswind.plan import Plan, plan
+    from crosswind.plan.queues import QueuesPlan, plan_queues
+    from crosswind.plan.tolerance import Tolerance, plan_tolerance
+    from crosswind.plan.tree import BuiltTree, plan_tree
     from crosswind.platform import Platform
     from crosswind.report import report
     from crosswind.run.calls import CallError
+    from crosswind.run.command import map_command
     from crosswind.run.deployment import Placing
     from crosswind.run.farm import Farm
     from crosswind.run.grid import run
@@ -51,8 +58,6 @@ if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
     from crosswind.run.trace import Trace
     from crosswind.serve import serve
-    from crosswind.sweep import Sweep, run_sweep
-    from crosswind.tolerance import Tolerance, tolerance
 
 __all__ = [
     "AgentLost",
@@ -61,6 +66,7 @@ __all__ = [
     "CallError",
     "Check",
     "Comparison",
+    "Contention",
     "Cost",
     "CrosswindError",
     "DescriptionError",
@@ -71,6 +77,7 @@ __all__ = [
     "InfeasibleError",
     "Injected",
     "Links",
+    "MeasuredCluster",
     "Measurement",
     "MeasurementError",
     "Noise",
@@ -79,6 +86,7 @@ __all__ = [
     "Plan",
     "Platform",
     "ProgramRun",
+    "QueuesPlan",
     "Run",
     "Runs",
     "StreamsRun",
@@ -87,29 +95,33 @@ __all__ = [
     "Trace",
     "__version__",
     "blame",
-    "build_tree",
     "check",
     "compare",
     "cost",
     "doctor",
     "fit",
+    "fit_contention",
     "inject",
+    "lesson",
     "map",
+    "map_command",
     "measure",
+    "measure_cluster",
+    "measure_sweep",
     "overlap",
     "plan",
+    "plan_queues",
+    "plan_tolerance",
+    "plan_tree",
     "record",
     "report",
     "run",
-    "run_sweep",
     "serve",
-    "tolerance",
 ]
 
 # The module of each public name, as above.
 _HOMES = {
     "_core": ["__version__"],
-    "tolerance": ["Tolerance", "tolerance"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
     "check": ["check"],
@@ -123,18 +135,25 @@ _HOMES = {
     "errors": ["AgentLost", "CrosswindError", "DescriptionError", "InfeasibleError", "MeasurementError"],
     "experiment": ["Experiment"],
     "inject": ["Injected", "inject"],
+    "lesson": ["lesson"],
     "links": ["Links"],
     "measure": ["measure"],
+    "measure.cluster": ["MeasuredCluster", "measure_cluster"],
+    "measure.sweep": ["Sweep", "measure_sweep"],
     "measurement": ["Measurement"],
     "model.fit": ["Fit", "fit"],
+    "model.flows": ["Contention", "fit_contention"],
     "noise": ["Noise", "record"],
     "overlap": ["overlap"],
     "overlap.result": ["Overlap"],
-    "overlay": ["BuiltTree", "build_tree"],
     "plan": ["Plan", "plan"],
+    "plan.queues": ["QueuesPlan", "plan_queues"],
+    "plan.tolerance": ["Tolerance", "plan_tolerance"],
+    "plan.tree": ["BuiltTree", "plan_tree"],
     "platform": ["Platform"],
     "report": ["report"],
     "run.calls": ["CallError"],
+    "run.command": ["map_command"],
     "run.deployment": ["Placing"],
     "run.farm": ["Farm"],
     "run.grid": ["run"],
@@ -142,7 +161,6 @@ _HOMES = {
     "run.results": ["ProgramRun", "Run", "Runs", "StreamsRun"],
     "run.trace": ["Trace"],
     "serve": ["serve"],
-    "sweep": ["Sweep", "run_sweep"],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

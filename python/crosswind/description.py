@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import read_bytes
+from crosswind.files.wrong_kind import read_as
 
 
 class Checked(Protocol):
@@ -41,7 +42,12 @@ class Description(Generic[C]):
             With file, line, column, field, value, unit and permitted range of the first thing that is wrong.
         """
         read = cls._CORE.from_json if Path(path).suffix == ".json" else cls._CORE.from_toml
-        return cls(read(read_bytes(path), str(path)))
+        with read_as(path, *([cls._KIND, "recording"] if cls._KIND == "disturbance" else [cls._KIND])):
+            return cls(read(cls._content(path), str(path)))
+
+    @classmethod
+    def _content(cls, path: str | Path) -> bytes:
+        return read_bytes(path)
 
     @classmethod
     def from_toml(cls, text: str, file: str | None = None) -> Self:

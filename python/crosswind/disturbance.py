@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from crosswind import _core
 from crosswind.description import Description
+from crosswind.files.intervals import whole
+from crosswind.files.reading import read_bytes
 
 
 class Disturbance(Description[_core.Disturbance]):
@@ -23,6 +26,10 @@ class Disturbance(Description[_core.Disturbance]):
 
     _KIND = "disturbance"
     _CORE = _core.Disturbance
+
+    @classmethod
+    def _content(cls, path: str | Path) -> bytes:
+        return whole(read_bytes(path), path)
 
     @property
     def causes(self) -> list[str]:

@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
+from crosswind.files.wrong_kind import read_as
 from crosswind.observed import Observed
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
@@ -147,7 +149,7 @@ def inject(
     >>> injected.succeeded, injected.summary["ranks"][0]["intervals"] >= 1
     (True, True)
     """
-    text, file = read_bytes(disturbance), str(disturbance)
+    text, file = whole(read_bytes(disturbance), disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,
@@ -161,7 +163,8 @@ def inject(
         stdout_to_stderr=stdout_to_stderr,
     )
     with heard(_HEARD) as asked:
-        injection = _core.Injection(config, text, file)
+        with read_as(disturbance, "disturbance", "recording"):
+            injection = _core.Injection(config, text, file)
         stopped = False
         while not injection.wait(_LOOK_S):
             if asked and not stopped:
@@ -218,7 +221,7 @@ def preview(
     DescriptionError
         As `inject`.
     """
-    text, file = read_bytes(disturbance), str(disturbance)
+    text, file = whole(read_bytes(disturbance), disturbance), str(disturbance)
     config = _config(
         command,
         ranks=ranks,
@@ -231,7 +234,8 @@ def preview(
         seed=seed,
         stdout_to_stderr=False,
     )
-    found: dict[str, Any] = json.loads(_core.injection_preview(config, text, file, horizon_s))
+    with read_as(disturbance, "disturbance", "recording"):
+        found: dict[str, Any] = json.loads(_core.injection_preview(config, text, file, horizon_s))
     changes = _changes(
         found, how, pin=pin, busy=busy, keep_running=keep_running, start_file=start_file, limit_s=limit_s
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Links(Description[_core.Links], Tabular):
     """Hosts of a cluster and the links between ordered pairs of them, before a tree of them is chosen.
 
-    `crosswind measure --on` makes them, `crosswind plan --build-tree` makes a platform of them. Fields, units and
+    `crosswind measure cluster --on` makes them, `crosswind plan tree` makes a platform of them. Fields, units and
     ranges are those of `links.toml` (docs/reference/files.md). Pairs may be missing.
 
     Examples

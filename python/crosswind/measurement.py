@@ -17,6 +17,7 @@ from crosswind.errors import DescriptionError
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
+from crosswind.files.wrong_kind import read_as
 
 _KEY = b"crosswind"
 _MOST = 1e15
@@ -51,6 +52,11 @@ class Measurement(Tabular):
             When the file is no measurement, or one of another schema version.
         """
         path = Path(path)
+        with read_as(path, "measurement"):
+            return cls._read(path)
+
+    @classmethod
+    def _read(cls, path: Path) -> Measurement:
         try:
             samples = read_parquet(path)
         except (OSError, pa.ArrowException) as error:
@@ -60,7 +66,7 @@ class Measurement(Tabular):
                 ) from None
             why = str(error).splitlines()[0].split(": ")[-1]
             hint = "`crosswind measure -o FILE` makes one; a file that was cut short cannot be read"
-            raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-measurement", hint) from None
+            raise DescriptionError(f"{path}: is not a Parquet file ({why})", "no-measurement", hint) from None
         text = (samples.schema.metadata or {}).get(_KEY)
         if text is None:
             raise DescriptionError(

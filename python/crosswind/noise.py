@@ -11,10 +11,13 @@ import signal
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, warning
+from crosswind.files.intervals import save_recording
+from crosswind.files.stored import is_standard_output
 from crosswind.host import interrupts
 from crosswind.observed import Observed
 from crosswind.terminal.progress import Advance
@@ -43,6 +46,16 @@ class Noise(Observed):
     recorded : str
         The intervals as a `disturbance.toml` of kind recorded.
     """
+
+    def save(self, path: str | Path) -> None:
+        """Write a short `disturbance.toml`, and its intervals as a table beside it (`NAME.intervals.parquet`).
+
+        Standard output ("-") gets one file with everything in it.
+        """
+        if is_standard_output(path):
+            super().save(path)
+        else:
+            save_recording(self.recorded, path)
 
     @property
     def share(self) -> float:

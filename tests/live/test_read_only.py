@@ -90,12 +90,12 @@ NEED_NOTHING = {
 }
 NEED_A_FILE = {
     "measure": ["measure", "--matrix", "64", "--max-seconds", "2"],
-    "sweep": ["measure", "--sweep", "wait", "--max-seconds", "2"],
+    "sweep": ["measure", "sweep", "wait", "--max-seconds", "2"],
     "fit": ["fit", "m.parquet", "-o", "new.toml"],
     "plan": ["plan", "platform.toml", *TASK, "-o", "plan.json"],
     "run": ["run", "farm.toml", "-o", "run.json"],
     "trace": ["run", "farm.toml", "--trace", "trace.parquet"],
-    "command": ["run", "--command", "cat {input}", "--inputs", "farm.toml", "-o", "results"],
+    "command": ["map", "cat {input}", "--inputs", "farm.toml", "-o", "results"],
     "farm here": ["run", "farm.toml", "--on", "local"],
     "ranks here": ["run", "program.toml", "--on", "local"],
     "record": ["record", "--seconds", "1"],

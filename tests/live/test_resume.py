@@ -1,4 +1,4 @@
-"""`run --command --resume`: what changed is done again, what is gone is named, nothing is skipped or overwritten."""
+"""`map --resume`: what changed is done again, what is gone is named, nothing is skipped or overwritten."""
 
 import json
 import os
@@ -22,7 +22,7 @@ def inputs(tmp_path):
 
 
 def run(inputs, *options, command=COMMAND, out="out"):
-    words = [sys.executable, "-m", "crosswind.cli", "run", "--command", command, "--inputs", f"{inputs}/*", "--json"]
+    words = [sys.executable, "-m", "crosswind.cli", "map", command, "--inputs", f"{inputs}/*", "--json"]
     words += ["--out", str(inputs.parent / out), *options]
     return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
 
@@ -111,7 +111,7 @@ def test_files_that_no_run_has_made_are_not_replaced_unless_forced(inputs):
 def test_two_resumes_at_once_do_nothing_twice(inputs):
     log = inputs.parent / "log"
     line = f"echo >> {log}; sleep 0.2; cat {{input}}"
-    words = [sys.executable, "-m", "crosswind.cli", "run", "--command", line, "--inputs", f"{inputs}/*"]
+    words = [sys.executable, "-m", "crosswind.cli", "map", line, "--inputs", f"{inputs}/*"]
     words += ["--out", str(inputs.parent / "out"), "--resume"]
     both = [subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) for _ in range(2)]
     told = [process.communicate(timeout=120)[1] for process in both]

@@ -14,7 +14,7 @@ from farms import agents_of
 
 import crosswind
 from crosswind.run.calls import RemoteTraceback
-from crosswind.run.command import run_command
+from crosswind.run.command import map_command
 from crosswind.run.here import here
 
 pytestmark = pytest.mark.live
@@ -107,7 +107,7 @@ def test_a_command_runs_once_per_file_and_its_failures_are_told(tmp_path):
     for k in range(6):
         (tmp_path / f"{k}.txt").write_text("bad" if k == 4 else f"text {k}")
     line = "grep -q text {input} || { echo no text here >&2; exit 3; }; gzip -c {input} > {output}"
-    done = run_command(line, [tmp_path / "*.txt"], tmp_path / "out", platform=here(2), name="{stem}.gz")
+    done = map_command(line, [tmp_path / "*.txt"], tmp_path / "out", platform=here(2), name="{stem}.gz")
     (failure,) = [event for event in done[0].events if event["code"] == "task-failed"]
     assert "4.txt" in failure["message"]
     assert "no text here" in failure["message"]
@@ -116,16 +116,34 @@ def test_a_command_runs_once_per_file_and_its_failures_are_told(tmp_path):
     assert not (tmp_path / "out" / "4.gz").exists()
 
 
-def crosswind_run(*arguments, **options):
-    command = [sys.executable, "-m", "crosswind.cli", "run", *map(str, arguments)]
+def command_line(*arguments, **options):
+    command = [sys.executable, "-m", "crosswind.cli", *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+def test_after_ctrl_c_simulations_end_and_the_runs_that_are_done_are_kept(tmp_path):
+    """Two points of no time, then two that would each take a minute."""
+    node = {"name": "root", "compute_per_s": 1000.0}
+    platform = {"schema_version": 1, "name": "p", "node": [node]}
+    (tmp_path / "p.toml").write_text(crosswind.Platform.from_dict(platform).to_toml())
+    farm = '[workload]\nkind = "farm"\ntasks = 1\ntask_size_mb = 1.0\ntask_work = 1.0\n'
+    sweep = '[sweep]\n"workload.tasks" = [1, 2, 999_999_999, 1_000_000_000]\n'
+    head = 'schema_version = 1\nname = "long"\nplatform = "p.toml"\n[policy]\norder = "arrival"\n'
+    (tmp_path / "e.toml").write_text(head + farm + sweep)
+    out = tmp_path / "runs.json"
+    process = command_line("run", tmp_path / "e.toml", "--workers", "2", "--out", out)
+    waits_until(out.exists)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert [run["tasks"] for run in json.loads(out.read_text())["runs"]] in ([1], [2], [1, 2])
 
 
 def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
     for k in range(30):
         (tmp_path / f"{k:02}.txt").write_text(f"text {k}")
-    arguments = ["--command", "sleep 0.1; cat {input}", "--inputs", tmp_path / "*.txt", "--out", tmp_path / "out"]
-    process = crosswind_run(*arguments)
+    arguments = ["map", "sleep 0.1; cat {input}", "--inputs", tmp_path / "*.txt", "--out", tmp_path / "out"]
+    process = command_line(*arguments)
     waits_until(lambda: len(list((tmp_path / "out").glob("*.txt"))) >= 3)
     agents = agents_of(process.pid)
     assert agents
@@ -135,7 +153,7 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
     waits_until(lambda: not [pid for pid in agents if Path(f"/proc/{pid}").exists()])
     done = {file.name for file in (tmp_path / "out").glob("*.txt")}
     assert 3 <= len(done) < 30
-    process = crosswind_run(*arguments, "--resume", "--json")
+    process = command_line(*arguments, "--resume", "--json")
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     (run,) = json.loads(out)["runs"]
@@ -146,7 +164,7 @@ def test_after_ctrl_c_no_agent_is_left_and_the_rest_is_done_later(tmp_path):
 def test_the_command_line_runs_an_experiment_for_real(tmp_path):
     out = tmp_path / "runs.json"
     settings = ["--set", "policy.order=planned", "--set", "workload.tasks=20", "--time-scale", "40"]
-    process = crosswind_run(EMULATED, "--on", "local", *settings, "--out", out, "--json")
+    process = command_line("run", EMULATED, "--on", "local", *settings, "--out", out, "--json")
     text, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     document = json.loads(text)

@@ -16,7 +16,7 @@ import crosswind
 from crosswind.errors import AgentLost, DescriptionError, MeasurementError
 from crosswind.host.cgroup import groups
 from crosswind.run.calls import CallError
-from crosswind.run.command import run_command
+from crosswind.run.command import map_command
 from crosswind.run.here import here, point_of
 from crosswind.run.local import Limits, Task, Work, run_farm
 from crosswind.run.processes import last_lines
@@ -63,7 +63,7 @@ def inputs(tmp_path):
 
 def started(inputs, command, *options, **popen):
     """The command line over these inputs, as a process."""
-    words = [sys.executable, "-m", "crosswind.cli", "run", "--command", command, "--inputs", str(inputs / "*.txt")]
+    words = [sys.executable, "-m", "crosswind.cli", "map", command, "--inputs", str(inputs / "*.txt")]
     words += ["--out", str(inputs.parent / "out"), *options]
     return subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **popen)
 
@@ -111,7 +111,7 @@ def test_a_root_or_an_agent_that_is_killed_leaves_no_task(inputs, seconds, kille
 
 def test_what_a_command_left_in_the_background_ends_though_it_succeeded(inputs, seconds):
     command = f"(trap '' TERM; sleep {seconds}; sleep {seconds}) > /dev/null & setsid sleep {seconds} & cat {{input}}"
-    done = run_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), grace_s=0.5)
+    done = map_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), grace_s=0.5)
     assert [(inputs.parent / "out" / f"{k}.txt").read_text() for k in range(4)] == [f"text {k}" for k in range(4)]
     assert done[0].events == []
     wait_until(lambda: not sleeping(seconds), "the end of what was left")
@@ -120,7 +120,7 @@ def test_what_a_command_left_in_the_background_ends_though_it_succeeded(inputs, 
 def test_a_command_over_its_time_has_failed_with_its_tree_and_the_others_are_done(inputs, seconds):
     command = f"grep -q 2 {{input}} && {{ echo slow >&2; setsid sleep {seconds} & sleep {seconds}; }}; cat {{input}}"
     out = inputs.parent / "out"
-    done = run_command(
+    done = map_command(
         command, [inputs / "*.txt"], out, platform=here(2), task_timeout_s=0.5, retries=1, grace_s=0.2, name="{stem}"
     )
     (failure,) = [event for event in done[0].events if event["code"] == "task-failed"]
@@ -151,7 +151,7 @@ def limits_memory():
 
 def test_a_command_over_its_memory_has_failed_or_the_result_says_that_nothing_limits_it(inputs):
     command = "grep -q 2 {input} && head -c 300M /dev/zero | tail | wc -c; cat {input}"
-    done = run_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), task_memory_mb=40)
+    done = map_command(command, [inputs / "*.txt"], inputs.parent / "out", platform=here(2), task_memory_mb=40)
     failures = [event["message"] for event in done[0].events if event["code"] == "task-failed"]
     unlimited = [warning for warning in done.warnings if warning["code"] == "task-memory-unlimited"]
     if unlimited:

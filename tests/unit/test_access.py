@@ -76,7 +76,7 @@ VERBS = [
     ["doctor", "--peer", "127.0.0.1:9"],
     ["overlap", "--peer", "127.0.0.1:9"],
     ["filter", "--peer", "127.0.0.1:9", "--local", "0=127.0.0.1:9"],
-    ["run", "--command", "true {input}", "--inputs", "token", "--on", "dask:tcp://127.0.0.1:9"],
+    ["map", "true {input}", "--inputs", "token", "--on", "dask:tcp://127.0.0.1:9"],
 ]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.host import describe
-from crosswind.sweep import KINDS
+from crosswind.measure.sweep import KINDS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -86,5 +86,17 @@ def test_every_option_in_the_docs_is_one_of_the_command_line(page):
     # docker's, mpirun's, cargo's, Dask's, kubectl's
     foreign = {"--cpuset-cpus", "--oversubscribe", "--allow-run-as-root", "--release", "--example"}
     foreign |= {"--host", "--tls-ca-file", "--tls-cert", "--tls-key"}
+    # podman's, pip's, rattler-build's
+    foreign |= {
+        "--network",
+        "--rm",
+        "--dest",
+        "--find-links",
+        "--no-index",
+        "--interval",
+        "--install-completion",
+        "--recipe",
+        "--channel",
+    }
     foreign |= {"--scheduler-port", "--lifetime", "--lifetime-stagger", "--from-file", "--replicas", "--no-nanny"}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page.read_text())) <= known | foreign

@@ -32,7 +32,7 @@ FIRST_USES = f"""
 import importlib, os, sys
 for name in {SLOW}:
     importlib.import_module(name)
-for modules in ([], ["measure", "plan", "report", "serve", "sweep"]):
+for modules in ([], ["measure", "plan", "report", "serve"]):
     for name in {NAMES}:
         if os.fork() == 0:
             for module in modules:

@@ -70,6 +70,28 @@ def test_only_people_are_called_who():
     assert not found, "\n".join(f"{name}: {words}" for name, words in found.items())
 
 
+# Phrases that read as another language; WRITING.md has the better ones.
+MANNERED = re.compile(
+    r"\bfor want of\b|\bstands? beside\b|\b(?:is|are) no (?:file|rate|deadlock|result|field|address|platform)\b"
+    r"|\bthe links know\b|\bis to be had\b|\bbe had\b|\bsuch a one\b|\bwhat it lacks\b",
+    re.IGNORECASE,
+)
+# The papers' pages and the decisions are records.
+RECORDS = ("docs/papers/", "docs/decisions/", "CHANGELOG.md")
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_pages_have_no_mannered_phrases():
+    pages = [name for name in _files() if name.endswith(".md") and not name.startswith(RECORDS)]
+    found = {}
+    for name in pages:
+        text = CODE.sub("", (ROOT / name).read_text())
+        if phrases := [text[max(0, at.start() - 40) : at.end() + 40] for at in MANNERED.finditer(text)]:
+            found[name] = phrases
+    assert len(pages) > 40
+    assert not found, "\n".join(f"{name}: {words}" for name, words in found.items())
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
 def test_no_specification_outside_the_tree_is_cited():
     cited = re.compile(r"\bSPEC [A-Z]?-?\d|\bthe SPEC\b")

@@ -1,4 +1,4 @@
-//! One farm, simulated once: by `simcore` or by Crosswind. Prints JSON: seconds, seconds of the processor, makespan, tasks
+//! One farm, simulated once: by `simcore` or by Crosswind. Prints JSON: events (of Crosswind), seconds, seconds of the processor, makespan, tasks
 //! per node, memory.
 //!
 //!     simcore-farm crosswind|simcore CASE [TASKS]
@@ -44,8 +44,11 @@ fn main() {
         return;
     }
     let (start, processor_start_s) = (Instant::now(), processor_s());
-    let (makespan_s, tasks) = match who.as_str() {
-        "simcore" => theirs::run(&case),
+    let (makespan_s, tasks, events) = match who.as_str() {
+        "simcore" => {
+            let (makespan_s, tasks) = theirs::run(&case);
+            (makespan_s, tasks, None)
+        }
         "crosswind" => {
             let count = case.tasks.count as f64;
             let mean = MeanTask { size_mb: case.tasks.total_mb() / count, work: case.tasks.total_work() / count };
@@ -60,14 +63,15 @@ fn main() {
             let farm =
                 Farm { platform: &case.platform, tasks: &case.tasks, wishes, chunk_kib: 512, result_size_mb: 0.0 };
             let outcome = simulate(&farm, Options::default(), &mut |_| true).expect("a farm that ends");
-            (outcome.makespan_s, outcome.nodes.iter().map(|node| node.tasks).collect())
+            (outcome.makespan_s, outcome.nodes.iter().map(|node| node.tasks).collect(), Some(outcome.steps))
         }
         other => panic!("{other}: {usage}"),
     };
     let (time_s, processor_s) = (start.elapsed().as_secs_f64(), processor_s() - processor_start_s);
     let shown: Vec<u64> = tasks.iter().copied().take(7).collect();
+    let events = events.map_or("null".to_owned(), |events| events.to_string());
     println!(
-        "{{\"time_s\": {time_s}, \"processor_s\": {processor_s}, \"makespan_s\": {makespan_s:.9}, \"tasks\": {shown:?}, \"peak_mb\": {}}}",
+        "{{\"events\": {events}, \"time_s\": {time_s}, \"processor_s\": {processor_s}, \"makespan_s\": {makespan_s:.9}, \"tasks\": {shown:?}, \"peak_mb\": {}}}",
         peak_mb()
     );
 }

@@ -8,8 +8,10 @@
 //! | a farm's tasks, plan and settings: simulated, as agents are told, and the root? | [`farm`], [`farm_live`], [`farm_root`] |
 //! | what do live tasks compute? | [`work`] |
 //! | a parallel program under a disturbance: simulated, and as ranks are told? | [`program`], [`program_live`] |
+//! | what does a program come to undisturbed, asked again and again? | [`undisturbed`] |
 //! | streams through network interfaces? | [`streams`] |
 //! | what did each node do when, as a table? | [`columns`] |
+//! | many simulations at a time? | [`pool`] |
 //! | why is there no run? | [`error`] |
 
 pub mod columns;
@@ -17,9 +19,11 @@ pub mod error;
 pub mod farm;
 pub mod farm_live;
 pub mod farm_root;
+pub mod pool;
 pub mod program;
 pub mod program_live;
 pub mod streams;
+pub mod undisturbed;
 pub mod work;
 
 pub use error::ExperimentError;

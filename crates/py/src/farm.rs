@@ -169,6 +169,12 @@ impl PyFarmRoot {
         py.detach(|| self.counter.delivered())
     }
 
+    /// `(code, node, message)` of what happened so far, all but the first `known`.
+    fn events(&self, py: Python<'_>, known: usize) -> Vec<(String, Option<String>, String)> {
+        let events = py.detach(|| self.counter.events(known));
+        events.into_iter().map(|event| (event.code, event.node, event.message)).collect()
+    }
+
     /// Starts the root's thread.
     fn start(&self) -> PyResult<()> {
         if let Some(begin) = locked(&self.root).take() {

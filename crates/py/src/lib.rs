@@ -18,6 +18,7 @@ mod overlay;
 mod ranks;
 mod schema;
 mod sim;
+mod simulations;
 mod skeleton;
 mod watched;
 
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     model::register(module)?;
     contention::register(module)?;
     sim::register(module)?;
+    simulations::register(module)?;
     skeleton::register(module)?;
     overlay::register(module)?;
     access::register(module)?;

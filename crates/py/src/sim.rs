@@ -2,10 +2,9 @@
 
 use crosswind_experiment::columns::Columns;
 use crosswind_experiment::farm::FarmPoint;
-use crosswind_experiment::program::ProgramPoint;
+use crosswind_experiment::undisturbed::{self, ProgramTexts};
 use crosswind_experiment::{ExperimentError, columns, streams};
-use crosswind_schema::experiment::ProgramExperiment;
-use crosswind_schema::{DescriptionError, Disturbance, Run, SimulatedOverlap, StreamsExperiment, StreamsRun};
+use crosswind_schema::{DescriptionError, Run, SimulatedOverlap, StreamsExperiment, StreamsRun};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes, PyDict};
 
@@ -70,26 +69,35 @@ fn complete_farm(
 /// Simulates one point of an experiment of kind program: its entry of `runs.json` as JSON.
 ///
 /// The disturbance is what the point names or holds, `goal` the text of the GOAL file that it names. `dedicated_s` is
-/// what the same program takes undisturbed, where the caller knows it; otherwise that is simulated too. `progress` is
-/// called now and then with the operations begun, on the calling thread; what it raises ends the run.
+/// what the same program takes undisturbed, where the caller knows it, and `bare` what the point is without a disturbance:
+/// what that comes to is then remembered. With neither it is simulated too. `progress` is called now and then with the
+/// operations begun, on the calling thread; what it raises ends the run.
 #[pyfunction]
-#[pyo3(signature = (point, disturbance = None, goal = None, *, dedicated_s = None, progress = None))]
+#[pyo3(signature = (point, disturbance = None, goal = None, *, dedicated_s = None, bare = None, progress = None))]
 fn simulate_program(
     py: Python<'_>,
     point: &str,
     disturbance: Option<&str>,
     goal: Option<&str>,
     dedicated_s: Option<f64>,
+    bare: Option<&str>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let done = watched(py, progress, |watch| {
-        let experiment = ProgramExperiment::from_json(point.as_bytes(), "experiment")?;
-        let read = |text: &str| Disturbance::from_json(text.as_bytes(), "disturbance");
-        let disturbance = disturbance.map(read).transpose()?;
-        let goal = goal.map(str::as_bytes);
-        ProgramPoint { experiment: &experiment, disturbance: disturbance.as_ref(), goal }.simulate(dedicated_s, watch)
+    let texts = ProgramTexts { point, disturbance, goal };
+    let done = watched(py, progress, |watch| match (bare, dedicated_s) {
+        (Some(bare), None) => texts.simulate_beside(bare, watch),
+        _ => texts.simulate(dedicated_s, watch),
     })?;
     json(&done.map_err(|error| exception(py, &error))?)
+}
+
+/// Takes note of what an undisturbed point, or `bare`, came to in another process: an entry of `runs.json` as JSON.
+#[pyfunction]
+#[pyo3(signature = (bare, goal, run))]
+fn remember_undisturbed(py: Python<'_>, bare: &str, goal: Option<&str>, run: &str) -> PyResult<()> {
+    let run = serde_json::from_str(run).map_err(|e| pyo3::exceptions::PyValueError::new_err(e.to_string()))?;
+    py.detach(|| undisturbed::remember(bare, goal, run)); // waits where a thread is simulating it
+    Ok(())
 }
 
 fn streams_point(point: &str) -> Result<StreamsExperiment, DescriptionError> {
@@ -136,6 +144,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(simulate, module)?,
         wrap_pyfunction!(complete_farm, module)?,
         wrap_pyfunction!(simulate_program, module)?,
+        wrap_pyfunction!(remember_undisturbed, module)?,
         wrap_pyfunction!(simulate_streams, module)?,
         wrap_pyfunction!(complete_streams, module)?,
         wrap_pyfunction!(simulate_overlap, module)?,

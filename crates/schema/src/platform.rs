@@ -133,15 +133,20 @@ impl Tree {
                 return Err(problem.at(format!("{list}[{at}].name")));
             }
         }
-        let mut parents = Vec::with_capacity(nodes.len());
+        let mut parents: Vec<Option<u32>> = Vec::with_capacity(nodes.len());
+        let mut last: Option<&str> = None;
         for (at, (_, parent)) in nodes.clone().enumerate() {
-            parents.push(match parent {
+            // Siblings stand together in most files, and need not be looked for one by one.
+            let found = match parent {
                 None => None,
+                Some(_) if parent == last => parents[at - 1],
                 Some(parent) => Some(*index.get(parent).ok_or_else(|| {
                     let nearest = nearest(parent, nodes.clone().map(|(name, _)| name));
                     Problem::UnknownParent { parent: parent.into(), nearest }.at(format!("{list}[{at}].parent"))
                 })?),
-            });
+            };
+            parents.push(found);
+            last = parent;
         }
         let name = |n: u32| nodes.clone().nth(n as usize).map_or_else(String::new, |(name, _)| name.into());
         Self::new(&parents).map_err(|shape| match shape {

@@ -10,6 +10,9 @@ use crate::time::Nanos;
 use crate::tournament::{NO_KEY, Tournament};
 
 const NO_SEAT: u32 = u32::MAX;
+/// Slots outside the tournament, with seats from [`FIRST_APART`] on: those that nearly every event changes.
+const APART: usize = 2;
+const FIRST_APART: u32 = NO_SEAT - APART as u32;
 
 /// What is next.
 #[derive(Debug)]
@@ -50,6 +53,10 @@ impl Ord for Letter {
 pub(crate) struct Agenda {
     /// Of each entry that has one: time, then a counter, then its slot, in one number.
     keys: Tournament,
+    /// The same of the slots that have a place apart.
+    apart: [u128; APART],
+    /// Whether there are any.
+    has_apart: bool,
     /// The lowest bits of a key, which are the slot.
     slot_bits: u32,
     /// The seat of each slot, or [`NO_SEAT`].
@@ -65,11 +72,18 @@ pub(crate) struct Agenda {
 }
 
 impl Agenda {
-    pub fn new(slots: usize) -> Self {
+    /// So many slots; those of `apart`, if any, are the ones that nearly every event changes.
+    pub fn new(slots: usize, apart: Option<[u32; APART]>) -> Self {
+        let mut seats = vec![NO_SEAT; slots];
+        for (slot, seat) in apart.into_iter().flatten().zip(FIRST_APART..) {
+            seats[slot as usize] = seat;
+        }
         Self {
             keys: Tournament::new(),
+            apart: [NO_KEY; APART],
+            has_apart: apart.is_some(),
             slot_bits: usize::BITS - slots.leading_zeros(),
-            seats: vec![NO_SEAT; slots],
+            seats,
             free: Vec::new(),
             taken: 0,
             over: None,
@@ -105,12 +119,23 @@ impl Agenda {
     pub fn at_turn(&mut self, time: Nanos, turn: u64, slot: u32) {
         let key = self.key(time, turn, slot);
         let mut seat = self.seats[slot as usize];
+        if let Some(apart) = Self::apart(seat) {
+            self.apart[apart] = key;
+            return;
+        }
         match self.over {
             Some((over, _)) if over == slot => self.over = None,
             _ if seat != NO_SEAT => {}
             _ => seat = self.take_seat(slot),
         }
         self.keys.write(seat, key);
+    }
+
+    /// Which of the places apart a seat is.
+    #[inline]
+    fn apart(seat: u32) -> Option<usize> {
+        let place = seat.wrapping_sub(FIRST_APART) as usize;
+        (place < APART).then_some(place)
     }
 
     #[inline(never)]
@@ -133,6 +158,10 @@ impl Agenda {
 
     #[inline]
     pub fn cancel(&mut self, slot: u32) {
+        if let Some(apart) = Self::apart(self.seats[slot as usize]) {
+            self.apart[apart] = NO_KEY;
+            return;
+        }
         let seat = std::mem::replace(&mut self.seats[slot as usize], NO_SEAT);
         if seat != NO_SEAT {
             self.over = self.over.filter(|&(over, _)| over != slot);
@@ -161,7 +190,10 @@ impl Agenda {
             self.seats[slot as usize] = NO_SEAT;
             self.leave(seat);
         }
-        let first = self.keys.first();
+        let mut first = self.keys.first();
+        if self.has_apart {
+            first = self.apart.iter().copied().fold(first, u128::min);
+        }
         if let Some(Reverse(letter)) = self.letters.peek()
             && self.key(letter.at.0, letter.at.1, 0) < first
         {
@@ -172,7 +204,11 @@ impl Agenda {
             return None;
         }
         let slot = (first as u64 & ((1 << self.slot_bits) - 1)) as u32;
-        self.over = Some((slot, self.seats[slot as usize]));
+        let seat = self.seats[slot as usize];
+        match Self::apart(seat) {
+            Some(apart) => self.apart[apart] = NO_KEY,
+            None => self.over = Some((slot, seat)),
+        }
         Some(((first >> 64) as Nanos, Next::Slot(slot)))
     }
 }

@@ -109,9 +109,9 @@ impl<'a> Run<'a> {
         if elastic {
             wishes = wishes.with_recovery();
         }
-        let settings = Settings::of(platform, &tree, &wishes);
-        let kept = elastic.then(|| settings.clone());
-        let nodes: Vec<Node> = settings.into_iter().map(Node::new).collect();
+        let settings = Settings::each(platform, &tree, &wishes);
+        let kept = elastic.then(|| settings.clone().collect());
+        let nodes: Vec<Node> = settings.map(Node::new).collect();
         let mut ports = Vec::new();
         let mut sites: Vec<Site> = Vec::with_capacity(count);
         for (n, node) in platform.nodes.iter().enumerate() {
@@ -148,6 +148,10 @@ impl<'a> Run<'a> {
             }
         }
         let returns = wishes.returns;
+        // Each send of a root with several ports changes what it loses, and so when its task ends.
+        let root_port = sites[tree.root as usize].link.port;
+        let apart =
+            (wishes.ports == Ports::Multi && root_port != NO_NODE).then(|| [tree.root, count as u32 + root_port]);
         let world = World {
             farm,
             changing: Changing { placed: options.changes, settings: kept },
@@ -156,7 +160,7 @@ impl<'a> Run<'a> {
                 revisions: Vec::new(),
             },
             now: 0,
-            agenda: Agenda::new(count + ports.len() + if returns { count } else { 0 } + 1),
+            agenda: Agenda::new(count + ports.len() + if returns { count } else { 0 } + 1, apart),
             tree,
             network: Network {
                 uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },

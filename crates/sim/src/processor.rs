@@ -135,8 +135,8 @@ impl Processor {
     #[inline]
     pub fn refresh(&mut self, now: Nanos) -> Refreshed {
         self.dirty = false;
-        let lost = self.send_loss + self.result_loss + self.ir_receive * self.receive;
-        let rate = self.compute * (1.0 - lost).max(0.0);
+        let left = 1.0 - (self.send_loss + self.result_loss + self.ir_receive * self.receive);
+        let rate = self.compute * if left > 0.0 { left } else { 0.0 };
         let same = rate == self.rate && !self.fresh;
         self.rate = rate;
         if same || self.task == IDLE {

@@ -19,12 +19,29 @@ pub fn nanos(seconds: f64) -> Nanos {
 /// The first nanosecond after `delay` (ns, not an integer in general).
 #[inline]
 pub fn after(now: Nanos, delay: f64) -> Nanos {
-    // The cast saturates, at NEVER: as signed numbers, which a processor converts in one step. A delay within rounding of an
-    // integer is that integer.
-    let delay = (delay * (1.0 - 1e-15)).max(0.0);
-    let whole = delay as i64;
-    let up = whole as Nanos + Nanos::from((whole as f64) < delay);
+    // A delay within rounding of an integer is that integer. Not `f64::max`, which takes steps for what is not a number.
+    let delay = delay * (1.0 - 1e-15);
+    let delay = if delay > 0.0 { delay } else { 0.0 };
+    let up = if delay < WHOLE / 2.0 { ceil_of_small(delay) } else { ceil_of_large(delay) };
     now.saturating_add(up).min(NEVER)
+}
+
+/// From here on all `f64` are integers.
+const WHOLE: f64 = (1u64 << 52) as f64;
+
+/// The next event waits for each step of this, and a conversion to an integer and back takes four times as long as a sum: so
+/// the sum rounds, and the integer is read from its last bits.
+#[inline]
+fn ceil_of_small(delay: f64) -> Nanos {
+    let sum = delay + WHOLE;
+    (sum.to_bits() - WHOLE.to_bits()) + Nanos::from(sum - WHOLE < delay)
+}
+
+/// The cast saturates, at [`NEVER`]: as signed numbers.
+#[cold]
+fn ceil_of_large(delay: f64) -> Nanos {
+    let whole = delay as i64;
+    whole as Nanos + Nanos::from((whole as f64) < delay)
 }
 
 /// ns from one time to a later one; below [`NEVER`], so signed.
@@ -36,6 +53,19 @@ pub fn span(from: Nanos, to: Nanos) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn both_ways_of_rounding_up_are_one() {
+        let near = |whole: f64| [whole, whole.next_up(), whole.next_down().max(0.0), whole + 0.5, whole + 0.4999];
+        for bits in 0..51 {
+            for delay in near((1u64 << bits) as f64).into_iter().chain(near(bits as f64)).chain(near(1e15 / 7.0)) {
+                if delay < WHOLE / 2.0 {
+                    assert_eq!(ceil_of_small(delay), ceil_of_large(delay), "{delay}");
+                }
+            }
+        }
+        assert_eq!(after(0, f64::NAN), 0);
+    }
 
     #[test]
     fn times_are_rounded_up_and_never_overflow() {

@@ -4,7 +4,7 @@ use crosswind_policy::farm::{Child, Event, TaskId};
 
 use crate::farm::Run;
 use crate::inbox::News;
-use crate::port::NO_NODE;
+use crate::port::{NO_NODE, Port};
 use crate::shared::Kind;
 use crate::time::after;
 use crate::trace::Activity;
@@ -200,34 +200,36 @@ impl World<'_> {
             self.schedule_shared();
         }
         self.network.unscheduled = Some((p, self.agenda.turn()));
-        let Some(mut shared) = self.network.ports[p as usize].shared.take() else { return };
-        let node = self.network.ports[p as usize].node;
-        // Processors settle by the progress so far, so the port must be in its place while they do.
-        let mut changed = std::mem::take(&mut shared.changed);
-        let redraws = shared.leaves_band();
-        if redraws {
-            shared.draw_band();
-            let share = shared.share;
-            changed.extend(shared.fair());
-            // Where the loss cannot be derived from bytes, all are told of every change.
-            let high = share * 1.25;
-            let children = &self.network.ports[p as usize].children;
-            let stands_still =
-                shared.fair().any(|c| self.sites[children[c as usize] as usize].processor.stands_still_at(high));
-            if stands_still {
-                shared.tell_all();
-            }
+        let Port { node, shared: Some(shared), .. } = &self.network.ports[p as usize] else { return };
+        let node = *node;
+        if shared.leaves_band() {
+            self.redraw_band(p);
         }
-        self.network.ports[p as usize].shared = Some(shared);
-        for &child in &changed {
-            self.told(p, child);
+        // Processors settle by the progress so far, so the port stays in its place while they do.
+        let mut next = 0;
+        while let Some(child) = self.network.ports[p as usize].shared.as_ref().and_then(|s| s.changed.get(next)) {
+            self.told(p, *child);
+            next += 1;
         }
         if let Some(shared) = &mut self.network.ports[p as usize].shared {
-            changed.clear();
-            shared.changed = changed;
+            shared.changed.clear();
         }
         self.touch(node);
         self.sends_changed(node);
+    }
+
+    /// The share has left the band: all receivers of fair sends are told of it, after those that changed.
+    #[inline(never)]
+    fn redraw_band(&mut self, p: u32) {
+        let Port { children, shared: Some(shared), .. } = &mut self.network.ports[p as usize] else { return };
+        shared.draw_band();
+        let fair: Vec<u32> = shared.fair().collect();
+        // Where the loss cannot be derived from bytes, all are told of every change.
+        let high = shared.share * 1.25;
+        if fair.iter().any(|&c| self.sites[children[c as usize] as usize].processor.stands_still_at(high)) {
+            shared.tell_all();
+        }
+        shared.changed.extend(fair);
     }
 
     /// Takes up what the sender loses, and when the next send ends, at the shared port that changed last.

@@ -6,50 +6,27 @@ Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, o
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
-from importlib import import_module
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
-from crosswind import _core
-from crosswind.cli.console import tell_error
+from crosswind.cli.console import print_text, tell_error
+from crosswind.cli.groups import Verbs
 from crosswind.cli.streams import StdoutLostError, guard_streams
-from crosswind.cli.values import PlainValues
-from crosswind.cli.verbs import VERBS
+from crosswind.cli.usage import path_of
 from crosswind.errors import CrosswindError
 from crosswind.terminal.signals import interrupt_on
-
-_MARKUP: Literal["markdown"] = "markdown"
 
 
 class _InterruptedError(Exception):
     """Ctrl-C, which typer would turn into a status and no word."""
 
 
-class _Verb(PlainValues, TyperCommand):
-    """A verb with all its options."""
-
-
-class _Group(PlainValues, TyperGroup):
-    """A verb with verbs of its own."""
-
-
-class _Verbs(PlainValues, TyperGroup):
-    """Imports a verb when it is called; those that are only listed or completed stay names with a line of help."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.commands = {name: TyperCommand(name, help=line, rich_markup_mode=_MARKUP) for name, line in VERBS.items()}
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] in VERBS:
-            self.commands[args[0]] = _command(args[0])
-        return super().resolve_command(ctx, args)
-
+class _Verbs(Verbs):
     def make_context(self, *arguments: Any, **options: Any) -> Any:
         try:
             return super().make_context(*arguments, **options)
@@ -65,10 +42,15 @@ class _Verbs(PlainValues, TyperGroup):
 
 app = typer.Typer(
     name="crosswind",
-    help="What your communication costs your computation, and the schedule that loses least.\n\n"
-    "measure -> fit -> plan -> run -> report; `crosswind VERB --help` shows examples. With `-o -` a result goes to "
-    "standard output; a file of another kind or experiment is replaced only with `--force`.",
-    rich_markup_mode=_MARKUP,
+    help="What your communication costs your computation, and the schedule that loses least.\n\nExamples:\n\n"
+    "    crosswind measure -o measurement.parquet\n"
+    "    crosswind fit measurement.parquet -o platform.toml\n"
+    "    crosswind plan platform.toml --task-size-mb 2 --task-work 50000 -o plan.json\n"
+    "    crosswind report measurement.parquet plan.json -o report.html\n\n"
+    "`crosswind VERB --help` shows the examples and options of a verb. With `-o -` a result goes to standard output; a "
+    "file of another kind or experiment is replaced only with `--force`.",
+    add_completion=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -76,34 +58,33 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"crosswind {_core.__version__}")
+        from crosswind.build import build_facts
+
+        facts = build_facts()
+        extension = facts["extension"]
+        print_text(f"crosswind {facts['version']}")
+        print_text(f"extension {extension['file']}, {extension['compiler'] or 'compiler unknown'}", indent=10)
+        print_text(f"sha256    {extension['sha256']}")
+        print_text(f"python    {facts['python']}")
+        print_text(f"system    {facts['system']}")
         raise typer.Exit
 
 
 @app.callback(cls=_Verbs)
 def _crosswind(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and what was built.", callback=_version, is_eager=True)
     ] = False,
 ) -> None:
     pass
 
 
-def _command(verb: str) -> Any:
-    """Import a verb."""
-    alone = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
-    import_module(f"crosswind.cli.{verb}").add_to(alone)
-    for group in alone.registered_groups:
-        group.cls = _Group
-    for part in [alone, *(group.typer_instance for group in alone.registered_groups)]:
-        for command in part.registered_commands if part else []:
-            command.cls = _Verb
-    made = typer.main.get_command(alone)
-    return made.commands[verb] if isinstance(made, TyperGroup) else made
-
-
 def main() -> None:
     """Run the command line and exit with its code."""
+    if "_CROSSWIND_COMPLETE" in os.environ:
+        from crosswind.cli.completing import rejoin_words
+
+        rejoin_words()
     guard_streams()
     code = _performed()
     try:
@@ -121,7 +102,7 @@ def _performed() -> int:
         code = _told(error)
     except TyperException as error:
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else "crosswind"
+        path = path_of(context) if context else "crosswind"
         # typer wraps what a list of words refuses in the words of its validator.
         tell_error(error.format_message().replace("Value error, ", ""), f"`{path} --help` shows what it takes")
         code = 2

@@ -9,19 +9,32 @@ import typer
 
 from crosswind.access import read_token
 
+ACCESS = "Access"
+
 TokenFile = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", help="The shared secret, 16 bytes or more; required off loopback, unless --tls is given."
+        metavar="FILE",
+        help="The shared secret, 16 bytes or more; required off loopback, unless --tls is given.",
+        rich_help_panel=ACCESS,
     ),
 ]
 TlsDirectory = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="This node's certificate, key and authority, as `crosswind cert` makes them."),
+    typer.Option(
+        metavar="DIR",
+        help="This node's certificate, key and authority, as `crosswind cert` makes them.",
+        rich_help_panel=ACCESS,
+    ),
 ]
 
 AllowLooseToken = Annotated[
-    bool, typer.Option("--allow-loose-token", help="Take the token's file although others may read or write it.")
+    bool,
+    typer.Option(
+        "--allow-loose-token",
+        help="Accept a token file that others may read or write.",
+        rich_help_panel=ACCESS,
+    ),
 ]
 
 

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.outputs import Force, file_of, writable
-from crosswind.cli.settings import settings_of
+from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
+from crosswind.inject import DEFAULT_LIMIT_S
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
+    from crosswind.blame.command import CommandBlame
     from crosswind.blame.result import Blame
     from crosswind.blame.shares import Estimate
+
+INTERRUPTED = 130
+COMMAND = "With a command"
 
 EXAMPLES = """
 The program is run again with each cause removed, with each alone, with every combination of them where there are few
 (up to 6), and with all causes aligned over the ranks; each for several seeds. What causes do together is shared out by
-Shapley's value.
+Shapley's value. A command (after --) runs for real under a disturbance.toml: with all causes, with none, without each,
+in blocks of random order.
 
 Examples:
 
@@ -31,27 +39,59 @@ Examples:
     crosswind blame experiment.toml --seeds 10 --out blame.json --resume
 
     crosswind blame experiment.toml --set workload.ranks=1024 --json
+
+    crosswind blame noise.toml --blocks 10 -- ./app
 """
 
 
 def blame(
     experiment: Annotated[
-        Path, typer.Argument(help="An experiment.toml of kind program, with a disturbance.", metavar="EXPERIMENT.toml")
+        Path,
+        typer.Argument(help="An experiment.toml of kind program; before a command a disturbance.toml.", metavar="FILE"),
     ],
-    seeds: Annotated[int, typer.Option(help="Seeds, each for every run.", min=1)] = 5,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help="Such as workload.ranks=64: set it; again for more."),
+    command: Annotated[
+        list[str] | None, typer.Argument(help="A program and its arguments, after --.", metavar="-- COMMAND")
     ] = None,
+    seeds: Annotated[int, typer.Option(help="Seeds, each for every run.", min=1)] = 5,
+    settings: Settings = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="blame.json, written as runs come in; for `crosswind report`.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that stand in --out already.")] = False,
     workers: Annotated[int | None, typer.Option(help="Runs at a time; else one per CPU.", min=1)] = None,
+    blocks: Annotated[
+        int, typer.Option(help="Runs without each cause, with all, and with none.", min=2, rich_help_panel=COMMAND)
+    ] = 5,
+    cause: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Remove only this one in turn; again for more. [default: the first 8]",
+            rich_help_panel=COMMAND,
+        ),
+    ] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(help="Ranks that it will have. [default: as many as are found]", min=1, rich_help_panel=COMMAND),
+    ] = None,
+    pin: Annotated[
+        bool,
+        typer.Option("--pin", help="Bind rank r to the r-th CPU that may be used.", rich_help_panel=COMMAND),
+    ] = False,
+    limit_s: Annotated[
+        float,
+        typer.Option("--limit-s", help="The most that a run may take, s.", min=0.001, rich_help_panel=COMMAND),
+    ] = DEFAULT_LIMIT_S,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say which cause of a disturbance costs how much."""
+    if command:
+        if settings or resume or workers:
+            option = "--set" if settings else "--resume" if resume else "--workers"
+            raise DescriptionError(f"{option} belongs to an experiment", "argument", "a command runs for real, alone")
+        options = {"ranks": ranks, "pin": pin, "limit_s": limit_s}
+        raise typer.Exit(_of_command(experiment, command, blocks, cause, options, out, force, json))
     from crosswind.blame import blame as find
     from crosswind.experiment import Experiment
 
@@ -70,6 +110,61 @@ def blame(
         print_json(found.summary())
     else:
         _print(found)
+
+
+def _of_command(
+    disturbance: Path,
+    command: list[str],
+    blocks: int,
+    causes: list[str] | None,
+    options: dict[str, Any],
+    out: Path | None,
+    force: bool,
+    json: bool,
+) -> int:
+    """Blame causes for what they cost a real command, print it, and return the exit code."""
+    from crosswind.blame.command import blame_command
+
+    writable(out, "command-blame", inputs=[disturbance], force=force)
+    with progress_bar() as advance:
+        found = blame_command(
+            disturbance, command, blocks=blocks, causes=causes, **options, stdout_to_stderr=True, progress=advance
+        )
+    if out:
+        found.save(out)
+        tell(f"wrote {out}")
+    tell_warnings(found.turns.warnings)
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print_command(found)
+    return INTERRUPTED if found.turns.interrupted else 0
+
+
+def _print_command(found: CommandBlame) -> None:
+    bare = found.undisturbed
+    lost = found.makespan.mean - bare.mean
+    rows = [
+        ["disturbed", _seconds(found.makespan), ""],
+        ["undisturbed", _seconds(bare), ""],
+        ["all causes cost", f"{lost:.4g}", _part(found.cost)],
+    ]
+    title = f"{shlex.join(found.turns.command)} under {found.disturbance}: {len(found.turns.elapsed_s)} blocks"
+    print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
+    saves = {cause: found.removed_saves_s(cause) for cause in found.causes}
+    table = [
+        [cause, _seconds(one), _of(one, bare), "" if one.is_told_from_zero else "not told from 0"]
+        for cause, one in sorted(saves.items(), key=lambda item: -item[1].mean)
+    ]
+    columns = [("cause", "left"), ("removed saves s", "right"), ("of undisturbed", "right"), ("", "left")]
+    print_table(columns, table)
+    print_text("±: half of the 95 % interval, by Student's t over the blocks, each difference within its block")
+    if found.kept:
+        print_text(f"{len(found.kept)} more causes were there in every disturbed run: --cause NAME removes one")
+
+
+def _part(found: Estimate) -> str:
+    return f"{100 * found.mean:+.1f} % ± {50 * (found.high - found.low):.1f} %"
 
 
 def _print(found: Blame) -> None:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 
+GROUPS = {
+    "Blocks": ("warm_up", "to_the_end", "seed"),
+    "Output": ("junit",),
+}
+
 EXAMPLES = """
 Both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums is compared with a margin. Intervals are 95 %
 and hold at all looks together, so that it may end early. Commands run without a shell.

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from crosswind.terminal.printable import printable
+from crosswind.terminal.table import Table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _stdout_is_taken = False
+_wide = False
 
 
 def _stderr() -> Console:
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def _shown(text: str) -> str:
@@ -63,9 +68,31 @@ def take_stdout() -> None:
     _stdout_is_taken = True
 
 
-def print_text(text: str) -> None:
-    """Print a line as data on stdout."""
-    _stdout().write(text + "\n")
+def show_all_columns(wanted: bool) -> None:
+    """Have tables keep all their columns, however narrow the terminal is (`--wide`)."""
+    global _wide  # noqa: PLW0603 (a process has one terminal)
+    _wide = wanted
+
+
+def narrow_width() -> int | None:
+    """Return the columns of the terminal, None where all of a table is shown: in a pipe, and with `--wide`."""
+    return None if _wide or not _stdout().isatty() else shutil.get_terminal_size((80, 24)).columns
+
+
+def print_text(text: str, *, indent: int = 0, bold: bool = False) -> None:
+    """Print a line as data on stdout; on a terminal it is broken between words, and `indent` moves what follows."""
+    text = printable(text, lines=True)
+    if _stdout().isatty():
+        width = shutil.get_terminal_size((80, 24)).columns
+        text = "\n".join(
+            part
+            for line in text.splitlines()
+            for part in textwrap.wrap(
+                line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+            )
+            or [""]
+        )
+    _stdout().write((_bold(text) if bold else text) + "\n")
 
 
 def print_json(document: Any) -> None:
@@ -78,22 +105,41 @@ def print_json(document: Any) -> None:
             return [plain(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    print_text(json.dumps(plain(document), indent=2))
+    _stdout().write(json.dumps(plain(document), indent=2) + "\n")
 
 
-def print_table(columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[str]], title: str | None = None) -> None:
-    """Print a table as data on stdout; columns are (name, "left" or "right")."""
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+def print_table(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[str]],
+    title: str | None = None,
+    first: Sequence[str] = (),
+) -> None:
+    """Print a table as data on stdout.
 
-    out = _stdout()
-    console = Console(file=out, highlight=False, width=None if out.isatty() else 160)
+    Nothing is ever cut. What is piped has all columns; on a terminal that is too narrow some are left out, and named.
+
+    Parameters
+    ----------
+    columns : sequence of (str, {"left", "right"})
+        Name and side of each column.
+    rows : sequence of sequence of str
+        A cell for each column.
+    title : str, optional
+        A line above the table.
+    first : sequence of str
+        Columns that a narrow terminal shows; by default as many from the left as fit.
+    """
+    room = narrow_width()
     if title:
-        console.print(f"[bold]{_shown(title)}[/]", soft_wrap=True)
-    table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(name for name, _ in columns))
-    for name, side in columns:
-        table.add_column(name, justify="right" if side == "right" else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(escape(printable(cell)) for cell in row))
-    console.print(table)
+        print_text(title, bold=True)
+    table = Table(columns, [[printable(cell) for cell in row] for row in rows])
+    shown, left_out = (table, []) if room is None else table.narrowed(room, first)
+    for number, line in enumerate(shown.lines(room)):
+        heads = number == 0 and any(name for name, _ in columns)
+        _stdout().write((_bold(line) if heads else line) + "\n")
+    if left_out:
+        tell(f"{len(left_out)} more columns with --wide: {', '.join(left_out)}")
+
+
+def _bold(text: str) -> str:
+    return f"\033[1m{text}\033[0m" if _stdout().isatty() and "NO_COLOR" not in os.environ else text

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 CODES = {"below": 0, "above": 4, "unknown": 3}
 INTERRUPTED = 130
 
+GROUPS = {
+    "Blocks": ("block_ms", "to_the_end", "seed", "kernel"),
+    "At scale": ("ranks", "program"),
+    "Output": ("resume",),
+}
+
 EXAMPLES = """
 It is stopped and continued in randomised quads of blocks of 20 ms (SIGSTOP, or the freezer of its control group), and
 the job's progress is compared. Nothing is restarted. A watchdog continues what is stopped, however this ends.

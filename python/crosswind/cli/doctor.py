@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
-from crosswind.cli.console import print_json
+from crosswind.cli.console import print_json, print_text, tell
+from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
-from crosswind.terminal.printable import printable
 
 UNTRUSTED = 3
 
@@ -19,6 +20,8 @@ Examples:
     crosswind doctor
 
     crosswind doctor --peer 192.168.1.7:7117 --json
+
+    crosswind doctor --report doctor.json
 """
 
 
@@ -28,20 +31,33 @@ def doctor(
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
     seconds: Annotated[float, typer.Option(help="How long to watch the CPUs.", min=0.1, max=60)] = 1.0,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what a bug report needs there, as JSON.")
+    ] = None,
+    force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Look at what this host lacks or what will disturb a measurement."""
     from crosswind.doctor import doctor
 
+    writable(report, "bug-report", "--report", force=force)
     findings = doctor(peer=peer, seconds=seconds, token=token_in(token_file, allow_loose_token), tls=tls)
     disturbed = any(f.level in ("warning", "problem") for f in findings)
+    found = {"findings": [f.to_dict() for f in findings], "quiet": not disturbed}
+    if report:
+        from crosswind import host
+        from crosswind.build import build_facts
+        from crosswind.files.stored import write_json
+
+        write_json({"kind": "bug-report", "build": build_facts(), "host": host.describe(), **found}, report)
+        tell(f"wrote {report}: it names this host and its network interfaces; look at it before you attach it")
     if json:
-        print_json({"findings": [f.to_dict() for f in findings], "quiet": not disturbed})
+        print_json(found)
     else:
         for finding in findings:
-            typer.echo(f"{finding.level:8} {printable(finding.message)}")
+            print_text(f"{finding.level:8} {finding.message}", indent=9)
             if finding.hint:
-                typer.echo(f"{'':8}   {printable(finding.hint)}")
+                print_text(f"{'':8}   {finding.hint}", indent=11)
     if disturbed:
         raise typer.Exit(UNTRUSTED)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli import filter_check, filter_kernel
+from crosswind.cli import filter_kernel
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell
 from crosswind.cli.verbs import help_of
@@ -26,6 +26,21 @@ UNTRUSTED = 3
 _LOOK_S = 0.05
 _SHOW_S = 1.0
 
+GROUPS = {
+    "Queues in user space": (
+        "credits_",
+        "receive_frames",
+        "receive_threshold",
+        "idle_s",
+        "frame_bytes",
+        "pad",
+        "connections",
+        "for_s",
+    ),
+    "With --in-kernel": ("rate_in", "dry_run", "yes", "undo"),
+    "With --export": ("export", "dev", "check"),
+}
+
 EXAMPLES = """
 Examples:
 
@@ -35,9 +50,6 @@ Examples:
 
     crosswind filter --peer there:7200 --token-file token --local 8002=db:5432 --rate 110 --policy drr --threshold 4
 
-With root, the kernel does the same at line rate for the packets of a device, without touching an application, and
-takes it back however this process ends. Classes by port, dscp:N, mark:N or cgroup:PATH:
-
     crosswind filter --in-kernel eth1 --parallel 8001,dscp:af41 --rate 110
 
     crosswind filter --in-kernel eth1 --parallel cgroup:/jobs --rate auto --peer there:7300 --token-file token
@@ -46,17 +58,21 @@ takes it back however this process ends. Classes by port, dscp:N, mark:N or cgro
 
     crosswind filter --undo
 
-Or say how the kernel, Cilium or a card does the same, and whether its marks reach the other end:
-
     crosswind filter --export tc --dev eth0 --threshold 4 --check --peer there:7200 --token-file token
 
-Frames wait here only where this is the bottleneck: on a fast network give --rate, a little below the link's.
+A filter runs on each host; forwarding works as with `ssh -L`, and the port gives the class. Frames wait here only where
+this is the bottleneck: on a fast network give --rate, a little below the link's.
+
+With root, --in-kernel has the kernel do the same at line rate for the packets of a device, without touching an
+application, and takes it back however this process ends; classes by port, dscp:N, mark:N or cgroup:PATH. --export
+prints the settings that do the same in the kernel, in Cilium or on a card; --check reports whether marks reach the
+other end.
+
 Exit codes: 0 done or ctrl-C, 1 it failed, 2 bad input, 3 a mark did not arrive.
 """
 
 
 def filter_(
-    ctx: typer.Context,
     listen: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Where other filters connect; port 0 takes a free one.")
     ] = None,
@@ -132,8 +148,6 @@ def filter_(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document at the end.")] = False,
 ) -> None:
     """Queue traffic of two classes between hosts."""
-    if ctx.invoked_subcommand is not None:
-        return
     if undo:
         filter_kernel.undo(in_kernel, json)
         return
@@ -316,7 +330,4 @@ def _print(counters: dict[str, Any]) -> None:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    verb = typer.Typer(rich_markup_mode="markdown")
-    verb.callback(invoke_without_command=True)(filter_)
-    filter_check.add_to(verb)
-    app.add_typer(verb, name="filter", help=help_of("filter", EXAMPLES))
+    app.command("filter", help=help_of("filter", EXAMPLES))(filter_)

@@ -8,11 +8,14 @@ from typing import Annotated, Any
 import typer
 
 from crosswind.cli.access import AllowLooseToken, TokenFile, token_in
-from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.console import print_json, print_table, print_text, tell
 from crosswind.cli.filter_kernel import KernelAsked
+from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.filter import DEFAULT_DISCIPLINE, Discipline
 from crosswind.terminal.signals import heard
+
+GROUPS = {"With --in-kernel": ("policy", "threshold", "rate", "rate_in", "yes")}
 
 EXAMPLES = """
 Send messages of both classes, of 64 bytes and 16 KB, alone, beside bulk of class local and beside bulk of both, and say
@@ -148,7 +151,7 @@ def _print(document: dict[str, Any]) -> None:
         print_table(heads, rows, title=name if document["after"] else None)
     if document["lowered"]:
         told = [f"{size} bytes {times:.1f} times" for size, times in document["lowered"].items() if times]
-        print_table([("", "left")], [[f"beside local bulk, parallel messages are faster: {', '.join(told)}"]])
+        print_text(f"beside local bulk, parallel messages are faster: {', '.join(told)}")
 
 
 def _cells(found: dict[str, Any]) -> list[str]:
@@ -161,4 +164,4 @@ def _cells(found: dict[str, Any]) -> list[str]:
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
-    app.command("check", help=EXAMPLES)(check)
+    app.command("check", help=help_of("filter check", EXAMPLES))(check)

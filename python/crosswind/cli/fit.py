@@ -1,4 +1,4 @@
-"""`crosswind fit`: Measurement -> Platform (calibrated), or measured flows -> which part of a link they use."""
+"""`crosswind fit`: Measurement, or a trace -> Platform (calibrated)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
-from crosswind.cli.contention import fit_flows
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.console import narrow_width, print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
 
-By = Literal["latency", "throughput"]
 Normalise = Literal["idle", "max"]
+WIDE = 140
+"""Columns of a terminal on which what is found is told with all that it depends on."""
 
 
 EXAMPLES = """
@@ -29,20 +30,16 @@ Examples:
     crosswind fit trace.parquet -o platform.toml
 
     crosswind fit here.parquet there.parquet --platform cluster.toml -o calibrated.toml
-
-    crosswind fit --contention flows.csv -o contention.json
 """
 
 
 def fit(
     measurements: Annotated[
-        list[Path],
-        typer.Argument(help="Files of `measure`, one trace of `run`, or with --contention flows.", metavar="FILE..."),
+        list[Path], typer.Argument(help="Files of `measure`, or one trace of `run`.", metavar="FILE...")
     ],
     platform: Annotated[
         Path | None, typer.Option(help="Calibrate this platform: its nodes named like the measured hosts.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
     normalise: Annotated[
         Normalise, typer.Option(help="By the idle mean, or by the maximum as the papers do.")
     ] = "idle",
@@ -51,27 +48,11 @@ def fit(
         list[Path] | None,
         typer.Option(help="An earlier measurement of the same host: how far the next may lie. Again for more."),
     ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the calibrated platform there.")] = None,
     force: Force = False,
-    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    contention: Annotated[
-        bool, typer.Option("--contention", help="Fit flows that share a link: tables (*.csv), runs of kind streams.")
-    ] = False,
-    by: Annotated[By, typer.Option(help="With --contention, of runs: what tells how much flows lose.")] = "latency",
-    link_mb_per_s: Annotated[
-        float | None, typer.Option(help="With --contention, by throughput: what the link carries, MB/s.")
-    ] = None,
+    json: Json = False,
 ) -> None:
-    """Fit interference rates and calibrate a platform, or fit flows that share a link."""
-    from crosswind.errors import DescriptionError
-
-    if contention:
-        if platform:
-            message = "--platform has interference rates; flows that share a link tell none"
-            raise DescriptionError(message, "usage", "leave one of --platform and --contention out")
-        fit_flows(measurements, link_mb_per_s, by, seed, out, force, json)
-        return
-    if link_mb_per_s is not None:
-        raise DescriptionError("--link-mb-per-s belongs to --contention", "usage", "add --contention, or leave it out")
+    """Fit interference rates and calibrate a platform."""
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
@@ -138,9 +119,11 @@ def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:
 def print_fit(fit: Any) -> None:
     """Print what a rate costs that other measurements have too, then the interference rates as the papers' table 2."""
     compiles = any(one["code"] == "jit-compiles" for one in fit.warnings)
+    several = len({channel.peer for channel in fit.channels}) > 1
+    short = (narrow_width() or WIDE) < WIDE
     for channel in fit.channels:
         if channel.headline and not compiles:  # while a runtime compiles there is no headline
-            print_text(_sentence(channel))
+            print_text(_short_sentence(channel, several) if short else _sentence(channel))
     columns = [("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right"), ("const", "right")]
     columns += [("StDev", "right"), ("MaxErr", "right"), ("at MB/s", "right"), ("loss there", "right")]
     columns += [("CPU s/GB", "right"), ("us/call", "right"), ("us/wake-up", "right"), ("time base", "left")]
@@ -170,7 +153,8 @@ def print_fit(fit: Any) -> None:
     header = fit.measurement.header
     by = f"{header['runtime']['name']} {header['runtime']['version']}, " if "runtime" in header else ""
     what = f"{by}{header['kernel']['name']}"
-    print_table(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}")
+    first = [*(["peer"] if several else []), "direction", "IR s/GB", "95 %", "loss there"]
+    print_table(columns, rows, title=f"{header['host']['name']}, {what}, {header['placement']['mode']}", first=first)
 
 
 def _sentence(channel: Any) -> str:
@@ -184,14 +168,37 @@ def _sentence(channel: Any) -> str:
     Sending 1 GB/s to b:7117 takes 36.1 % of the computation (33.9 to 39.3 %; the next, by 4 earlier: 31.0 to 42.0 %)
     """
     found = channel.headline
-    verb, word = ("Sending", "to") if channel.direction == "send" else ("Receiving", "from")
-    size = f"{found.mb_per_s / 1000:g} GB/s" if found.mb_per_s >= 1000 else f"{found.mb_per_s:g} MB/s"
+    moves, word = _moves(channel)
     low, high, next_low, next_high = (100 * part for part in (*found.ci95, *found.next95))
     known = "how well is unknown: too few cycles"
     if math.isfinite(low + high):
         by = f"by {found.earlier} earlier" if found.earlier else "if the host stays as it is"
         known = f"{low:.1f} to {high:.1f} %; the next, {by}: {next_low:.1f} to {next_high:.1f} %"
-    return f"{verb} {size} {word} {channel.peer} takes {100 * found.loss:.1f} % of the computation ({known})"
+    return f"{moves} {word} {channel.peer} takes {100 * found.loss:.1f} % of the computation ({known})"
+
+
+def _short_sentence(channel: Any, several: bool) -> str:
+    """Return the same in one line of a terminal.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(mb_per_s=1000.0, loss=0.521, ci95=(0.499, 0.553))
+    >>> print(_short_sentence(SimpleNamespace(direction="send", peer="b:7117", headline=found), several=False))
+    Sending 1 GB/s takes 52 % of the computation (50 to 55 %)
+    """
+    found = channel.headline
+    moves, word = _moves(channel)
+    where = f" {word} {channel.peer}" if several else ""
+    low, high = (100 * part for part in found.ci95)
+    known = f"{low:.0f} to {high:.0f} %" if math.isfinite(low + high) else "interval unknown: too few cycles"
+    return f"{moves}{where} takes {100 * found.loss:.0f} % of the computation ({known})"
+
+
+def _moves(channel: Any) -> tuple[str, str]:
+    rate = channel.headline.mb_per_s
+    size = f"{rate / 1000:g} GB/s" if rate >= 1000 else f"{rate:g} MB/s"
+    return (f"Sending {size}", "to") if channel.direction == "send" else (f"Receiving {size}", "from")
 
 
 def add_to(app: typer.Typer) -> None:

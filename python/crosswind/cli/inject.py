@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
-from crosswind.errors import CrosswindError
+from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.stored import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.terminal.progress import progress_bar
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 UNTRUSTED = 3
 INTERRUPTED = 130
 MOST_CAUSES = 5
+
+GROUPS = {
+    "How it is injected": ("how", "busy", "seed", "start_file", "keep_running"),
+    "With --dry-run": ("horizon_s",),
+}
 
 EXAMPLES = """
 Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
@@ -36,6 +41,8 @@ Examples:
     crosswind inject disturbance.toml -- ./app --its-own options
 
     crosswind inject disturbance.toml --dry-run -- ./app
+
+    crosswind inject disturbance.toml --compare 10 -- ./app
 
     crosswind inject daemons.toml --limit-s 600 -o injected.toml --json -- mpirun -n 4 ./app
 
@@ -60,6 +67,12 @@ def inject(
     start_file: Annotated[
         Path | None,
         typer.Option("--start-file", help="Begin when the command makes this file; else when the command starts."),
+    ] = None,
+    compare: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", help="Run it N times with and N times without, in turn: how much slower is it?", min=2
+        ),
     ] = None,
     ranks: Annotated[
         int | None, typer.Option(help="Ranks that the command will have; else as many as are found.", min=1)
@@ -101,6 +114,11 @@ def inject(
     if dry_run:
         _print_preview(preview(disturbance, command, **options, horizon_s=horizon_s), json)
         return
+    if compare is not None:
+        if out or keep_running:
+            option = "--out" if out else "--keep-running"
+            raise DescriptionError(f"{option} cannot be combined with --compare", "argument", "leave one of them out")
+        raise typer.Exit(_compared(disturbance, command, compare, options, json))
     with progress_bar() as advance:
         injected = perform(
             disturbance, command, **options, stdout_to_stderr=json or is_standard_output(out), progress=advance
@@ -114,6 +132,27 @@ def inject(
     else:
         _tell(injected)
     raise typer.Exit(_exit_code(injected))
+
+
+def _compared(disturbance: Path, command: list[str], pairs: int, options: dict[str, Any], json: bool) -> int:
+    """Run the command with and without the disturbance in turn, print the difference, and return the exit code."""
+    from crosswind.blame.turns import BARE, DISTURBED, compare_injected
+
+    del options["keep_running"]
+    with progress_bar() as advance:
+        turns = compare_injected(disturbance, command, pairs=pairs, **options, stdout_to_stderr=True, progress=advance)
+    tell_warnings(turns.warnings)
+    longer = turns.longer(DISTURBED, BARE)
+    if json:
+        ends = {"mean": longer.mean, "low": longer.low, "high": longer.high}
+        print_json({**turns.to_dict(), "slowdown": ends})
+    else:
+        for name in (BARE, DISTURBED):
+            mean = turns.mean_s(name)
+            print_text(f"{name:12} {mean.mean:.4g} s ± {mean.high - mean.mean:.2g}")
+        half = 50 * (longer.high - longer.low)
+        print_text(f"{'slower by':12} {100 * longer.mean:+.1f} % ± {half:.1f} % (95 %, {len(turns.elapsed_s)} pairs)")
+    return INTERRUPTED if turns.interrupted else 0
 
 
 def _exit_code(injected: Injected) -> int:

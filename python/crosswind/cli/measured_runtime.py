@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, print_text
 from crosswind.errors import DescriptionError
-from crosswind.measurement import Measurement
+
+if TYPE_CHECKING:
+    from crosswind.measurement import Measurement
 
 NOT_KNOWN = "-"
 

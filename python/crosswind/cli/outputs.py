@@ -1,4 +1,4 @@
-"""`--out` and `--force`, the same for every verb that writes a file."""
+"""`--out`, `--force` and `--json`, the same for every verb that writes a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from crosswind.cli.console import take_stdout
 from crosswind.files import output
 from crosswind.files.stored import is_standard_output
 
-Force = Annotated[bool, typer.Option("--force", help="Replace files of any kind and experiment.")]
+OUTPUT = "Output"
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace files of any kind and experiment.", rich_help_panel=OUTPUT)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 
 def writable(

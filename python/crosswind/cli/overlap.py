@@ -10,7 +10,7 @@ import typer
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
-from crosswind.cli.measure import parse_cpus
+from crosswind.cli.measuring import parse_cpus
 from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.settings import settings_of
 from crosswind.cli.verbs import help_of
@@ -21,11 +21,27 @@ if TYPE_CHECKING:
     from crosswind.overlap.result import Overlap
 
 UNTRUSTED = 3
+USUAL: dict[str, Any] = {"wait": "event,poll,spin-block", "nice": None, "ping": [], "burn_s": 2.0, "repetitions": 3}
+QUICK: dict[str, Any] = {
+    "wait": "event,poll",
+    "nice": "0,19",
+    "ping": ["200x1MB", "1x64MB"],
+    "burn_s": 0.5,
+    "repetitions": 2,
+}
+
+GROUPS = {
+    "Design": ("ping", "burn_s", "burners", "repetitions", "seed", "limit_s", "dry_run"),
+    "With --on sim": ("scheduler", "set_"),
+    "Output": ("resume",),
+}
 
 EXAMPLES = """
 Examples:
 
     crosswind overlap
+
+    crosswind overlap --quick
 
     crosswind overlap --dry-run
 
@@ -47,9 +63,15 @@ def overlap(
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="About 30 s: two ways to wait, two levels, two kinds of messages.")
+    ] = False,
     wait: Annotated[
-        str, typer.Option(help="How both ends wait; sim: also buffered.", metavar="event,poll,spin-block")
-    ] = "event,poll,spin-block",
+        str | None,
+        typer.Option(
+            help="How both ends wait; sim: also buffered. [default: event,poll,spin-block]", metavar="WAIT,..."
+        ),
+    ] = None,
     nice: Annotated[
         str | None,
         typer.Option(
@@ -63,9 +85,12 @@ def overlap(
             metavar="COUNTxSIZE",
         ),
     ] = None,
-    burn_s: Annotated[float, typer.Option("--burn-s", help="How long the computation takes alone, about, s.")] = 2.0,
+    burn_s: Annotated[
+        float | None,
+        typer.Option("--burn-s", help="How long the computation takes alone, about, s. [default: 2]"),
+    ] = None,
     burners: Annotated[int | None, typer.Option(help="Programs that compute; else one for each CPU.")] = None,
-    repetitions: Annotated[int, typer.Option(help="Runs of each kind; medians count.")] = 3,
+    repetitions: Annotated[int | None, typer.Option(help="Runs of each kind; medians count. [default: 3]")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the order of the runs.")] = 1,
     cpus: Annotated[
         str | None, typer.Option(help="CPUs of everything here, such as 0,2-5; sim: how many a node has.")
@@ -94,13 +119,14 @@ def overlap(
             "--resume is given without --out", "argument", "name the file that is to be gone on with"
         )
     writable(out, "overlap", force=force)
+    usual = QUICK if quick else USUAL
     design: dict[str, Any] = {
-        "waits": [word.strip() for word in wait.split(",")],
-        "nices": _levels(nice),
-        "pings": [parse_exchange(text) for text in ping] if ping else None,
-        "burn_s": burn_s,
+        "waits": [word.strip() for word in (wait or usual["wait"]).split(",")],
+        "nices": _levels(nice or usual["nice"]),
+        "pings": [parse_exchange(text) for text in ping or usual["ping"]] or None,
+        "burn_s": usual["burn_s"] if burn_s is None else burn_s,
         "burners": burners,
-        "repetitions": repetitions,
+        "repetitions": usual["repetitions"] if repetitions is None else repetitions,
         "seed": seed,
         "peer": peer,
         "cpus": _cpus(cpus, on),
@@ -113,6 +139,10 @@ def overlap(
             raise DescriptionError("--dry-run is given; a simulation changes nothing", "argument")
         _print_preview(preview(**design), json)
         return
+    if on == "live":
+        told = preview(**design)
+        shorter = "" if quick else "; --quick takes about 30 s"
+        tell(f"{told['runs']} runs, at least {told['seconds']:.0f} s of computation, messages on top{shorter}")
     kept: dict[str, Any] = {"out": file_of(out), "resume": resume, "force": force}
     with tells_what_is_kept(file_of(out)), progress_bar() as advance:
         found = perform(on, **design, **shown, scheduler=scheduler, model=model, **kept, progress=advance)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from crosswind.cli.console import print_table, tell
+from crosswind.cli.console import print_table, print_text, tell
 from crosswind.plan import BOUND
 from crosswind.run.observed import observed_rates
 
@@ -26,11 +26,11 @@ def print_runs(done: Runs[Any], most: int) -> None:
 
 def _print_programs(done: Runs[ProgramRun], most: int) -> None:
     points = done.by_point()
-    paths = list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+    paths = _paths(done)
     bounds = list(dict.fromkeys(name for one in done for name in one.bounds))
     columns = [(path.split(".", 1)[-1], "left") for path in paths]
-    columns += [("seeds", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
-    columns += [("from", "right"), ("to", "right"), ("of dedicated", "right"), ("stalled", "right")]
+    columns += [("runs", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
+    columns += [("of dedicated", "right"), ("stalled", "right")]
     columns += [(f"form: {name}", "right") for name in bounds]
     rows = []
     for alike in points[:most]:
@@ -41,27 +41,25 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
             [
                 *(_value(first.params.get(path, "")) for path in paths),
                 str(len(alike)),
-                f"{whole:.6g}",
+                _interval([one.makespan_s for one in alike], ".6g"),
                 f"{fmean(one.dedicated_s for one in alike):.6g}",
-                f"{fmean(slowdowns):.4g}",
-                f"{min(slowdowns):.4g}",
-                f"{max(slowdowns):.4g}",
+                _interval(slowdowns, ".4g"),
                 f"{fmean(one.slowdown_dedicated for one in alike):.4g}",
                 f"{stalled:.1%}",
                 *(_mean_bound(alike, name) for name in bounds),
             ]
         )
     programs = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs")
-    if len(points) > most:
-        print_table([("", "left")], [[f"and {len(points) - most} points more (--rows, --json)"]])
+    kept = ("makespan s", "slowdown", *(name for name, _ in reversed(columns[: len(paths)])))
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs", first=kept)
+    _print_rest(len(points) - most, points)
 
 
 def _print_streams(done: Runs[StreamsRun], most: int) -> None:
     points = done.by_point()
-    paths = list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+    paths = _paths(done)
     columns = [(path.removeprefix("workload.").removeprefix("policy."), "left") for path in paths]
-    columns += [("stream", "left"), ("class", "left"), ("seeds", "right"), ("alone s", "right"), ("one queue", "right")]
+    columns += [("stream", "left"), ("class", "left"), ("runs", "right"), ("alone s", "right"), ("one queue", "right")]
     columns += [("form", "right"), ("two queues", "right"), ("of one", "right")]
     columns += [("p99 alone ms", "right"), ("one", "right"), ("two", "right")]
     rows = []
@@ -86,9 +84,10 @@ def _print_streams(done: Runs[StreamsRun], most: int) -> None:
             )
     queues = ", ".join(dict.fromkeys(str(one.data["queue"]) for one in done))
     hosts = ", ".join(dict.fromkeys(f"{one.data['hosts']} hosts" for one in done))
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs")
-    if len(points) > most:
-        print_table([("", "left")], [[f"and {len(points) - most} points more (--rows, --json)"]])
+    kept = ("stream", "one queue", "two queues", *(name for name, _ in reversed(columns[: len(paths)])))
+    title = f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs"
+    print_table(columns, rows, title=title, first=kept)
+    _print_rest(len(points) - most, points)
 
 
 _STREAM_NUMBERS: tuple[str, ...] = ("alone_s", "slowdown_fifo", "slowdown_queued", "form_fifo")
@@ -117,26 +116,58 @@ def _print_farm(done: Runs[Run], most: int) -> None:
     if len(done) == 1:
         _print_one_farm(done[0], done, most)
         return
-    paths = list(dict.fromkeys(path for one in done for path in one.params))
+    points = done.by_point()
+    paths = _paths(done)
     columns = [(path.split(".", 1)[-1], "left") for path in paths]
-    columns += [("seed", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
+    columns += [("runs", "right"), ("makespan s", "right"), ("tasks/s", "right"), ("bound", "right")]
     columns += [("of bound", "right"), ("of root alone", "right"), ("events", "right")]
     rows = [
         [
-            *(str(one.params.get(path, "")) for path in paths),
-            str(one.seed),
-            f"{one.makespan_s:.6g}",
-            f"{one.throughput_tasks_per_s:.6g}",
-            _shown(one.bound_tasks_per_s, ".6g"),
-            _shown(one.of_bound, ".1%"),
-            _shown(one.of_root_only, ".4f"),
-            str(len(one.events) or ""),
+            *(_value(alike[0].params.get(path, "")) for path in paths),
+            str(len(alike)),
+            _interval([one.makespan_s for one in alike], ".6g"),
+            _interval([one.throughput_tasks_per_s for one in alike], ".6g"),
+            _shown(_mean(one.bound_tasks_per_s for one in alike), ".6g"),
+            _shown(_mean(one.of_bound for one in alike), ".1%"),
+            _shown(_mean(one.of_root_only for one in alike), ".4f"),
+            str(sum(len(one.events) for one in alike) or ""),
         ]
-        for one in done[:most]
+        for alike in points[:most]
     ]
-    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs")
-    if len(done) > most:
-        print_table([("", "left")], [[f"and {len(done) - most} runs more (--rows, --json)"]])
+    first = ("makespan s", "of bound", *(name for name, _ in reversed(columns[: len(paths)])))
+    print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs", first=first)
+    _print_rest(len(points) - most, points)
+
+
+def _paths(done: Runs[Any]) -> list[str]:
+    """Return what the points differ in: dotted paths, without the seed."""
+    return list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+
+
+def _print_rest(more: int, points: Sequence[Sequence[Any]]) -> None:
+    if more > 0:
+        print_text(f"and {more} points more (--rows, --json)")
+    if any(len(alike) > 1 for alike in points):
+        print_text("±: half of the 95 % interval of the mean over the repetitions")
+
+
+def _interval(values: Sequence[float], form: str) -> str:
+    """Return a mean, and half of its 95 % interval where there are several values that differ.
+
+    Examples
+    --------
+    >>> _interval([1.5], ".6g"), _interval([1.0, 2.0, 3.0], ".6g"), _interval([2.0, 2.0], ".6g")
+    ('1.5', '2 ± 2.5', '2 ± 0')
+    """
+    if len(values) == 1:
+        return format(values[0], form)
+    import numpy as np
+
+    from crosswind.blame.shares import ROUNDING, estimate
+
+    found = estimate(np.asarray(values))
+    half = found.high - found.mean
+    return f"{format(found.mean, form)} ± {half if half > ROUNDING * abs(found.mean) else 0.0:.2g}"
 
 
 def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
@@ -165,7 +196,7 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     ]
     print_table(columns, cells)
     if len(one.nodes) > most:
-        print_table([("", "left")], [[f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)"]])
+        print_text(f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)")
     stale = [rate for rate in observed_rates(one.nodes) if rate.stale]
     if stale:
         columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]

@@ -6,9 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from crosswind.cli.console import print_json
+from crosswind.cli.console import print_json, print_text
 from crosswind.cli.verbs import help_of
-from crosswind.terminal.printable import printable
 
 FAILED = 1
 
@@ -48,7 +47,7 @@ def probe(
         print_json({"findings": findings, "conforms": not wrong})
     else:
         for finding in findings:
-            typer.echo(f"{finding['verdict']:6} {finding['step']:16} {printable(finding['message'])}")
+            print_text(f"{finding['verdict']:6} {finding['step']:16} {finding['message']}", indent=24)
     if wrong:
         raise typer.Exit(FAILED)
 

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, tell, tell_warnings
-from crosswind.cli.measure import parse_cpus
+from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.measuring import parse_cpus
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.files.intervals import table_beside
+from crosswind.files.stored import is_standard_output
 from crosswind.noise import RecordHow
 from crosswind.terminal.progress import progress_bar
 
@@ -50,11 +52,15 @@ def record(
     from crosswind.noise import record as perform
 
     writable(out, "recording", force=force)
+    whole_file = is_standard_output(out)
+    if not whole_file:
+        writable(table_beside(out), "intervals", force=force)
     chosen = parse_cpus(cpus, "--cpus")
     with progress_bar() as advance:
         noise = perform(seconds, cpus=chosen, how=how, threshold_us=threshold_us, name=name, progress=advance)
     noise.save(out)
-    tell(f"wrote {out} ({noise.summary['total']['intervals']} intervals in {noise.summary['length_s']:.4g} s)")
+    files = str(out) if whole_file else f"{out} and {table_beside(out)}"
+    tell(f"wrote {files} ({noise.summary['total']['intervals']} intervals in {noise.summary['length_s']:.4g} s)")
     tell_warnings(noise.warnings)
     if json:
         print_json(noise.to_dict())
@@ -83,7 +89,7 @@ def _print(summary: dict[str, Any], rows: int) -> None:
         columns, table, title=f"{summary['name']}: part of the time in which a CPU was away, by {summary['how']}"
     )
     if len(total["causes"]) > rows:
-        print_table([("", "left")], [[f"and {len(total['causes']) - rows} causes more (--rows, --json)"]])
+        print_text(f"and {len(total['causes']) - rows} causes more (--rows, --json)")
 
 
 def _percent(share: float) -> str:

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import parse_json
+
+
+def completed(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return what the shell may complete of a setting."""
+    from crosswind.cli.completing import settings
+
+    return settings(ctx, incomplete)
+
+
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="PATH=VALUE",
+        help="Set a field of the experiment, such as policy.order=arrival; again for more.",
+        autocompletion=completed,
+    ),
+]
 
 
 def settings_of(given: Sequence[str]) -> dict[str, Any]:

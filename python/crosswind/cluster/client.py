@@ -35,7 +35,7 @@ def connected(address: str) -> Iterator[Client]:
     try:
         from distributed import Client
     except ImportError:
-        hint = "pip install 'crosswind[dask]'"
+        hint = "pip install distributed"
         raise DescriptionError("Dask is not installed here", "no-dask", hint) from None
     _check(address)
     try:
@@ -140,7 +140,8 @@ def difference(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> tuple[str, 
         return f"Python is {python} there and {own['python']} here", hint
     if theirs["crosswind"] is None:
         why = theirs.get("error", "it is not installed")
-        return f"Crosswind cannot be imported there: {why}", f"on that host: {where} -m pip install 'crosswind[dask]'"
+        hint = f"on that host: {where} -m pip install WHEEL (docs/guides/install.md)"
+        return f"Crosswind cannot be imported there: {why}", hint
     for field, name in (
         ("crosswind", "Crosswind"),
         ("protocol", "the agents' protocol"),

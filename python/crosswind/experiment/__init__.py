@@ -93,6 +93,23 @@ class Experiment(Description[_core.Experiment]):
             checked = checked.fixed(path, json.dumps(value))
         return Experiment(checked, self._files.directory)
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether a simulated run depends on the seed; a farm's does where sizes or work of its tasks are drawn."""
+        if self.kind != "farm":
+            return True
+        description = self.to_dict()
+        swept = [value for values in description.get("sweep", {}).values() for value in values]
+        tasks = [*description["workload"].values(), *swept]
+        return any(isinstance(value, Mapping) and "distribution" in value for value in tasks)
+
+    def once(self) -> Experiment:
+        """Return the experiment with one repetition of each point."""
+        description = self.to_dict()
+        if description.get("repetitions", 1) == 1:
+            return self
+        return Experiment.from_dict({**description, "repetitions": 1}, self._files.directory)
+
     def __len__(self) -> int:
         """How many runs the sweep and the repetitions make."""
         return len(self._checked)

@@ -15,7 +15,9 @@ HEAD_BYTES = 1 << 18
 
 WORDS = {
     "blame": "a blame",
+    "bug-report": "a bug report",
     "check": "a check of a node",
+    "command-blame": "a blame of a command's disturbance",
     "comparison": "a comparison of commands",
     "contention": "a fit of flows",
     "cost": "the cost of a process",
@@ -23,6 +25,7 @@ WORDS = {
     "experiment": "an experiment",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
+    "intervals": "a table of recorded intervals",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
@@ -34,17 +37,18 @@ WORDS = {
     "report": "a report",
     "runs": "runs of an experiment",
     "schema": "a JSON Schema",
-    "streams-plan": "a plan for streams",
+    "queues-plan": "a plan of queues",
     "study": "a study",
     "sweep": "the index of a sweep",
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"measurement", "trace"})
+BINARY = frozenset({"intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
 _RESULTS: tuple[str, ...] = (
     "blame",
+    "bug-report",
     "check",
     "comparison",
     "contention",
@@ -53,7 +57,7 @@ _RESULTS: tuple[str, ...] = (
     "measured-cluster",
     "overlap",
 )
-_RESULTS += ("plan", "streams-plan", "study", "sweep")
+_RESULTS += ("plan", "queues-plan", "study", "sweep")
 _SPEAKING = {**dict.fromkeys(("farm", "program", "streams"), "runs"), **{kind: kind for kind in _RESULTS}}
 """What a result says that it is -> its kind."""
 _BY_FIELD = (
@@ -132,7 +136,11 @@ def _of_parquet(path: str | Path) -> Found:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowException):
         return Found(UNKNOWN)
-    for key, kind in ((b"crosswind.trace", "trace"), (b"crosswind", "measurement")):
+    for key, kind in (
+        (b"crosswind.trace", "trace"),
+        (b"crosswind.intervals", "intervals"),
+        (b"crosswind", "measurement"),
+    ):
         if key in metadata:
             return Found(kind, _members(metadata[key].decode("utf-8", "replace")))
     return Found(UNKNOWN)

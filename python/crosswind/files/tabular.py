@@ -28,7 +28,7 @@ class Tabular(ABC):
         Raises
         ------
         ModuleNotFoundError
-            When polars is not installed: `pip install crosswind[polars]`.
+            When polars is not installed: `pip install polars`.
         """
         import polars
 

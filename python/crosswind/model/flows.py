@@ -22,6 +22,7 @@ from crosswind.errors import DescriptionError, Told, warning
 from crosswind.files.reading import read_bytes
 from crosswind.files.stored import read_json, write_json
 from crosswind.files.tabular import Tabular
+from crosswind.files.wrong_kind import read_as
 from crosswind.model.contention import effective_ratio
 from crosswind.platform import as_html_table
 
@@ -57,7 +58,7 @@ class Contention(Tabular):
     Attributes
     ----------
     data : dict
-        What `crosswind fit --contention --json` prints (docs/reference/files.md).
+        What `crosswind fit contention --json` prints (docs/reference/files.md).
     """
 
     data: Mapping[str, Any]
@@ -71,7 +72,7 @@ class Contention(Tabular):
         DescriptionError
             When it is none.
         """
-        data = read_json(path, "contention", SCHEMA_VERSION, "`crosswind fit --contention -o` writes one")
+        data = read_json(path, "contention", SCHEMA_VERSION, "`crosswind fit contention -o` writes one")
         try:
             effective_ratio(data["effective"], 1)
         except (KeyError, TypeError) as error:
@@ -174,14 +175,15 @@ def fit_contention(
         raise DescriptionError(f"link_mb_per_s is {link_mb_per_s}; it must be finite and greater than 0", "argument")
     names, samples, measures = [str(file) for file in files], list[Samples](), set[By]()
     for name in names:
-        content = read_bytes(name)
-        if content.lstrip()[:1] == b"{":
-            measures.add(by)
-            samples += _of_runs(content, name, by, link_mb_per_s)
-        else:
-            measure, found = _of_table(content, name, link_mb_per_s)
-            measures.add(measure)
-            samples += found
+        with read_as(name, "flows", "runs"):
+            content = read_bytes(name)
+            if content.lstrip()[:1] == b"{":
+                measures.add(by)
+                samples += _of_runs(content, name, by, link_mb_per_s)
+            else:
+                measure, found = _of_table(content, name, link_mb_per_s)
+                measures.add(measure)
+                samples += found
     if len(measures) > 1:
         raise DescriptionError("some files tell latencies and others throughput", "argument", "fit them one by one")
     several = [one for one in samples if one.flows > 1]

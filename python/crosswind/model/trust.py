@@ -140,7 +140,7 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
             "costs-not-separable",
             f"{name}: calls, bytes and wake-ups rose together, so their costs cannot be told apart; all in all"
             f" {channel.cost.all_in_per_gb_s:.3f} s/GB",
-            "vary the message size (--sweep message-size), or measure longer",
+            "vary the message size (`crosswind measure sweep message-size`), or measure longer",
         )
     if channel.cost and channel.cost.median_error > 0.25:
         yield warning(

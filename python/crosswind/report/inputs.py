@@ -10,6 +10,7 @@ from crosswind.blame.result import Blame
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import WORDS, found_at
 from crosswind.inject import Injected
+from crosswind.measure.sweep import Sweep
 from crosswind.measurement import Measurement
 from crosswind.model.fit import Fit
 from crosswind.overlap.result import Overlap
@@ -20,7 +21,6 @@ from crosswind.report.section import Kind
 from crosswind.report.sections import KINDS
 from crosswind.run.results import Runs
 from crosswind.run.trace import Trace
-from crosswind.sweep import Sweep
 
 Item: TypeAlias = (
     Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | Overlap | str | Path

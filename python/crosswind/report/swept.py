@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosswind.measure.sweep import Sweep
 from crosswind.report.figure import Figure
 from crosswind.report.figures.sweep import sweep_interference, sweep_reached
 from crosswind.report.measured import HEADING as MEASURED
@@ -16,7 +17,6 @@ from crosswind.report.measured import TERMS as OF_MEASUREMENTS
 from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, swept
 from crosswind.report.words import number, percent, rate
-from crosswind.sweep import Sweep
 from crosswind.terminal.sizes import size
 
 TERMS = (

@@ -7,7 +7,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from crosswind.run.observed import stale_warnings
 from crosswind.run.results import Run, Runs
 from crosswind.terminal.progress import Advance
 
+if TYPE_CHECKING:
+    from crosswind.watch import Watch
+
 FAILED = "task-failed"
 UNLIMITED = "task-memory-unlimited"
 JOURNAL = ".crosswind-journal"
@@ -30,7 +33,7 @@ TOLD = 1_000
 """Failures that are told one by one; of the others, how many."""
 
 
-def run_command(
+def map_command(
     command: str,
     inputs: Sequence[str | Path],
     out: str | Path,
@@ -49,6 +52,7 @@ def run_command(
     trace: bool = False,
     launch: Deployment | None = None,
     progress: Advance | None = None,
+    watch: Watch | None = None,
 ) -> Runs[Run]:
     """Run a command once per input file, on the nodes of a tree.
 
@@ -90,6 +94,8 @@ def run_command(
         Record what each node did when.
     launch : optional
         Where agents run and how they are started; default: here.
+    watch : Watch, optional
+        Shows the run while it goes on (`crosswind.watch`).
     progress : callable, optional
         Called as `progress(fraction, message)`.
 
@@ -143,6 +149,8 @@ def run_command(
             left = (time.monotonic() - begun) / max(done, 1) * (len(files) - done)
             progress(done / len(files), f"{done} of {len(files)} files, {left:.0f} s left")
 
+    if watch is not None and not resume:  # of those of a resumed run, some are done
+        watch.expect(len(files))
     summary, columns = run_farm(
         platform,
         point,
@@ -158,6 +166,7 @@ def run_command(
         on_before=befores.append,
         trace=trace,
         progress=tell,
+        watch=watch,
     )
     whole = {"bound_tasks_per_s": None, "root_only_tasks_per_s": None, **summary, "params": {}}
     if untold:

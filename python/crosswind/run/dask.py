@@ -283,7 +283,7 @@ class DaskAgents:
                 "host-unmeasured",
                 f"host {host.name} joined, and the links know no link to it from any of {', '.join(parents)}; "
                 "it is taken for the mean of the leaves",
-                "links.toml names hosts as measure --on does: by address, or with --per worker by worker",
+                "links.toml names hosts as measure cluster --on does: by address, or with --per worker by worker",
             )
         self._guests[name] = leaf.row
         return name

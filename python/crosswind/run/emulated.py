@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import complete
 from crosswind.run.deployment import Deployment
 from crosswind.run.local import Limits, Work, run_farm
 from crosswind.run.results import Run
 
+if TYPE_CHECKING:
+    from crosswind.watch import Watch
 
-def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
-    """Run one point on the agents of a deployment, one per node of the point's platform."""
+
+def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment, watch: Watch | None = None) -> Run:
+    """Run one point on the agents of a deployment, one per node of the point's platform; `watch` is told what comes."""
     execution = point.description["execution"]
     found, columns = run_farm(
         point.platform,
@@ -19,6 +24,7 @@ def run_on_agents(point: FarmPoint, trace: bool, deployment: Deployment) -> Run:
         launch=deployment,
         limits=Limits(retries=execution.get("task_retries", 0), task_timeout_s=execution.get("task_timeout_s")),
         trace=trace,
+        watch=watch,
     )
     summary = complete(found, point)
     if columns is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import queue
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
@@ -24,6 +25,8 @@ from crosswind.run.results import Run
 
 if TYPE_CHECKING:
     from distributed import Client
+
+    from crosswind.watch import Watch
 
 T = TypeVar("T")
 Order = Literal["arrival", "interference", "interference-rate", "bandwidth", "compute"]
@@ -57,6 +60,11 @@ class Farm(Executor):
         Where agents run and how they are started (`crosswind.run.deployment`), and when an agent is given up.
     placing : Placing, optional
         On a cluster: how many agents, which node goes to which host, and more.
+    trace : bool
+        Record what each node did when.
+    watch : bool or Watch
+        True: show the run on a page on loopback while it goes on; its address goes to stderr. A `crosswind.watch.Watch`
+        says where the page is; it stays open.
 
     Raises
     ------
@@ -95,6 +103,7 @@ class Farm(Executor):
         limits: Limits | None = None,
         placing: Placing | None = None,
         trace: bool = False,
+        watch: Watch | bool = False,
     ) -> None:
         if on is not None and not isinstance(on, (Platform, str, Path)):
             from crosswind.run.dask import OnDask
@@ -127,6 +136,11 @@ class Farm(Executor):
         point = point_of("farm", 1, 0.001, order, buffer_tasks)
         limits = limits or Limits()
         timeout_s = limits.task_timeout_s if task_timeout_s is None else task_timeout_s
+        self._own_watch: Watch | None = None
+        if watch is True:
+            from crosswind.watch import Watch
+
+            watch = self._own_watch = Watch(on_address=lambda address: print(f"watch: {address}", file=sys.stderr))
         self._live = LiveFarm(
             platform,
             point,
@@ -134,8 +148,13 @@ class Farm(Executor):
             launch=launch,
             limits=replace(limits, retries=retries or limits.retries, task_timeout_s=timeout_s),
             trace=trace,
+            watch=watch or None,
         )
-        self._live.__enter__()
+        try:
+            self._live.__enter__()
+        except BaseException:
+            self._unwatch()
+            raise
         self._feeder = threading.Thread(target=self._feed, name="crosswind-farm-feeder", daemon=True)
         self._reader = threading.Thread(target=self._read, name="crosswind-farm-reader", daemon=True)
         self._feeder.start()
@@ -298,6 +317,12 @@ class Farm(Executor):
             self._run = Run({"params": {}, **summary})
         except BaseException as error:
             self._break(error)
+        finally:
+            self._unwatch()
+
+    def _unwatch(self) -> None:
+        if self._own_watch is not None:
+            self._own_watch.close()
 
     def _break(self, error: BaseException) -> None:
         """Fail whatever is open: nothing will answer it."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,12 +18,14 @@ from crosswind.run import On
 from crosswind.run.deploying import HINT, deployed, is_deployed
 from crosswind.run.deployment import Placing
 from crosswind.run.results import AnyRun, Runs
+from crosswind.run.side_by_side import Perform, Simulator, simulated
 
 if TYPE_CHECKING:
     from distributed import Client
 
+    from crosswind.watch import Watch
+
 Progress = Callable[[float, str], None]
-Perform = Callable[[Any], AnyRun]
 
 
 class Grid(Protocol):
@@ -76,8 +76,11 @@ def run(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Runs[Any]:
     """Run an experiment: every point of its sweep, every repetition.
+
+    A farm whose tasks are not drawn is simulated once at each point: repetitions would be equal.
 
     Parameters
     ----------
@@ -102,6 +105,8 @@ def run(
         Replace a file of another kind, or of another experiment, in `out`; else it is refused.
     progress : callable, optional
         Called as `progress(fraction, message)`, with the time left in the message.
+    watch : Watch, optional
+        Shows the run that goes on (`crosswind.watch`). Of a farm on agents only.
 
     Returns
     -------
@@ -129,6 +134,8 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.load(experiment)
+    if on == "sim" and not experiment.is_drawn:
+        experiment = experiment.once()
     return run_grid(
         experiment,
         on,
@@ -139,6 +146,7 @@ def run(
         resume=resume,
         force=force,
         progress=progress,
+        watch=watch,
     )
 
 
@@ -153,6 +161,7 @@ def run_grid(
     resume: bool = False,
     force: bool = False,
     progress: Progress | None = None,
+    watch: Watch | None = None,
     store: Store | None = None,
 ) -> Runs[Any]:
     """Run every point of a grid; parameters, result and errors as for `run`; `store` keeps them in `out`."""
@@ -162,17 +171,20 @@ def run_grid(
     place = str(on) if not far else "dask" if not isinstance(on, str) else on.partition(":")[0]
     with ExitStack() as stack:
         ledger = _Ledger(grid, place, Path(out) if out is not None else None, resume, force, store or _RunsFile())
+        if watch is not None and (grid.kind != "farm" or place == "sim"):
+            message = f"watch is of a farm on agents; this is a {grid.kind} on {place}"
+            raise DescriptionError(message, "argument", "--on local, dask:ADDRESS or hosts:FILE")
         if far:
-            perform, side_by_side = _on_a_cluster(grid.kind, on, trace, placing, stack), False
+            performer: Perform | Simulator = _on_a_cluster(grid.kind, on, trace, placing, stack, watch)
         else:
             if placing:
                 raise DescriptionError(f"nodes are placed on a cluster's hosts; on is {place}", "argument", HINT)
-            perform, side_by_side = _performer(grid.kind, place, trace)
-        side = _side_by_side(workers, stack) if side_by_side else 1
+            performer = _performer(grid.kind, place, trace, watch)
+        perform = _performed_by(performer, workers, len(grid), stack)
         meter = _Meter(len(grid), progress)
         missing = (point for point in grid.points() if not ledger.has(point))
         try:
-            for point, done in _performed(missing, perform, side) if isinstance(side, int) else side(missing, perform):
+            for point, done in perform(missing):
                 ledger.add(point, done)
                 meter.tell(ledger.done, ledger.taken_over)
         finally:
@@ -180,13 +192,20 @@ def run_grid(
         return ledger.runs()
 
 
-Spread = Callable[[Iterator[Point], Perform], Iterator[tuple[Point, AnyRun]]]
+PerformAll = Callable[[Iterator[Point]], Iterator[tuple[Point, AnyRun]]]
 
 
-def _side_by_side(workers: int | str | Client | None, stack: ExitStack) -> int | Spread:
-    """Return how many points run at a time here, or what spreads them over a cluster."""
+def _performed_by(
+    performer: Perform | Simulator, workers: int | str | Client | None, points: int, stack: ExitStack
+) -> PerformAll:
+    """Return what performs a grid's points: one after the other, threads here, or the workers of a cluster."""
+    if not isinstance(performer, Simulator):
+        return partial(_one_by_one, performer)
     if workers is None or isinstance(workers, int):
-        return workers or _cpus()
+        threads = min(workers or _cpus(), points)
+        if threads > 1:
+            return partial(simulated, simulator=performer, threads=threads)
+        return partial(_one_by_one, performer.simulate)
     from crosswind.cluster.client import connected
     from crosswind.run.spread import spread
 
@@ -196,95 +215,64 @@ def _side_by_side(workers: int | str | Client | None, stack: ExitStack) -> int |
             message = f"workers is {workers!r}; it must be a number, or dask:ADDRESS of a scheduler"
             raise DescriptionError(message, "argument", "dask:tcp://SCHEDULER:8786")
         workers = stack.enter_context(connected(address))
-    return partial(spread, workers)
+    return partial(spread, workers, perform=performer.simulate)
 
 
-def _on_a_cluster(kind: str, on: On | Client, trace: bool, placing: Placing | None, stack: ExitStack) -> Perform:
+def _one_by_one(perform: Perform, points: Iterator[Point]) -> Iterator[tuple[Point, AnyRun]]:
+    for point in points:
+        yield point, perform(point)
+
+
+def _on_a_cluster(
+    kind: str, on: On | Client, trace: bool, placing: Placing | None, stack: ExitStack, watch: Watch | None
+) -> Perform:
     if kind != "farm":
         message = f"an experiment of kind {kind} runs on sim or local; on a cluster only a farm does"
         raise DescriptionError(message, "argument", "--on local has one process per rank on this machine")
     from crosswind.run.emulated import run_on_agents
 
     deployment = stack.enter_context(deployed(on, placing))
-    return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment)
+    return lambda point: run_on_agents(cast(FarmPoint, point), trace, deployment, watch)
 
 
-def _performer(kind: str, on: str, trace: bool) -> tuple[Perform, bool]:
-    """Return what runs one point here, and whether several may run at a time."""
+def _performer(kind: str, on: str, trace: bool, watch: Watch | None) -> Perform | Simulator:
+    """Return what runs one point here, or simulates several at a time."""
     match kind, on:
         case "program" | "streams", "sim" | "local" if trace:
             message = f"trace is of the nodes of a farm; an experiment of kind {kind} has none"
             raise DescriptionError(message, "argument", "leave it out")
         case "farm", "sim":
-            from crosswind.run.simulated import simulate
+            from crosswind.run import simulated as farms
 
-            return partial(simulate, trace=trace), True
+            return farms.simulator(trace)
         case "farm", "local":
             from crosswind.run.emulated import run_on_agents
             from crosswind.run.processes import Launch
 
-            return partial(run_on_agents, trace=trace, deployment=Launch()), False
+            return partial(run_on_agents, trace=trace, deployment=Launch(), watch=watch)
         case "program", "sim":
-            from crosswind.run.program import simulate_program
+            from crosswind.run import program
 
-            return simulate_program, True
+            return program.simulator()
         case "program", "local":
             from crosswind.run.ranks import RanksHere
 
             ranks = RanksHere()
-            return lambda point: ranks(cast(ProgramPoint, point)), False
+            return lambda point: ranks(cast(ProgramPoint, point))
         case "streams", "sim":
-            from crosswind.run.streams import simulate_streams
+            from crosswind.run import streams
 
-            return simulate_streams, True
+            return streams.simulator()
         case "streams", "local":
             from crosswind.run.streams import complete
             from crosswind.run.streams_local import run_streams_here
 
-            return lambda point: complete(run_streams_here(point.json), cast(StreamsPoint, point)), False
+            return lambda point: complete(run_streams_here(point.json), cast(StreamsPoint, point))
     raise DescriptionError(f"on is {on!r}; it must be one of: sim; {HINT}", "argument")
 
 
 def _cpus() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def _performed(points: Iterator[Point], perform: Perform, workers: int) -> Iterator[tuple[Point, AnyRun]]:
-    """Yield each point with its run as it is done; at most `workers` at a time, none started after an error."""
-    if workers == 1:
-        for point in points:
-            yield point, perform(point)
-        return
-    # Daemons: after ctrl-C the process does not wait for a simulation that may still take a minute.
-    done: queue.SimpleQueue[tuple[Point, AnyRun] | BaseException | None] = queue.SimpleQueue()
-    turn, stop = threading.Lock(), threading.Event()
-
-    def work() -> None:
-        try:
-            while not stop.is_set():
-                with turn:
-                    point = next(points, None)
-                if point is None:
-                    break
-                done.put((point, perform(point)))
-        except BaseException as error:  # whatever it is, the thread that waits raises it
-            done.put(error)
-        done.put(None)
-
-    for _ in range(workers):
-        threading.Thread(target=work, daemon=True).start()
-    try:
-        open_ = workers
-        while open_:
-            match done.get():
-                case None:
-                    open_ -= 1
-                case BaseException() as error:
-                    raise error
-                case found:
-                    yield found
-    finally:
-        stop.set()
 
 
 class _Ledger:

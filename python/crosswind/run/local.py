@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from crosswind import _core
 from crosswind.errors import AgentLost, DescriptionError
@@ -26,6 +26,9 @@ from crosswind.run.agent import load
 from crosswind.run.deployment import Agents, Deployment, MeanTask
 from crosswind.run.kept import Before, Identity, Kept, digest_of, digest_of_file, kept
 from crosswind.run.processes import Launch
+
+if TYPE_CHECKING:
+    from crosswind.watch import Watch
 
 __all__ = ["Launch", "Limits", "LiveFarm", "Result", "Task", "Work", "run_farm"]
 
@@ -112,6 +115,7 @@ class LiveFarm:
         token: str | None = None,
         own_tasks: bool = False,
         discard: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         self._platform, self._point, self._work = platform, dict(point), work
         self._launch: Deployment = launch or Launch()
@@ -120,6 +124,7 @@ class LiveFarm:
         self._token = token or self._launch.token or ("" if self._launch.tls else secrets.token_hex(32))
         self._own_tasks, self._journal = own_tasks, journal
         self._submitted, self._abandoned = 0, False
+        self._watch, self._events_told = watch, 0
         self._nodes = platform.to_dict()["node"]
         self._processes: Agents | None = None
         self._root: Any = None
@@ -153,6 +158,9 @@ class LiveFarm:
                 self._launch.tls(root) if self._launch.tls else None,
                 self._journal,
             )
+            if self._watch is not None:
+                scale = float(self._point.get("execution", {}).get("time_scale", 1.0))
+                self._watch.begin(self._platform, self._settings, self._root.tasks, scale)
             self._root.start()
             self._processes.start(self._root.address)
         except BaseException as error:
@@ -244,6 +252,11 @@ class LiveFarm:
             taken = self._root.results(_FOREVER_S if timeout_s is None else timeout_s)
         except AgentLost as error:
             raise self._explained(error) from None
+        if self._watch is not None:
+            self._watch.took(node for _, _, _, node in taken)
+            events = self._root.events(self._events_told)
+            self._events_told += len(events)
+            self._watch.happened(events)
         return [
             Result(task, ok, data if isinstance(data, bytes) else Path(data), node) for task, ok, data, node in taken
         ]
@@ -282,6 +295,8 @@ class LiveFarm:
         except BaseException as error:
             self._abandon(error)
             raise
+        if self._watch is not None:
+            self._watch.ended()
         summary = self._summary(json.loads(self._root.summary()))
         columns = dict(self._root.columns()) if self._trace else None
         self.processes.end(keep_logs=bool(summary["events"]))
@@ -378,6 +393,7 @@ def run_farm(
     on_before: Callable[[Before], None] = lambda before: None,
     trace: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
+    watch: Watch | None = None,
 ) -> tuple[dict[str, Any], dict[str, bytes] | None]:
     """Run a workload on a tree of agents, one process per node.
 
@@ -408,6 +424,8 @@ def run_farm(
         Gather what every node did when.
     progress : callable, optional
         Called with tasks done, and how many there are where that is known.
+    watch : Watch, optional
+        Told what comes, for the page that shows it.
 
     Returns
     -------
@@ -442,6 +460,7 @@ def run_farm(
                 sync=sync,
                 trace=trace,
                 own_tasks=source is None,
+                watch=watch,
             )
         )
         feeder = _Feeder(farm, source, before, work) if source is not None else None

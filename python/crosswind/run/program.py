@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
-from typing import Any
 
 from crosswind import _core
 from crosswind.experiment import ProgramPoint
 from crosswind.run.results import ProgramRun
+from crosswind.run.side_by_side import Columns, Simulator
 
 _OF_NO_MATTER = ("schema_version", "name", "disturbance", "repetitions", "sweep")
-_MOST_REMEMBERED = 4096  # runs of about a kilobyte
+
+
+def simulator() -> Simulator:
+    """Return how programs are simulated."""
+    return Simulator(simulate_program, _put, run_of)
 
 
 def simulate_program(point: ProgramPoint) -> ProgramRun:
-    """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side.
+    """Simulate one point; the interpreter is free meanwhile.
 
     What the program takes undisturbed is simulated once and remembered: a sweep over disturbances asks for it again
     and again.
@@ -28,55 +30,26 @@ def simulate_program(point: ProgramPoint) -> ProgramRun:
     DescriptionError
         When the disturbance names a rank that is not there.
     """
-    undisturbed = _UNDISTURBED.of(point)
-    if point.disturbance is None:
-        return ProgramRun({**undisturbed, "params": point.params, "seed": point.seed})
-    disturbance = json.dumps(point.disturbance.to_dict())
-    text = _core.simulate_program(point.json, disturbance, point.goal, dedicated_s=undisturbed["makespan_s"])
+    text = _core.simulate_program(point.json, _disturbance(point), point.goal, bare=_bare(point))
+    return run_of(point, text)
+
+
+def _put(pool: _core.Simulations, point: ProgramPoint) -> None:
+    pool.program(point.number, point.json, _disturbance(point), point.goal, _bare(point))
+
+
+def run_of(point: ProgramPoint, text: str, _: Columns = None) -> ProgramRun:
+    """Return the run of a point that was simulated: its entry of `runs.json` as JSON."""
     return ProgramRun({**json.loads(text), "params": point.params})
 
 
 def remember(point: ProgramPoint, run: ProgramRun) -> None:
     """Take note of what an undisturbed point came to earlier, in another process: it is not simulated again."""
-    _UNDISTURBED.remember(point, run)
+    _core.remember_undisturbed(_bare(point), point.goal, json.dumps(run.summary()))
 
 
-class _Once:
-    """Something that one thread finds while those that ask for the same wait."""
-
-    def __init__(self) -> None:
-        self.turn = threading.Lock()
-        self.found: dict[str, Any] | None = None
-
-
-class _Undisturbed:
-    """What programs come to when nothing disturbs them."""
-
-    def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._known: OrderedDict[str, _Once] = OrderedDict()
-
-    def of(self, point: ProgramPoint) -> dict[str, Any]:
-        bare = _bare(point)
-        once = self._once(bare, point.goal)
-        with once.turn:
-            if once.found is None:
-                once.found = json.loads(_core.simulate_program(bare, None, point.goal))
-        return once.found
-
-    def remember(self, point: ProgramPoint, run: ProgramRun) -> None:
-        once = self._once(_bare(point), point.goal)
-        with once.turn:
-            once.found = once.found or dict(run.data)
-
-    def _once(self, bare: str, goal: str | None) -> _Once:
-        key = f"{bare}\n{goal}"
-        with self._turn:
-            once = self._known.setdefault(key, _Once())
-            self._known.move_to_end(key)
-            while len(self._known) > _MOST_REMEMBERED:
-                self._known.popitem(last=False)
-        return once
+def _disturbance(point: ProgramPoint) -> str | None:
+    return None if point.disturbance is None else json.dumps(point.disturbance.to_dict())
 
 
 def _bare(point: ProgramPoint) -> str:
@@ -85,6 +58,3 @@ def _bare(point: ProgramPoint) -> str:
     seed = point.description["workload"].get("seed")
     own = {"schema_version": 1, "name": "undisturbed", "seed": point.seed if seed is None else seed}
     return json.dumps({**description, **own}, sort_keys=True)
-
-
-_UNDISTURBED = _Undisturbed()

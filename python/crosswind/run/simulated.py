@@ -1,18 +1,34 @@
-"""One point of an experiment in virtual time."""
+"""One point of a farm's experiment in virtual time."""
 
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from crosswind import _core
 from crosswind.experiment import FarmPoint
 from crosswind.run.bounds import judged
 from crosswind.run.results import Run
+from crosswind.run.side_by_side import Columns, Simulator
+
+
+def simulator(trace: bool) -> Simulator:
+    """Return how farms are simulated, with or without a trace of each."""
+    return Simulator(partial(simulate, trace=trace), partial(_put, trace=trace), run_of)
 
 
 def simulate(point: FarmPoint, trace: bool) -> Run:
-    """Simulate one point; the interpreter is free meanwhile, so that threads simulate side by side."""
+    """Simulate one point; the interpreter is free meanwhile."""
     text, columns = _core.simulate(point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
+    return run_of(point, text, columns)
+
+
+def _put(pool: _core.Simulations, point: FarmPoint, trace: bool) -> None:
+    pool.farm(point.number, point.platform._checked, point.json, tasks_csv=point.tasks_csv, trace=trace)
+
+
+def run_of(point: FarmPoint, text: str, columns: Columns) -> Run:
+    """Return the run of a point that was simulated: its entry of `runs.json` as JSON, and the columns of its trace."""
     summary = judged(json.loads(text), point)
     if columns is None:
         return Run(summary)

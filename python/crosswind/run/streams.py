@@ -9,10 +9,16 @@ from typing import Any
 from crosswind import _core
 from crosswind.experiment import StreamsPoint
 from crosswind.run.results import StreamsRun
+from crosswind.run.side_by_side import Columns, Simulator
+
+
+def simulator() -> Simulator:
+    """Return how streams are simulated."""
+    return Simulator(simulate_streams, _put, run_of)
 
 
 def simulate_streams(point: StreamsPoint) -> StreamsRun:
-    """Simulate one point: T1, T2, T3; the interpreter is free meanwhile, so that threads simulate side by side.
+    """Simulate one point: T1, T2, T3; the interpreter is free meanwhile.
 
     Raises
     ------
@@ -21,7 +27,16 @@ def simulate_streams(point: StreamsPoint) -> StreamsRun:
     DescriptionError
         When a job cannot run on its hosts.
     """
-    return StreamsRun({**json.loads(_core.simulate_streams(point.json)), "params": point.params})
+    return run_of(point, _core.simulate_streams(point.json))
+
+
+def _put(pool: _core.Simulations, point: StreamsPoint) -> None:
+    pool.streams(point.number, point.json)
+
+
+def run_of(point: StreamsPoint, text: str, _: Columns = None) -> StreamsRun:
+    """Return the run of a point that was simulated: its entry of `runs.json` as JSON."""
+    return StreamsRun({**json.loads(text), "params": point.params})
 
 
 def complete(summary: Mapping[str, Any], point: StreamsPoint) -> StreamsRun:

@@ -44,7 +44,7 @@ SMALL_STREAMS = [
     "--set",
     "workload.stream[1].message_bytes=16384",
 ]
-COMMAND = ["--command", "true", "--inputs", "IN/flows.csv", "-o", "IN/results"]
+COMMAND = ["true", "--inputs", "IN/flows.csv", "-o", "IN/results"]
 SIMULATED = ["--on", "sim", "--cpus", "2", "--nice", "0", "--ping", "10x1MB"]
 
 # Each command with OUT where its result goes, and the kind of the result. IN/ holds an input of each kind.
@@ -52,14 +52,14 @@ VERBS = {
     "measure": (["measure", "-o", "OUT"], "measurement"),
     "fit": (["fit", "IN/m.parquet", "-o", "OUT"], "platform"),
     "fit a trace": (["fit", "IN/trace.parquet", "-o", "OUT"], "platform"),
-    "fit flows": (["fit", "--contention", "IN/flows.csv", "-o", "OUT"], "contention"),
+    "fit flows": (["fit", "contention", "IN/flows.csv", "-o", "OUT"], "contention"),
     "plan": (["plan", "IN/platform.toml", *TASK, "-o", "OUT"], "plan"),
-    "plan a tree": (["plan", "--build-tree", "IN/links.toml", *TASK, "-o", "OUT"], "platform"),
-    "plan streams": (["plan", "--streams", STREAMS, *SMALL_STREAMS, "-o", "OUT"], "streams-plan"),
+    "plan a tree": (["plan", "tree", "IN/links.toml", *TASK, "-o", "OUT"], "platform"),
+    "plan queues": (["plan", "queues", STREAMS, *SMALL_STREAMS, "-o", "OUT"], "queues-plan"),
     "run": (["run", FARM, *ONE, "-o", "OUT"], "runs"),
     "run, trace": (["run", FARM, *ONE, "--trace", "OUT"], "trace"),
     "run, perfetto": (["run", FARM, *ONE, "--perfetto", "OUT"], "perfetto"),
-    "run a command, trace": (["run", *COMMAND, "--trace", "OUT"], "trace"),
+    "map, trace": (["map", *COMMAND, "--trace", "OUT"], "trace"),
     "blame": (["blame", BLAMED, "--seeds", "1", "--set", "workload.parameters.iterations=50", "-o", "OUT"], "blame"),
     "cost": (["cost", "--of", "command:sleep 60", "--seconds", "5", "-o", "OUT"], "cost"),
     "compare": (["compare", "true", "true", "--seconds", "0.2", "--margin", "90%", "-o", "OUT"], "comparison"),
@@ -73,12 +73,12 @@ VERBS = {
     "schema": (["schema", "plan", "-o", "OUT"], "schema"),
 }  # fmt: skip
 # What is quick enough to be done for real, and does not depend on how busy the host is.
-NOT_QUICK = ("measure", "overlap", "reproduce, report", "run a command, trace", "cost", "compare", "check")
+NOT_QUICK = ("measure", "overlap", "reproduce, report", "map, trace", "cost", "compare", "check")
 DONE = [verb for verb in VERBS if verb not in NOT_QUICK]
 TEXT = [verb for verb in DONE if VERBS[verb][1] not in ("trace", "report")]
 DIRECTORIES = {
-    "measure a sweep": ["measure", "--sweep", "wait", "-o", "OUT"],
-    "measure a cluster": ["measure", "--on", "dask:tcp://127.0.0.1:1", "-o", "OUT"],
+    "measure a sweep": ["measure", "sweep", "wait", "-o", "OUT"],
+    "measure a cluster": ["measure", "cluster", "--on", "dask:tcp://127.0.0.1:1", "-o", "OUT"],
     "report, figures": ["report", "IN/plan.json", "-o", "IN/report.html", "--figures", "OUT"],
     "reproduce": ["reproduce", "quadrics-overlap", "-o", "OUT"],
     "reproduce, figures": ["reproduce", "quadrics-overlap", "-o", "IN/study", "--figures", "OUT"],
@@ -187,7 +187,8 @@ def test_an_input_of_the_same_command_is_refused_by_any_name(tmp_path, inputs, v
     (tmp_path / "soft").symlink_to(file)
     (tmp_path / "hard").hardlink_to(file)
     for out in (file, tmp_path / "soft", tmp_path / "hard"):
-        error = refused([*spelt(words[:1], out, inputs), "--force", *spelt(words[1:], out, inputs)])
+        at = words.index("-o")
+        error = refused(spelt([*words[:at], "--force", *words[at:]], out, inputs))
         assert "an input of the same command" in str(error)
     assert file.read_bytes() == content
 
@@ -219,10 +220,12 @@ def test_a_result_goes_into_a_new_file_over_its_own_kind_and_by_force_over_any(t
     for before in (None, "own", "other"):
         if before == "other":
             out.write_text("my notes\n")
+        at = words.index("-o") if "-o" in words else 1
         force = ["--force"] if before == "other" else []
-        assert perform([*spelt(words[:1], out, inputs), *force, *spelt(words[1:], out, inputs)]) in (0, 3)
+        assert perform(spelt([*words[:at], *force, *words[at:]], out, inputs)) in (0, 3)
         assert found_at(out).kind == kind
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out"]
+    beside = ["out.intervals.parquet"] if verb == "record" else []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", *beside]
 
 
 @pytest.mark.parametrize("verb", TEXT)

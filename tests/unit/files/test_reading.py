@@ -78,9 +78,9 @@ def test_a_file_that_grows_while_it_is_read_is_limited_too(tmp_path, monkeypatch
         ["blame", "FILE"],
         ["report", "FILE.toml"],
         ["report", "FILE.json"],
-        ["fit", "--contention", "FILE"],
+        ["fit", "contention", "FILE"],
         ["inject", "FILE", "--", "true"],
-        ["run", "--command", "true {input}", "--inputs", "input", "--platform", "FILE"],
+        ["map", "true {input}", "--inputs", "input", "--platform", "FILE"],
         ["serve", "--hosts", "FILE", "--name", "a"],
     ],
     ids=" ".join,
@@ -102,7 +102,7 @@ def test_a_device_is_no_table(tmp_path):
     for verb in ("fit", "report"):
         asked = [*COMMAND, verb, "zero.parquet"]
         done = subprocess.run(asked, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100)
-        assert (done.returncode, "is no Parquet file" in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, "is not a Parquet file" in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_json_that_is_nested_too_deeply_is_an_error(tmp_path):
     for name in ("deep.json", "objects.json"):
         text = deep if name == "deep.json" else b'{"a":' * 200_000 + b"1" + b"}" * 200_000
         (tmp_path / name).write_bytes(text)
-        for words in (["report", name], ["plan", name], ["run", name], ["blame", name], ["fit", "--contention", name]):
+        for words in (["report", name], ["plan", name], ["run", name], ["blame", name], ["fit", "contention", name]):
             done = subprocess.run([*COMMAND, *words], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert (done.returncode, done.stdout) == (2, ""), (words, done.stderr)
             assert done.stderr.startswith("error: "), (words, done.stderr)

@@ -15,7 +15,7 @@ from crosswind.measure.cluster import at_host, measure_cluster, tour
 from crosswind.measure.cluster.directory import Directory
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measurement import Measurement
-from crosswind.overlay import build_tree
+from crosswind.plan.tree import plan_tree
 from crosswind.platform import Platform
 
 COMPUTE = {"a": 4.0, "b": 8.0, "c": 12.0, "d": 16.0}
@@ -106,7 +106,7 @@ def test_all_pairs_tell_of_every_link_in_both_directions(hosts, tmp_path):
     assert told[-1] == (1.0, "12 of 12 measured")
     assert "round 2 of 3, 4 of 12 measured, about" in told[1][1]
     # The way on: a tree over these links.
-    built = build_tree(tmp_path / "out" / "links.toml", task_size_mb=2.0, task_work=5.0)
+    built = plan_tree(tmp_path / "out" / "links.toml", task_size_mb=2.0, task_work=5.0)
     assert built.data["method"] == "exact"
     assert len(built.platform) == 4
 

@@ -11,13 +11,13 @@ import pytest
 import reported
 
 from crosswind.errors import DescriptionError
+from crosswind.measure.sweep import Sweep
 from crosswind.measurement import Measurement
 from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
 from crosswind.report.findings import finding, trust
 from crosswind.run.results import Run, Runs
-from crosswind.sweep import Sweep
 
 
 class Page(HTMLParser):

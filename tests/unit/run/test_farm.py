@@ -11,7 +11,7 @@ import crosswind
 from crosswind import AgentLost, DescriptionError, Platform
 from crosswind.run import farm as farm_
 from crosswind.run.calls import CallError, RemoteTraceback
-from crosswind.run.command import run_command
+from crosswind.run.command import map_command
 from crosswind.run.here import here, point_of
 
 
@@ -227,4 +227,4 @@ def test_a_command_over_wrong_inputs_is_refused_before_anything_runs(tmp_path, m
         (tmp_path / directory).mkdir()
         (tmp_path / directory / "x").write_text("x")
     with pytest.raises(DescriptionError, match=says):
-        run_command("true", inputs, tmp_path / "out", name=name)
+        map_command("true", inputs, tmp_path / "out", name=name)

@@ -70,8 +70,8 @@ def test_what_was_run_is_not_run_again(tmp_path, monkeypatch):
     document = json.loads((tmp_path / "runs.json").read_text())
     (tmp_path / "runs.json").write_text(json.dumps({**document, "runs": document["runs"][:3]}))
     asked = []
-    simulate = program.simulate_program
-    monkeypatch.setattr(program, "simulate_program", lambda point: asked.append(point.seed) or simulate(point))
+    read = program.run_of
+    monkeypatch.setattr(program, "run_of", lambda point, *found: asked.append(point.seed) or read(point, *found))
     again = crosswind.run(experiment, out=tmp_path / "runs.json", resume=True)
     assert asked == [4]
     assert again.summary() == whole.summary()

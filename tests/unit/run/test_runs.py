@@ -1,15 +1,12 @@
 """Runs: the grid spread over threads, kept in a file, taken up again; and what can be done with them."""
 
 import json
-import threading
-import time
 
 import pytest
 import reported
 
-from crosswind import DescriptionError, Experiment, Runs
+from crosswind import DescriptionError, Experiment, InfeasibleError, Runs
 from crosswind.run import grid, simulated
-from crosswind.run.results import Run
 
 ROOT = {"schema_version": 1, "name": "p", "node": [{"name": "r", "compute_per_s": 2.0}]}
 FARM = {"kind": "farm", "tasks": 10, "task_size_mb": 1.0, "task_work": 1.0}
@@ -24,26 +21,22 @@ def experiment(works=tuple(range(1, 13)), **other):
 
 @pytest.fixture
 def simulator(monkeypatch):
-    """Take the place of the simulator: notes what it was asked for, and may be told to fail."""
+    """Stand behind the simulator: notes which points are done, and may stop at one as ctrl-C does."""
 
     class Simulator:
         def __init__(self):
             self.asked = []
             self.fail_at = None
-            self.lock = threading.Lock()
+            self.read = simulated.run_of
 
-        def __call__(self, point, trace):
-            with self.lock:
-                self.asked.append(point.number)
+        def __call__(self, point, text, columns):
+            self.asked.append(point.number)
             if self.fail_at == point.number:
                 raise KeyboardInterrupt
-            time.sleep(0.001 * (point.number % 3))  # so that threads finish out of order
-            makespan = float(point.description["workload"]["task_work"])
-            entry = {"params": point.params, "seed": point.seed, "order": point.description["policy"]["order"]}
-            return Run(reported.one_run(("r",), makespan_s=makespan) | entry)
+            return self.read(point, text, columns)
 
     found = Simulator()
-    monkeypatch.setattr(simulated, "simulate", found)
+    monkeypatch.setattr(simulated, "run_of", found)
     return found
 
 
@@ -55,6 +48,13 @@ def test_the_result_is_the_same_whatever_the_number_of_workers(simulator, tmp_pa
         files.append(out.read_bytes())
     assert files[0] == files[1] == files[2]
     assert [run["params"]["workload.task_work"] for run in json.loads(files[0])["runs"]][:4] == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_point_that_cannot_be_simulated_is_named_whichever_thread_finds_it(workers):
+    """The description is right: only in its course does a run turn out to last for thousands of years."""
+    with pytest.raises(InfeasibleError):
+        grid.run(experiment((1, 1e12)), workers=workers)
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -110,12 +110,12 @@ def test_a_finished_file_stays_until_the_same_experiment_has_as_many_runs_again(
 
 
 def test_an_error_of_one_point_ends_the_run_and_keeps_the_others(simulator, tmp_path, monkeypatch):
-    def failing(point, trace):
+    def failing(point, text, columns):
         if point.number == 5:
             raise DescriptionError("no", "odd")
-        return simulator(point, trace)
+        return simulator(point, text, columns)
 
-    monkeypatch.setattr(simulated, "simulate", failing)
+    monkeypatch.setattr(simulated, "run_of", failing)
     out = tmp_path / "runs.json"
     with pytest.raises(DescriptionError, match="no"):
         grid.run(experiment(), workers=1, out=out)
@@ -168,3 +168,20 @@ def test_a_file_that_holds_no_runs_says_what_is_wrong(tmp_path, broken):
     path.write_text(broken)
     with pytest.raises(DescriptionError, match=r"runs\.json"):
         Runs.load(path)
+
+
+def test_a_farm_whose_tasks_are_not_drawn_is_simulated_once():
+    same = _farm_with(task_work=5.0)
+    drawn = _farm_with(task_work={"distribution": "uniform", "low": 3.0, "high": 7.0})
+    assert (same.is_drawn, len(same), len(grid.run(same))) == (False, 4, 1)
+    assert (drawn.is_drawn, len(grid.run(drawn))) == (True, 4)
+    swept = Experiment.from_dict({**same.to_dict(), "sweep": {"workload.task_work": [1.0, 2.0]}})
+    assert len(grid.run(swept)) == 2
+
+
+def _farm_with(task_work):
+    root = {"name": "r", "compute_per_s": 2.0}
+    pair = {"schema_version": 1, "name": "pair", "node": [root]}
+    farm = {"kind": "farm", "tasks": 20, "task_size_mb": 1.0, "task_work": task_work}
+    described = {"schema_version": 1, "name": "four", "platform": pair, "workload": farm, "repetitions": 4}
+    return Experiment.from_dict(described)

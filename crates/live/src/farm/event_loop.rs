@@ -51,6 +51,8 @@ pub(crate) struct User<'a> {
     /// What nodes are called.
     pub names: HashMap<u32, Arc<str>>,
     pub last_result_ns: u64,
+    /// How much of what happened the user's side was told.
+    pub told: usize,
 }
 
 impl<'a> EventLoop<'a> {
@@ -164,6 +166,11 @@ impl<'a> EventLoop<'a> {
     /// Hands results to the user.
     fn deliver(&mut self) {
         let Some(user) = &mut self.user else { return };
+        let happened = self.node.agent.happened();
+        if let Some(new @ [_, ..]) = happened.get(user.told..) {
+            user.told = happened.len();
+            user.task_source.happened(new);
+        }
         let results = self.node.agent.take_results();
         if results.is_empty() {
             return;

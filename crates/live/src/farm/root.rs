@@ -69,6 +69,9 @@ pub trait TaskSource {
     /// Takes results, each once.
     fn deliver(&mut self, results: &mut Vec<Delivery>);
 
+    /// Is told what happened since it was last told: agents that joined, were lost, came back.
+    fn happened(&mut self, _events: &[AgentEvent]) {}
+
     /// Why the run is to end at once: the user's wish, a full disk, a broken journal.
     fn failure(&mut self) -> Option<LiveError> {
         None
@@ -184,7 +187,8 @@ impl Root {
         let spool = Spool::below(&self.config.spool_directory, run.sizes.spool_over_bytes)
             .map_err(LiveError::system("making a spool"))?;
         let names = run.platform.nodes.iter().enumerate().map(|(at, node)| (at as u32, node.name.as_str().into()));
-        let user = User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns() };
+        let user =
+            User { task_source, computed: HashMap::new(), names: names.collect(), last_result_ns: now_ns(), told: 0 };
         let agent = Agent::new(&name, None, run, false, now_ns())?;
         let node = NodeRuntime::new(agent, None, processor, spool, &mut self.config.log);
         let code = Arc::new(std::mem::take(&mut self.config.code));

@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crosswind_agent::record::AgentEvent;
 use crosswind_schema::experiment::Tasks;
 
 use crate::error::LiveError;
@@ -51,6 +52,8 @@ struct Shared {
     delivered: u64,
     /// Tasks are asked for: time 0 has come.
     begun: bool,
+    /// What happened so far.
+    events: Vec<AgentEvent>,
 }
 
 impl Shared {
@@ -243,6 +246,12 @@ impl Counter {
         self.0.lock().delivered
     }
 
+    /// What happened so far, all but the first `known`.
+    #[must_use]
+    pub fn events(&self, known: usize) -> Vec<AgentEvent> {
+        self.0.lock().events.get(known..).unwrap_or_default().to_vec()
+    }
+
     /// The run has ended, and so.
     pub fn end(&self, result: Result<RunSummary, LiveError>) {
         let mut shared = self.0.lock();
@@ -310,6 +319,10 @@ pub(crate) fn in_memory(delivery: &Delivery) -> u64 {
 }
 
 impl TaskSource for SharedDesk {
+    fn happened(&mut self, events: &[AgentEvent]) {
+        self.both.lock().events.extend_from_slice(events);
+    }
+
     fn next(&mut self) -> Supply {
         if let Some(supply) = self.next_drawn() {
             return supply;

@@ -1,7 +1,7 @@
 //! Which part of a link several flows use while they congest it (the effective communication ratio, delta).
 //!
 //! A plug-in: the printed formula contradicts what the paper says and measures (E4-1, E4-3), so a model takes whichever form is
-//! given, and what was measured (`crosswind fit --contention`) is one of them.
+//! given, and what was measured (`crosswind fit contention`) is one of them.
 
 use serde::{Deserialize, Serialize};
 

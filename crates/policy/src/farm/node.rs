@@ -128,7 +128,13 @@ impl Node {
             }
             Event::Sent { child, task } => self.sent(child, task),
             Event::Computed { task } => self.computed(task, commands),
-            Event::Returned { child, task } => self.returned(child, task, commands),
+            Event::Returned { child, task } => {
+                self.returned(child, task, commands);
+                // Before the end of a run a result changes nothing of what can begin.
+                if self.ports == Ports::Single && self.ending.left(self.ready.len()).is_none() {
+                    return;
+                }
+            }
             rare => self.handle_rare(rare),
         }
         self.go_on(commands);

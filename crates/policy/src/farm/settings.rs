@@ -78,40 +78,47 @@ impl Settings {
     /// Of every node of a platform, in the platform's order. Children are numbered as in `tree.children`.
     #[must_use]
     pub fn of(platform: &Platform, tree: &Tree, wishes: &FarmOptions<'_>) -> Vec<Self> {
+        Self::each(platform, tree, wishes).collect()
+    }
+
+    /// The same one by one: those of a million nodes need not be in memory at a time.
+    pub fn each<'a>(
+        platform: &'a Platform,
+        tree: &'a Tree,
+        wishes: &'a FarmOptions<'a>,
+    ) -> impl Iterator<Item = Self> + Clone + 'a {
         let demand = Demand::of(platform, tree, wishes);
         let places = buffer::places(platform, tree, wishes, &demand);
-        (0..platform.nodes.len())
-            .map(|n| {
-                let node = &platform.nodes[n];
-                let send_limit_mb_per_s = match wishes.ports {
-                    Ports::Single => f64::INFINITY,
-                    Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
-                };
-                let children = tree.children(n as u32);
-                let paces = demand.paces(platform, tree, wishes, n as u32);
-                let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
-                    let child = Self::child_of(platform, tree, wishes, &demand, c);
-                    child.paced(pace_mb_per_s, wishes.ports, wishes.task)
-                });
-                Self {
-                    root: n as u32 == tree.root,
-                    computes: node.compute_per_s.get() > 0.0,
-                    places: places[n],
-                    ports: wishes.ports,
-                    send_limit_mb_per_s,
-                    sends_tasks_per_s: match wishes.ports {
-                        Ports::Single => demand.through_one_port(children),
-                        Ports::Multi => send_limit_mb_per_s / wishes.task.size_mb,
-                    },
-                    rule: order::rule(wishes.order),
-                    returns: wishes.returns,
-                    recovers: wishes.recovers,
-                    level_end: wishes.levels(),
-                    own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
-                    children: known.collect(),
-                }
-            })
-            .collect()
+        (0..platform.nodes.len()).map(move |n| {
+            let node = &platform.nodes[n];
+            let send_limit_mb_per_s = match wishes.ports {
+                Ports::Single => f64::INFINITY,
+                Ports::Multi => node.send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get),
+            };
+            let children = tree.children(n as u32);
+            let paces = demand.paces(platform, tree, wishes, n as u32);
+            let known = children.iter().zip(&paces).map(|(&c, &pace_mb_per_s)| {
+                let child = Self::child_of(platform, tree, wishes, &demand, c);
+                child.paced(pace_mb_per_s, wishes.ports, wishes.task)
+            });
+            Self {
+                root: n as u32 == tree.root,
+                computes: node.compute_per_s.get() > 0.0,
+                places: places[n],
+                ports: wishes.ports,
+                send_limit_mb_per_s,
+                sends_tasks_per_s: match wishes.ports {
+                    Ports::Single => demand.through_one_port(children),
+                    Ports::Multi => send_limit_mb_per_s / wishes.task.size_mb,
+                },
+                rule: order::rule(wishes.order),
+                returns: wishes.returns,
+                recovers: wishes.recovers,
+                level_end: wishes.levels(),
+                own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
+                children: known.collect(),
+            }
+        })
     }
 
     /// Of a node that knows neither its own rate nor its children's: they come in the order of joining.

@@ -81,8 +81,13 @@ pub fn run(platform: &Platform, tasks: &Tasks, way: Way) -> Outcome {
 
 pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f64, options: Options<'_>) -> Outcome {
     let task = mean(tasks);
-    let policy =
-        Policy { order: way.order, ports: way.ports.into(), buffer_tasks: way.buffer, adapt: way.adapt, ..Policy::default() };
+    let policy = Policy {
+        order: way.order,
+        ports: way.ports.into(),
+        buffer_tasks: way.buffer,
+        adapt: way.adapt,
+        ..Policy::default()
+    };
     let wishes = FarmOptions::of(&policy, task);
     let rates: Vec<f64> = match way.order {
         Order::Planned => {

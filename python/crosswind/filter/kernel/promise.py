@@ -1,4 +1,4 @@
-"""What the queues of a plan promise class local, by the closed form of `crosswind plan --streams`.
+"""What the queues of a plan promise class local, by the closed form of `crosswind plan queues`.
 
 The kernel's frame is the largest segment. Beyond this a packet waits for what the device and the switches have taken
 already.

@@ -10,7 +10,7 @@
 | `result` | what do all measurements together tell? |
 | `on_dask` | how are the hosts of a Dask cluster called? |
 
-A single measurement is `crosswind.measure`'s; which tree to build over the links is `crosswind.overlay`'s question.
+A single measurement is `crosswind.measure`'s; which tree to build over the links is `crosswind.plan.tree`'s question.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class MeasuredCluster:
     warnings: list[Told]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON document of `crosswind measure --on ... --json`."""
+        """Return the JSON document of `crosswind measure cluster --on ... --json`."""
         return {
             "directory": str(self.directory),
             "measured": self.measured,
@@ -181,7 +181,7 @@ def measure_cluster(
         raise MeasurementError(f"nothing could be measured: {why}", "nothing-measured", hint)
     told = [*_told(tour.lost, missing, len(to_do)), *fitted.warnings()]
     links = fitted.links(cluster.name, hosts, wanted)
-    comment = f"measured by `crosswind measure --on`: {len(fitted.fits)} of {len(to_do)} measurements"
+    comment = f"measured by `crosswind measure cluster --on`: {len(fitted.fits)} of {len(to_do)} measurements"
     if links:
         links.save(kept.path / "links.toml", comment)
     measured = None

@@ -6,9 +6,9 @@ from typing import Any
 
 import altair as alt
 
+from crosswind.measure.sweep import Sweep
 from crosswind.report.figures.categories import beside, coloured, dotted, line, with_interval
 from crosswind.report.figures.look import layered, records
-from crosswind.sweep import Sweep
 from crosswind.terminal.sizes import size
 
 HEIGHT = 260

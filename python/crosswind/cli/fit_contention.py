@@ -1,0 +1,89 @@
+"""`crosswind fit contention`: measured flows -> which part of a link they use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.verbs import help_of
+
+By = Literal["latency", "throughput"]
+
+EXAMPLES = """
+Examples:
+
+    crosswind fit contention flows.csv -o contention.json
+
+    crosswind fit contention runs.json --by throughput --link-mb-per-s 110
+"""
+
+
+def contention(
+    files: Annotated[
+        list[Path], typer.Argument(help="Tables (*.csv) of flows, or runs.json of kind streams.", metavar="FILE...")
+    ],
+    by: Annotated[By, typer.Option(help="What says how much the flows of runs lose.")] = "latency",
+    link_mb_per_s: Annotated[
+        float | None, typer.Option(metavar="MB/S", help="By throughput: what the link carries.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was fitted there, as JSON.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Fit which part of a link several flows use."""
+    from crosswind.model.flows import fit_contention
+
+    writable(out, "contention", inputs=files, force=force)
+    found = fit_contention(files, link_mb_per_s=link_mb_per_s, by=by, seed=seed)
+    tell_warnings(found.warnings)
+    if out:
+        found.save(out)
+        tell(f"wrote {out}")
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _interval(ends: list[float] | None) -> str:
+    return "" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
+
+
+def _print(found: Any) -> None:
+    kinds = any(point["kind"] for point in found.points)
+    columns = [("flows", "right")] + ([("kind", "left")] if kinds else [])
+    columns += [("effective", "right"), ("95 %", "right"), ("samples", "right")]
+    columns += [(form["form"], "right") for form in found.forms if form["form"] != "literal"]
+    rows = []
+    for point in found.points:
+        head = [str(point["flows"])] + ([point["kind"]] if kinds else [])
+        head += [f"{point['ratio']:.4f}", _interval(point["ratio_ci95"]), str(point["samples"])]
+        rows.append(head + [f"{point['forms'][form['form']]:.4f}" for form in found.forms if form["form"] != "literal"])
+    print_table(columns, rows, title=f"part of a link that flows use, over one flow alone, by {found.data['by']}")
+    columns = [("form", "left"), ("", "left"), ("", "right"), ("95 %", "right"), ("rms", "right"), ("MaxErr", "right")]
+    columns += [("", "left")]
+    best = found.effective["elsewhere"]["form"]
+    says = {best: "taken between and beyond what was measured", "literal": "as printed, over its value for one flow"}
+    rows = [
+        [
+            form["form"],
+            form["parameter"],
+            f"{form['value']:.5g}",
+            _interval(form["value_ci95"]),
+            f"{form['rms']:.4f}",
+            f"{form['max_error']:.4f}",
+            says.get(form["form"], ""),
+        ]
+        for form in found.forms
+    ]
+    print_table(columns, rows)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("contention", help=help_of("fit contention", EXAMPLES))(contention)

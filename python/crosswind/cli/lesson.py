@@ -1,0 +1,55 @@
+"""`crosswind lesson`: why the fastest link is served first -> one HTML file to play with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from crosswind.cli.console import print_json, print_text, tell
+from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
+from crosswind.terminal.progress import progress_bar
+
+EXAMPLES = """
+Examples:
+
+    crosswind lesson
+
+    crosswind lesson examples/fork_of_table_4.toml --task-size-mb 5 -o lesson.html
+"""
+
+
+def lesson(
+    platform: Annotated[
+        Path | None,
+        typer.Argument(help="A fork: a root and 2 to 12 children. [default: that of table 4]", metavar="PLATFORM.toml"),
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("lesson.html"),
+    task_size_mb: Annotated[float, typer.Option(help="Input of a task, MB.")] = 2.0,
+    task_work: Annotated[float, typer.Option(help="Work of a task, work units.")] = 5.0,
+    open_it: Annotated[bool, typer.Option("--open", help="Show it in the default browser.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    force: Force = False,
+) -> None:
+    """Write a page that teaches bandwidth-centric scheduling."""
+    from crosswind.lesson import lesson as write
+
+    writable(out, "report", inputs=[platform], force=force)
+    with progress_bar() as progress:
+        path = write(platform, out, task_size_mb=task_size_mb, task_work=task_work, force=force, progress=progress)
+    if json:
+        print_json({"lesson": str(path)})
+    else:
+        tell("wrote the lesson:")
+        print_text(str(path))
+    if open_it:
+        import webbrowser
+
+        webbrowser.open(path.resolve().as_uri())
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("lesson", help=help_of("lesson", EXAMPLES))(lesson)

@@ -1,0 +1,118 @@
+"""`crosswind measure sweep`: one measurement for each value of a setting -> a directory."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell, tell_warnings
+from crosswind.cli.measure import USUAL_S
+from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring, Peers
+from crosswind.cli.options import spread
+from crosswind.cli.outputs import Force, Json
+from crosswind.cli.verbs import help_of
+from crosswind.files.output import writable_directory
+from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.measure.sweep import Sweep
+
+Kind = Literal["footprint", "message-size", "streams", "wait", "placement", "runtime"]
+
+GROUPS = {"Where the threads run": ("placement",), "Output": ("resume",)}
+
+EXAMPLES = """
+Examples:
+
+    crosswind measure sweep message-size --values 64KB,1MB,8MB
+
+    crosswind measure sweep footprint --peer host:7117 --token-file token -o sweep-footprint/
+
+    crosswind measure sweep runtime --values 'java,java io=direct,go,node'
+
+The values are measured in a shuffled order, each as `crosswind measure` does; the same command again goes on where an
+earlier one ended. `crosswind report` takes the directory.
+
+Exit codes: 0 all settled, 2 bad input, 3 done but not trustworthy (one did not settle, host not quiet),
+130 interrupted.
+"""
+
+
+@spread
+def sweep(
+    *,
+    kind: Annotated[Kind, typer.Argument(help="The setting that is varied.", metavar="KIND")],
+    values: Annotated[
+        str | None, typer.Option(metavar="V,V,...", help="Its values. [default: the usual ones of the kind]")
+    ] = None,
+    peers: Peers,
+    how: Measuring,
+    resume: Annotated[bool, typer.Option(help="Keep what is complete of the same sweep.")] = True,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="The directory. [default: sweep-KIND]")
+    ] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Measure once for each value of one setting."""
+    from crosswind.measure.sweep import measure_sweep, parse_values
+
+    arguments = how.arguments() | peers.arguments() | {"max_seconds": how.max_seconds or USUAL_S}
+    if kind == "runtime":
+        arguments["paced_by"] = how.paced_by
+    directory = out or Path(f"sweep-{kind}")
+    writable_directory(directory, "--out")
+    with progress_bar() as advance:
+        result = measure_sweep(
+            kind,
+            directory,
+            parse_values(kind, values) if values else None,
+            resume=resume,
+            force=force,
+            progress=advance,
+            **arguments,
+        )
+    raise typer.Exit(told(result, directory, json))
+
+
+def told(result: Sweep, directory: Path, json: bool) -> int:
+    """Print a sweep and return the exit code."""
+    tell(f"wrote {directory} ({len(result.points)} points)")
+    tell_warnings(result.warnings)
+    if json:
+        rows = result.to_arrow().to_pylist()
+        print_json({"kind": result.kind, "directory": str(directory), "points": rows, "warnings": result.warnings})
+    else:
+        _print(result)
+    if not result.complete:
+        return INTERRUPTED
+    return 0 if result.trustworthy else UNTRUSTED
+
+
+def _print(result: Sweep) -> None:
+    """Print a line per value, peer and direction: what is not known is a hyphen."""
+    columns = [(result.kind, "right"), ("peer", "left"), ("direction", "left"), ("IR s/GB", "right"), ("95 %", "right")]
+    columns += [("up to MB/s", "right"), ("loss there", "right"), ("all reach MB/s", "right"), ("loss there", "right")]
+    columns += [("settled", "left")]
+    rows = []
+    for row in result.to_arrow().to_pylist():
+        low, high, bound = 1000 * row["ir_low"], 1000 * row["ir_high"], row["upper_bound_s_per_mb"]
+        ir = f"< {1000 * bound:.4f}" if bound is not None else _known(1000 * row["ir_s_per_mb"], ".4f")
+        interval = f"{low:.4f} .. {high:.4f}" if math.isfinite(low + high) else "-"
+        reached, matched = (_known(row[name], ".0f") for name in ("transfer_max_mb_per_s", "matched_mb_per_s"))
+        at_top, at_matched = (_known(row[name], ".1%") for name in ("loss_at_top", "loss_at_matched"))
+        where = [str(row["value"]), row["peer"], row["direction"]]
+        rows.append([*where, ir, interval, reached, at_top, matched, at_matched, "yes" if row["settled"] else "no"])
+    print_table(columns, rows)
+
+
+def _known(value: float, form: str) -> str:
+    return format(value, form) if math.isfinite(value) else "-"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("sweep", help=help_of("measure sweep", EXAMPLES))(sweep)

@@ -1,0 +1,103 @@
+"""`crosswind plan queues`: streams of two classes -> threshold and credits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, tell
+from crosswind.cli.outputs import Force, Json, writable
+from crosswind.cli.settings import Settings, settings_of
+from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
+
+EXAMPLES = """
+Examples:
+
+    crosswind plan queues streams.toml --local-slowdown 1.5
+
+    crosswind plan queues streams.toml --local-slowdown 2 --set policy.queue=threshold -o queues.json
+"""
+
+
+def queues(
+    streams: Annotated[Path, typer.Argument(help="An experiment.toml of kind streams.", metavar="EXPERIMENT.toml")],
+    local_slowdown: Annotated[
+        float | None,
+        typer.Option(
+            metavar="TIMES", help="Most that the slowest local stream may take over its time alone (above 1)."
+        ),
+    ] = None,
+    settings: Settings = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write what was found there, as JSON.")] = None,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Find the queues that serve the parallel class best and hold the local class's slowdown."""
+    from crosswind.experiment import Experiment
+    from crosswind.plan.queues import plan_queues
+    from crosswind.terminal.progress import progress_bar
+
+    if local_slowdown is None:
+        hint = "how much slower may the slowest local stream be than alone? such as --local-slowdown 1.5"
+        raise DescriptionError("a plan of queues needs --local-slowdown", "usage", hint)
+    writable(out, "queues-plan", inputs=[streams], force=force)
+    experiment = Experiment.load(streams).fixed(settings_of(settings or []))
+    with progress_bar() as advance:
+        found = plan_queues(experiment, local_slowdown=local_slowdown, progress=advance)
+    if out:
+        found.save(out)
+        tell(f"wrote {out}")
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _row(of: dict[str, Any], says: str) -> list[str]:
+    credits = of["receive_threshold"]
+    named = [of["queue"], str(of["threshold"]), "none" if credits is None else str(credits)]
+    return [*named, f"{of['parallel_slowdown']:.3f}", f"{of['local_slowdown']:.3f}", says]
+
+
+def _print(found: Any) -> None:
+    d = found.data
+    policy = {"receive_threshold": None, **found.policy}
+    chosen = next(one for one in found.tried if all(one[name] == value for name, value in policy.items()))
+    fifo = d["fifo"]
+    rows = [["fifo", "", "", f"{fifo['parallel_slowdown']:.3f}", f"{fifo['local_slowdown']:.3f}", "one queue"]]
+    rows += [_row(one, "" if one["holds"] else "beyond the limit") for one in found.frontier if one is not chosen]
+    rows.append(_row(chosen, "take this"))
+    columns = [("queue", "left"), ("threshold", "right"), ("local credit", "right"), ("parallel slowdown", "right")]
+    columns += [("local slowdown", "right"), ("", "left")]
+    seeds = f"{d['seeds']} seed{'' if d['seeds'] == 1 else 's'}"
+    title = f"{d['experiment']}: local streams at most {d['local_slowdown_limit']:g} times slower; {seeds}"
+    print_table(columns, rows, title=title)
+    print_table([("", "left"), ("", "right"), ("", "left")], _promises(d), title="whatever the parallel class sends")
+    lines = [
+        [f"{name} = {value if isinstance(value, int) else repr(value)}".replace("'", '"')]
+        for name, value in found.policy.items()
+    ]
+    print_table([("", "left")], lines, title="[policy]")
+
+
+def _promises(d: dict[str, Any]) -> list[list[str]]:
+    promise = d["promise"]
+    rows = [
+        ["a local frame waits for its turn at most", f"{1e3 * promise['longest_wait_s']:.4g} ms", "at an interface"],
+        ["local frames have of a link at least", f"{100 * promise['least_share']:.3g} %", "while they wait"],
+    ]
+    if promise["credit_wait_s"] is not None:
+        rows.append(["a local sender waits for credit at most", f"{1e3 * promise['credit_wait_s']:.4g} ms", ""])
+    for stream in promise["streams"]:
+        most = stream["threshold"]
+        limit = f"up to {most}" if most else "none"
+        rows.append([f"{stream['name']} holds the limit with a threshold", limit, "alone with the parallel class"])
+    return rows
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("queues", help=help_of("plan queues", EXAMPLES))(queues)

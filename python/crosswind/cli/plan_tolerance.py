@@ -1,0 +1,112 @@
+"""`crosswind plan tolerance`: Disturbance -> what a program tolerates of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from crosswind.cli.console import print_json, print_table, print_text
+from crosswind.cli.outputs import Json
+from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
+from crosswind.plan.tolerance import Tolerance, plan_tolerance
+from crosswind.terminal.progress import progress_bar
+
+EXAMPLES = """
+Examples:
+
+    crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007
+
+    crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.2 --simulate
+"""
+
+# What each closed form says, as people read it.
+_FORMS = {
+    "local": ("about", "barriers under local scheduling"),
+    "skew": ("at most", "late quanta and returns, any program"),
+    "daemons_exposed": ("at least", "daemons, barriers"),
+    "daemons_union": ("at most", "daemons, any program"),
+    "daemons_additive": ("at most", "daemons if no two coincided"),
+    "shared_nodes": ("at most", "shared nodes, any program; reached by balanced ones"),
+}
+
+
+def tolerance(
+    disturbance: Annotated[Path, typer.Argument(help="A disturbance.toml.", metavar="DISTURBANCE.toml")],
+    ranks: Annotated[int | None, typer.Option(help="Ranks of the program (at least 1).")] = None,
+    work_per_barrier_s: Annotated[
+        float | None, typer.Option(metavar="SECONDS", help="What each rank computes between two barriers.")
+    ] = None,
+    slowdown: Annotated[
+        float, typer.Option(metavar="TIMES", help="Most that each source alone may slow the program.")
+    ] = 1.05,
+    simulate: Annotated[
+        bool, typer.Option("--simulate", help="Search for each limit in the simulator too, by bisection.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Find what a program tolerates of a disturbance."""
+    if ranks is None or work_per_barrier_s is None:
+        missing = "--ranks" if ranks is None else "--work-per-barrier-s"
+        hint = "what a program tolerates depends on its ranks, and on what each computes between two barriers"
+        raise DescriptionError(f"a tolerance needs {missing}", "usage", hint)
+    with progress_bar() as advance:
+        found = plan_tolerance(
+            disturbance,
+            ranks=ranks,
+            work_per_barrier_s=work_per_barrier_s,
+            slowdown=slowdown,
+            simulate=simulate,
+            progress=advance,
+        )
+    if json:
+        print_json(found.to_dict())
+    else:
+        _print(found)
+
+
+def _print(found: Tolerance) -> None:
+    d = found.data
+    rows = [[f"{value:.4g}", *_FORMS[name], name] for name, value in found.expected.items()]
+    title = f"{d['disturbance']}: {d['ranks']} ranks, {d['work_per_barrier_s']:g} s of work between two barriers"
+    columns = [("slowdown", "right"), ("", "left"), ("of", "left"), ("closed form", "left")]
+    print_table(columns, rows or [["1", "", "nothing", ""]], title=title)
+    simulated = "seeds" in d
+    rows = [
+        [
+            limit["cause"],
+            limit["field"],
+            f"{limit['given']:.6g}",
+            limit["relation"],
+            f"{limit['limit']:.6g}",
+            *(_simulated(limit) if simulated else ()),
+            limit["unit"],
+            "" if limit["kept"] else "not kept",
+        ]
+        for limit in found.limits
+    ]
+    columns = [("cause", "left"), ("field", "left"), ("is", "right"), ("may be", "left"), ("limit", "right")]
+    columns += [("simulated", "right"), ("range", "right")] if simulated else []
+    columns += [("unit", "left"), ("", "left")]
+    print_table(columns, rows, title=f"for a slowdown of at most {d['slowdown']:g} by each source alone")
+    if found.limits and not simulated:
+        print_text(
+            "Limits by closed form are safe, and may be far from sharp; --simulate finds how far one may really go."
+        )
+    elif simulated:
+        print_text(
+            f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most of them"
+        )
+
+
+def _simulated(limit: dict[str, Any]) -> list[str]:
+    if limit["simulated"] is None:
+        return ["none near", ""]
+    return [f"{limit['simulated']:.4g}", f"{limit['simulated_low']:.4g} .. {limit['simulated_high']:.4g}"]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("tolerance", help=help_of("plan tolerance", EXAMPLES))(tolerance)

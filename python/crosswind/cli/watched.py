@@ -1,0 +1,92 @@
+"""`--watch`: a page about the run that goes on, and a few lines of it on the terminal; options of `run` and `map`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.cli.console import tell
+from crosswind.cli.outputs import OUTPUT
+from crosswind.errors import DescriptionError
+from crosswind.terminal.progress import Advance, progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.watch import Watch
+
+_EVERY_S = 0.5
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Whether a run is watched, and where."""
+
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Agents: show the run, live, on a page on loopback and on the terminal.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False
+    watch_listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="The same, with the page there; off loopback --token-file is needed.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+    def refuse(self, why: str) -> None:
+        """Refuse the options where there is nothing to watch.
+
+        Raises
+        ------
+        DescriptionError
+            When one of them is given.
+        """
+        if self.watch or self.watch_listen:
+            option = "--watch-listen" if self.watch_listen else "--watch"
+            raise DescriptionError(f"{option} does not go with {why}", "argument", "--on local, dask: or hosts:")
+
+    @contextmanager
+    def watching(self, token: str | None) -> Iterator[tuple[Watch | None, Advance | None]]:
+        """Serve the page, and show its state on a terminal, until the body ends; else a progress bar.
+
+        Yields what is watched and what is told of progress; one of them is None.
+        """
+        if not (self.watch or self.watch_listen):
+            with progress_bar() as advance:
+                yield None, advance
+            return
+        from crosswind.watch import LISTEN, Watch
+
+        with Watch(self.watch_listen or LISTEN, token, lambda address: tell(f"watch: {address}")) as watch:
+            over = threading.Event()
+            thread = threading.Thread(target=_show, args=(watch, over), name="crosswind-lines", daemon=True)
+            thread.start()
+            try:
+                yield watch, None
+            finally:
+                over.set()
+                thread.join()
+
+
+def _show(watch: Watch, over: threading.Event) -> None:
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    from crosswind.watch.lines import lines_of
+
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        return
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while not over.wait(_EVERY_S):
+            live.update(Text("\n".join(lines_of(watch.snapshot(), console.width))), refresh=True)

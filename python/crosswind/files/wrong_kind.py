@@ -1,0 +1,71 @@
+"""A file that was given to the wrong verb: what it is, and the command that takes it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from crosswind.errors import DescriptionError
+from crosswind.files.kinds import WORDS, found_at
+
+_TASK = "--task-size-mb MB --task-work WORK"
+_DISTURBS = (
+    'name it in an experiment (`disturbance = "{file}"`) for `crosswind run` and `crosswind blame`; '
+    "`crosswind inject {file} -- COMMAND` injects it"
+)
+_TAKEN_BY = {
+    "disturbance": _DISTURBS,
+    "experiment": "`crosswind run {file}` takes it",
+    "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
+    "links": f"`crosswind plan tree {{file}} {_TASK} -o platform.toml` makes a platform of it",
+    "measurement": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
+    "platform": f'`crosswind plan {{file}} {_TASK}` takes it; an experiment names it (`platform = "{{file}}"`)',
+    "recording": _DISTURBS,
+    "trace": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",
+}
+"""Kind of a file -> the command to type; `crosswind report` shows those of other kinds."""
+_CALLED = WORDS | {"flows": "a table of flows"}
+_NOT_REPORTED = ("hosts", "schema", "perfetto", "report")
+
+
+@contextmanager
+def read_as(path: str | Path, *kinds: str) -> Iterator[None]:
+    """Have an error in reading a file say what the file is, where it is not of these kinds.
+
+    Raises
+    ------
+    DescriptionError
+        That of the body, or one that names the kind of the file and the command that takes it.
+    """
+    try:
+        yield
+    except DescriptionError:
+        found = _kind_of(path)
+        if found not in WORDS or found in kinds:
+            raise
+        raise wrong_kind(path, found, kinds[0]) from None
+
+
+def wrong_kind(path: str | Path, found: str, wanted: str) -> DescriptionError:
+    """Return the error for a file of one kind where another is wanted.
+
+    Examples
+    --------
+    >>> error = wrong_kind("here.parquet", "measurement", "platform")
+    >>> print(error)
+    here.parquet is a measurement, not a platform
+    >>> print(error.hint)
+    run `crosswind fit here.parquet -o platform.toml` first: it makes a platform of it
+    """
+    shows = "`crosswind report {file}` shows it" if found not in _NOT_REPORTED else f"it must be {_CALLED[wanted]}"
+    hint = _TAKEN_BY.get(found, shows).format(file=shlex.quote(str(path)))
+    return DescriptionError(f"{path} is {WORDS[found]}, not {_CALLED[wanted]}", "wrong-kind", hint)
+
+
+def _kind_of(path: str | Path) -> str:
+    try:
+        return found_at(path).kind if Path(path).is_file() else ""
+    except OSError:
+        return ""

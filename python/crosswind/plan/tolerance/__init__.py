@@ -1,0 +1,145 @@
+"""Tolerance: which quantum, skew, daemon, share, number of ranks keeps a program's slowdown below a stated one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from crosswind import _core
+from crosswind.disturbance import Disturbance
+from crosswind.errors import DescriptionError
+from crosswind.files.tabular import Tabular
+from crosswind.platform import as_html_table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Tolerance(Tabular):
+    """Limits of a disturbance's fields, and what to expect of it as it is.
+
+    Attributes
+    ----------
+    data : dict
+        What `crosswind plan tolerance ... --json` prints (docs/reference/files.md).
+    """
+
+    data: Mapping[str, Any]
+
+    @property
+    def expected(self) -> dict[str, float]:
+        """Slowdowns over coscheduled time, by closed form; each of one kind of source alone."""
+        return dict(self.data["expected"])
+
+    @property
+    def limits(self) -> list[dict[str, Any]]:
+        """One entry per field: `source` (its place), `cause`, `field`, `given`, `relation`, `limit`, `unit`, `kept`.
+
+        `relation` is `at most` or `at least`. Where they were simulated also `simulated` (null: nowhere near),
+        `simulated_low`, `simulated_high` and `at_limit` (`crosswind.plan.tolerance.simulated`).
+        """
+        return list(self.data["limits"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content as a dictionary."""
+        return dict(self.data)
+
+    def to_arrow(self) -> pa.Table:
+        """Return one row per limit."""
+        import pyarrow as pa
+
+        return pa.Table.from_pylist(self.limits)
+
+    def __repr__(self) -> str:
+        kept = sum(limit["kept"] for limit in self.limits)
+        return f"Tolerance({self.data['disturbance']!r}, {kept} of {len(self.limits)} limits kept)"
+
+    def _repr_html_(self) -> str:
+        d = self.data
+        caption = f"{d['disturbance']}: {d['ranks']} ranks, slowdown at most {d['slowdown']:g}"
+        return as_html_table(caption, self.limits)
+
+
+def plan_tolerance(
+    disturbance: Disturbance | str | Path,
+    *,
+    ranks: int,
+    work_per_barrier_s: float,
+    slowdown: float = 1.05,
+    simulate: bool = False,
+    seeds: int = 5,
+    progress: Callable[[float, str], None] | None = None,
+) -> Tolerance:
+    """Find what a disturbance may be, so that each of its sources alone keeps a stated slowdown.
+
+    Parameters
+    ----------
+    disturbance : Disturbance or path
+        What takes the processors away.
+    ranks : int
+        Ranks of the program, at least 1.
+    work_per_barrier_s : float
+        What each rank computes between two barriers, on an undisturbed processor, s, greater than 0.
+    slowdown : float
+        Over coscheduled time (dedicated time times the jobs that share the machine), greater than 1.
+    simulate : bool
+        Seek each limit in the simulator too, by bisection to 2 %. Limits by closed form are safe, and may be far from
+        sharp; the simulated one is how far a program of barriers may really go.
+    seeds : int
+        Simulated limits per field, each with everything drawn anew, 1 to 100.
+    progress : callable, optional
+        Called as `progress(fraction, message)` while limits are simulated.
+
+    Returns
+    -------
+    Tolerance
+        Each limit supposes that all other fields stay as they are, and that the other sources are not there.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument is out of range, or the disturbance is wrong or names a rank that does not exist.
+
+    Notes
+    -----
+    The closed forms of docs/papers/scheduling-and-communication.md; messages cost nothing in them.
+
+    Examples
+    --------
+    >>> local = {"kind": "local", "quantum_s": 0.1}
+    >>> two_jobs = Disturbance.from_dict({"schema_version": 1, "name": "two jobs", "source": [local]})
+    >>> found = plan_tolerance(two_jobs, ranks=64, work_per_barrier_s=0.0071, slowdown=2.0)
+    >>> round(found.expected["local"], 2), [(lim["field"], round(lim["limit"], 4)) for lim in found.limits]
+    (7.54, [('source[0].quantum_s', 0.0213), ('work_per_barrier_s', 0.0333)])
+    """
+    if not isinstance(disturbance, Disturbance):
+        disturbance = Disturbance.load(disturbance)
+    if not 0 < ranks < 2**32:
+        raise DescriptionError(f"ranks is {ranks}; it must be 1 to {2**32 - 1}", "argument")
+    if not 1 <= seeds <= 100:
+        raise DescriptionError(f"seeds is {seeds}; it must be 1 to 100", "argument")
+    if simulate and work_per_barrier_s > 1.0:
+        message = f"work_per_barrier_s is {work_per_barrier_s:g}; simulated it must be at most 1 s"
+        raise DescriptionError(message, "argument", "the closed forms hold for more")
+    data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
+    if simulate:
+        from crosswind.plan.tolerance.simulated import simulated_limit
+
+        data["seeds"] = seeds
+        for number, limit in enumerate(data["limits"]):
+            if progress:
+                progress(number / len(data["limits"]), f"{limit['cause']}: {limit['field']}")
+            found = simulated_limit(
+                disturbance,
+                limit,
+                ranks=ranks,
+                work_per_barrier_s=work_per_barrier_s,
+                slowdown=slowdown,
+                seeds=seeds,
+            )
+            limit.update(found)
+    return Tolerance(data)

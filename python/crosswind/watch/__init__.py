@@ -1,0 +1,141 @@
+"""Watch a farm while it runs: a page on loopback, and a few lines on the terminal.
+
+| question | module |
+|---|---|
+| what is known of the run at a moment, from its results and events | `state` |
+| which browsers get the page, and how | `server`, `templates` |
+| the same in a few lines of text | `lines` |
+
+Nothing here decides anything about tasks: the farm tells what came, and the page shows it beside the plan.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+from crosswind.errors import CrosswindError
+from crosswind.plan import plan, ports_of
+from crosswind.platform import Platform
+from crosswind.watch.state import WatchedRun
+
+LISTEN = "127.0.0.1:0"
+
+
+class Watch:
+    """What a farm tells while it runs, and the page that shows it. Close it, or use it as a context manager.
+
+    Parameters
+    ----------
+    listen : str
+        HOST:PORT of the page; port 0 takes a free one.
+    token : str, optional
+        What a browser must show; required where HOST is not a loopback address.
+    on_address : callable, optional
+        Called once with the page's address.
+
+    Raises
+    ------
+    DescriptionError
+        When the address is wrong or in use, a token is missing, or tornado is not installed.
+
+    Examples
+    --------
+    >>> from crosswind import Farm
+    >>> with Watch(on_address=print) as watch, Farm(watch=watch) as farm:  # doctest: +SKIP
+    ...     list(farm.map(abs, range(-1000, 0)))
+    http://127.0.0.1:39107/
+    """
+
+    def __init__(
+        self, listen: str = LISTEN, token: str | None = None, on_address: Callable[[str], object] = lambda address: None
+    ) -> None:
+        from crosswind.watch.server import Server
+
+        self._lock = threading.Lock()
+        self._run: WatchedRun | None = None
+        self._expected: int | None = None
+        self._server = Server(self.snapshot, listen, token)
+        on_address(self.address)
+
+    @property
+    def address(self) -> str:
+        """Where the page is."""
+        return self._server.address
+
+    def begin(
+        self, platform: Platform, settings: Mapping[str, Any], tasks: int | None, time_scale: float = 1.0
+    ) -> None:
+        """Take up a run that starts now.
+
+        Parameters
+        ----------
+        platform : Platform
+            Its tree.
+        settings : mapping
+            What every agent is told: the policy, and size and work of the mean task.
+        tasks : int, optional
+            How many tasks the workload has. None: tasks are handed over, so that neither their number nor their work is
+            known, and there is no plan to compare with.
+        time_scale : float
+            Seconds of the platform per second of the clock.
+        """
+        size_mb, work = settings["mean_size_mb"], settings["mean_work"]
+        best = None
+        if tasks is not None and work > 0:
+            ports = ports_of(settings["policy"])
+            with contextlib.suppress(CrosswindError):  # a page without a plan is better than no run
+                best = plan(platform, task_size_mb=max(size_mb, 1e-9), task_work=work, ports=ports).to_dict()
+        with self._lock:
+            total = tasks if tasks is not None else self._expected
+            self._run = WatchedRun(platform.to_dict(), total, best, (size_mb, work), time_scale, time.monotonic())
+
+    def took(self, nodes: Iterable[str]) -> None:
+        """Count results by the nodes that computed them."""
+        now = time.monotonic()
+        with self._lock:
+            if self._run is not None:
+                self._run.took(nodes, now)
+
+    def happened(self, events: Iterable[tuple[str, str | None, str]]) -> None:
+        """Note events: code, node and message of each."""
+        now = time.monotonic()
+        with self._lock:
+            if self._run is not None:
+                for code, node, message in events:
+                    self._run.happened(code, node, message, now)
+
+    def expect(self, tasks: int) -> None:
+        """Say how many tasks will be handed over, before or after the run begins."""
+        with self._lock:
+            self._expected = tasks
+            if self._run is not None:
+                self._run.total = tasks
+
+    def ended(self) -> None:
+        """Note that the run is over."""
+        with self._lock:
+            if self._run is not None:
+                self._run.end(time.monotonic())
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return what is known now: the fields of `WatchedRun.snapshot`; before a run begins only its state."""
+        with self._lock:
+            return self._run.snapshot(time.monotonic()) if self._run is not None else {"state": "starting"}
+
+    def close(self) -> None:
+        """Send the last state to every page, and stop serving."""
+        self.ended()
+        self._server.close()
+
+    def __enter__(self) -> Watch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

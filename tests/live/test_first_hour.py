@@ -1,0 +1,50 @@
+"""Five new users and the tutorial: what their page has them type, and what must then be on a screen of 80 columns."""
+
+from pathlib import Path
+
+import pytest
+import typed
+
+START = typed.ROOT / "docs" / "start"
+# Most seconds from the first command to the page's last, on an idle machine; what is not idle gets three times as much.
+USERS = {
+    "engineer": 40,
+    "dask": 60,
+    "mpi": 60,
+    "researcher": 60,
+    "teacher": 20,
+}
+# 3: written, but not trustworthy. A peer on the same machine, or a busy one, is that.
+FINE = (0, 3)
+
+pytestmark = pytest.mark.live
+
+
+def walk(page: Path, folder: Path, seconds: float) -> None:
+    typed.settle(page, folder)
+    commands = list(typed.commands_of(page))
+    assert commands, "a page without a command teaches nothing"
+    for command in commands:
+        code, screen, _ = typed.type_in(command.line, folder, 3 * seconds)
+        assert code in FINE, f"$ {command.line}\n{screen}"
+        # A terminal wraps long lines; words are compared without their breaks.
+        seen = typed.plain(screen.replace("\n", " "))
+        for line in command.shown:
+            assert typed.plain(line) in seen, f"$ {command.line}\n{line}\nis not in\n{screen}"
+        assert "…" not in screen, f"$ {command.line}\n{screen}\na value is cut"
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_a_new_user_gets_the_answer_that_the_page_promises(user, tmp_path):
+    walk(START / f"{user}.md", tmp_path, USERS[user])
+
+
+def test_every_start_page_has_its_user():
+    assert {page.stem for page in START.glob("*.md")} == set(USERS)
+
+
+def test_the_tutorial_runs_from_top_to_bottom(tmp_path):
+    walk(typed.ROOT / "docs" / "tutorial.md", tmp_path, 120)
+    results = tmp_path / "results"
+    assert len(list(results.glob("*.gz"))) == len(list((tmp_path / "examples").glob("*.toml")))
+    assert "</html>" in (tmp_path / "report.html").read_text()

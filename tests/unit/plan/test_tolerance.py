@@ -1,0 +1,69 @@
+"""Limits that the simulator finds stand where the slowdown passes the stated one."""
+
+import pytest
+
+from crosswind.disturbance import Disturbance
+from crosswind.errors import DescriptionError
+from crosswind.plan.tolerance import plan_tolerance
+
+ASKED = {"ranks": 16, "work_per_barrier_s": 0.005, "slowdown": 1.2}
+
+
+def found(source, **more):
+    disturbance = Disturbance.from_dict({"schema_version": 1, "name": "d", "source": [source]})
+    return {
+        limit["field"]: limit for limit in plan_tolerance(disturbance, **ASKED, simulate=True, seeds=3, **more).limits
+    }
+
+
+@pytest.mark.slow
+def test_a_daemon_whose_union_hardly_overlaps_may_be_what_the_closed_form_says():
+    daemon = {"kind": "daemon", "cause": "c", "duration_s": 0.001}
+    limits = found(daemon | {"interval_s": {"distribution": "exponential", "mean": 1.0}})
+    for limit in limits.values():
+        assert limit["simulated_low"] <= limit["simulated"] <= limit["simulated_high"]
+    # Barriers wait for every daemon on its own where these are rare: the form is nearly sharp.
+    assert limits["source[0].duration_s"]["simulated"] == pytest.approx(
+        limits["source[0].duration_s"]["limit"], rel=0.2
+    )
+    # With more ranks two strike between the same barriers, and cost once: the form is safe, and no longer sharp.
+    assert limits["ranks"]["simulated"] > 0.9 * limits["ranks"]["limit"]
+
+
+@pytest.mark.slow
+def test_limits_that_are_safe_by_far_are_found_to_be():
+    # Daemons that strike many times between two barriers cost each rank alike, and a barrier little more.
+    daemon = {"kind": "daemon", "cause": "c", "interval_s": 0.0002, "duration_s": 0.000005}
+    limit = found(daemon)["source[0].duration_s"]
+    assert limit["at_limit"] < 1.1
+    assert limit["simulated"] > 2 * limit["limit"]
+    # All ranks are away for 1 - 1/1.2 of the time, whatever else: no slowdown of 1.2 before that.
+    assert limit["simulated"] == pytest.approx(0.0002 * (1 - 1 / 1.2), rel=0.1)
+
+
+def test_the_saw_of_local_scheduling_has_its_first_tooth_where_the_form_says():
+    limits = found({"kind": "local", "cause": "j", "quantum_s": 0.02})
+    # With three turns between barriers 3 Q = (2 * 1.2 - 1) * 5 ms; one turn would allow 7 ms, but then 5 ms cost 1.4.
+    assert limits["source[0].quantum_s"]["limit"] == pytest.approx(1.4 * 0.005 / 3)
+    assert limits["source[0].quantum_s"]["simulated"] == pytest.approx(limits["source[0].quantum_s"]["limit"], rel=0.1)
+
+
+def test_a_field_that_does_not_matter_has_no_simulated_limit():
+    limits = found({"kind": "coscheduled", "cause": "g", "quantum_s": 0.05, "jobs": 2})
+    assert limits["source[0].quantum_s"]["limit"] == 0.0
+    assert limits["source[0].quantum_s"]["simulated"] is None
+
+
+def test_the_same_seeds_find_the_same():
+    source = {"kind": "coscheduled", "cause": "g", "quantum_s": 0.05, "jobs": 2, "skew_s": 0.001}
+    assert found(source) == found(source)
+
+
+def test_what_cannot_be_simulated_is_refused_before_the_work():
+    disturbance = Disturbance.from_dict(
+        {"schema_version": 1, "name": "d", "source": [{"kind": "local", "quantum_s": 0.1}]}
+    )
+    with pytest.raises(DescriptionError, match="at most 1 s"):
+        plan_tolerance(disturbance, ranks=4, work_per_barrier_s=2.0, simulate=True)
+    with pytest.raises(DescriptionError, match="seeds is 0"):
+        plan_tolerance(disturbance, ranks=4, work_per_barrier_s=0.1, simulate=True, seeds=0)
