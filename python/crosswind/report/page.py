@@ -241,10 +241,11 @@ class Concern:
 
 
 def _concerns(sections: Sequence[Section]) -> list[Concern]:
-    """Return the warnings of each section that has some, each text once."""
-    found = []
+    """Return the warnings of each section that has some, each text once on the page: a plan repeats its platform's."""
+    found, told = [], set[str]()
     for section in sections:
-        once = {warning["message"]: warning for warning in section.warnings}
+        once = {w["message"]: w for w in section.warnings if w["message"] not in told}
+        told |= set(once)
         if once:
             found.append(Concern(section.id, section.title, list(once.values())))
     return found

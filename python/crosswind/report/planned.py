@@ -9,6 +9,7 @@ from typing import Any
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.report.figure import Figure
+from crosswind.report.figures.links import MOST_ROWS, links_tree
 from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.measured import Card
@@ -96,17 +97,19 @@ class PlatformSection:
     id: str
     title: str
     where: str
+    tree: Figure
+    note: str
     table: Table
     warnings: list[dict[str, str]]
 
     @property
     def figures(self) -> list[Figure]:
-        """None: a platform is a table."""
-        return []
+        """Every figure of the section."""
+        return [self.tree]
 
     @property
     def terms(self) -> Sequence[Term]:
-        """None."""
+        """None: what interference is stands on every page."""
         return ()
 
 
@@ -184,6 +187,14 @@ def platform_section(platform: Platform, place: int) -> PlatformSection:
         id=f"platform-{place}",
         title=f"Platform {platform.name}",
         where=f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}; {root} is the root and holds the input data",
+        tree=Figure(
+            f"platform-{place}-tree",
+            "Nodes and links",
+            f"Tree of {len(nodes)} nodes below {root} with the rate of each node and link.",
+            links_tree(nodes),
+            export_width=520,
+        ),
+        note=f"The {MOST_ROWS} nodes nearest to the root are drawn." if len(nodes) > MOST_ROWS else "",
         table=platform_nodes(nodes),
         warnings=platform.warnings,
     )
