@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from crosswind._core import __version__
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
+    from crosswind.check import check
+    from crosswind.check.result import Check
     from crosswind.compare import compare
     from crosswind.compare.result import Comparison
     from crosswind.cost import cost
@@ -62,6 +64,7 @@ __all__ = [
     "Blame",
     "BuiltTree",
     "CallError",
+    "Check",
     "Comparison",
     "Contention",
     "Cost",
@@ -92,6 +95,7 @@ __all__ = [
     "Trace",
     "__version__",
     "blame",
+    "check",
     "compare",
     "cost",
     "doctor",
@@ -122,6 +126,8 @@ _HOMES = {
     "_core": ["__version__"],
     "blame": ["blame"],
     "blame.result": ["Blame"],
+    "check": ["check"],
+    "check.result": ["Check"],
     "compare": ["compare"],
     "compare.result": ["Comparison"],
     "cost": ["cost"],

@@ -1,4 +1,4 @@
-//! One farm, simulated once: by `simcore` or by Crosswind. Prints JSON: events (ours), seconds, seconds of the processor, makespan, tasks
+//! One farm, simulated once: by `simcore` or by Crosswind. Prints JSON: events (of Crosswind), seconds, seconds of the processor, makespan, tasks
 //! per node, memory.
 //!
 //!     simcore-farm crosswind|simcore CASE [TASKS]

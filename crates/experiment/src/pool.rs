@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -76,10 +76,7 @@ impl<R: Send + 'static> Pool<R> {
     /// The next job that is done; none after waiting for so long.
     pub fn next(&self, wait: Duration) -> Option<Done<R>> {
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        match done.recv_timeout(wait) {
-            Ok(done) => Some(done),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-        }
+        done.recv_timeout(wait).ok()
     }
 }
 

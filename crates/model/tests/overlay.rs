@@ -131,7 +131,7 @@ proptest! {
                 let name = format!("h{root}");
                 let built = cluster.build(ports, &Search { root: Some(&name), random_trees: 3, ..Search::default() });
                 prop_assert!(near(built.throughput_tasks_per_s, best), "{} of {best}", built.throughput_tasks_per_s);
-                prop_assert_eq!((built.method, built.gap_to_bound, &built.root), (How::Exact, 0.0, &name));
+                prop_assert_eq!((built.method, built.gap_to_bound(), &built.root), (How::Exact, 0.0, &name));
                 best_of_any_root = best_of_any_root.max(best);
             }
             let built = cluster.build(ports, &Search { random_trees: 3, ..Search::default() });

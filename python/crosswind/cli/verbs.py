@@ -22,6 +22,7 @@ VERBS = {
     "blame": "Find which cause of a disturbance costs a parallel program how much.",
     "cost": "Measure what a background process costs a job.",
     "compare": "Measure whether one command is slower than another.",
+    "check": "Measure whether this node is slower than its baseline, in one line fit for a drain reason.",
     "report": "Write one self-contained HTML file about measurements, platforms, plans, runs and traces.",
     "reproduce": "Run the figures of a paper again and grade its claims.",
     "lesson": (

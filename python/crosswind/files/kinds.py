@@ -16,6 +16,7 @@ HEAD_BYTES = 1 << 18
 WORDS = {
     "blame": "a blame",
     "bug-report": "a bug report",
+    "check": "a check of a node",
     "command-blame": "a blame of a command's disturbance",
     "comparison": "a comparison of commands",
     "contention": "a fit of flows",
@@ -49,6 +50,7 @@ UNKNOWN, EMPTY = "", "empty"
 _RESULTS: tuple[str, ...] = (
     "blame",
     "bug-report",
+    "check",
     "comparison",
     "contention",
     "cost",

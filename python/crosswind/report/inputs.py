@@ -28,12 +28,12 @@ Item: TypeAlias = (
     | Fit
     | Plan
     | Platform
-    | Disturbance
     | Sweep
     | Runs[Any]
     | Trace
     | Blame
     | AnyStudy
+    | Disturbance
     | Injected
     | Overlap
     | str
@@ -41,7 +41,7 @@ Item: TypeAlias = (
 )
 HINT = (
     "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, overlap, "
-    "reproduce, inject --json), *.toml (platform, disturbance), or a sweep's directory"
+    "reproduce, inject --json), *.toml (platform, crosswind record), or a sweep's directory"
 )
 
 _LOADERS = {file: load for kind in KINDS for file, load in kind.files.items()}

@@ -7,10 +7,10 @@ from crosswind.report.costed import COSTS
 from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.injected import INJECTIONS
 from crosswind.report.measured import MEASUREMENTS
-from crosswind.report.noisy import NOISES
 from crosswind.report.overlapped import OVERLAPS
 from crosswind.report.planned import PLANS, PLATFORMS
 from crosswind.report.ran import RUNS, TRACES
+from crosswind.report.recorded import RECORDINGS
 from crosswind.report.section import Kind
 from crosswind.report.streamed import STREAMS
 from crosswind.report.studied import STUDIES
@@ -25,10 +25,10 @@ KINDS: tuple[Kind, ...] = (
     STUDIES,
     PROGRAMS,
     STREAMS,
+    RECORDINGS,
     INJECTIONS,
     BLAMES,
     COSTS,
     OVERLAPS,
     PLATFORMS,
-    NOISES,
 )

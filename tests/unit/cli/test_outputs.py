@@ -63,6 +63,7 @@ VERBS = {
     "blame": (["blame", BLAMED, "--seeds", "1", "--set", "workload.parameters.iterations=50", "-o", "OUT"], "blame"),
     "cost": (["cost", "--of", "command:sleep 60", "--seconds", "5", "-o", "OUT"], "cost"),
     "compare": (["compare", "true", "true", "--seconds", "0.2", "--margin", "90%", "-o", "OUT"], "comparison"),
+    "check": (["check", "--seconds", "10", "--save", "OUT"], "check"),
     "record": (["record", "--seconds", "0.1", "--how", "loop", "-o", "OUT"], "recording"),
     "inject": (["inject", "IN/half.toml", "-o", "OUT", "--", "true"], "recording"),
     "overlap": (["overlap", "--burn-s", "0.05", "-o", "OUT"], "overlap"),
@@ -72,7 +73,7 @@ VERBS = {
     "schema": (["schema", "plan", "-o", "OUT"], "schema"),
 }  # fmt: skip
 # What is quick enough to be done for real, and does not depend on how busy the host is.
-NOT_QUICK = ("measure", "overlap", "reproduce, report", "map, trace", "cost", "compare")
+NOT_QUICK = ("measure", "overlap", "reproduce, report", "map, trace", "cost", "compare", "check")
 DONE = [verb for verb in VERBS if verb not in NOT_QUICK]
 TEXT = [verb for verb in DONE if VERBS[verb][1] not in ("trace", "report")]
 DIRECTORIES = {

@@ -83,8 +83,7 @@ pub struct Built {
     /// What no schedule over these links beats, one that sends past the tree included: the flow's rate in `bound`. At least
     /// `bound_tasks_per_s`.
     pub network_bound_tasks_per_s: f64,
-    /// (bound - throughput) / bound, within 0 to 1.
-    pub gap_to_bound: f64,
+    gap_to_bound: f64,
     /// What other trees reach.
     pub compared: Vec<Compared>,
     /// Hosts that no known link leads to.
@@ -93,6 +92,14 @@ pub struct Built {
     pub platform: Platform,
     /// What to keep in mind when trusting the figures.
     pub warnings: Vec<Warning>,
+}
+
+impl Built {
+    /// (bound - throughput) / bound, within 0 to 1; 0 is a proof that no tree is better.
+    #[must_use]
+    pub const fn gap_to_bound(&self) -> f64 {
+        self.gap_to_bound
+    }
 }
 
 /// The tree over these links whose exact plan is fastest.

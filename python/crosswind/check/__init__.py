@@ -1,0 +1,84 @@
+"""Is this node sick? Rates, lost time, interference and settings against a baseline of a healthy node.
+
+| question | module |
+|---|---|
+| is it sick, by these intervals? | `decision`, without a clock |
+| what is measured, in which order? | `session`: `rates`, `crosswind.noise`, `network` |
+| what else uses the host, and what does it hide? | `surroundings` |
+| what came of it? | `result` |
+| what do a batch system, a CI system and a monitor read? | `formats` |
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from crosswind.errors import DescriptionError
+from crosswind.terminal.progress import Advance
+
+if TYPE_CHECKING:
+    from crosswind.check.result import Check
+
+TOLERANCE = 0.1
+SECONDS = 20.0
+LEAST_S, MOST_S = 10.0, 300.0
+
+
+def check(
+    *,
+    baseline: str | Path | Check | None = None,
+    tolerance: float = TOLERANCE,
+    seconds: float = SECONDS,
+    peer: str | None = None,
+    token: str | None = None,
+    tls: str | Path | None = None,
+    progress: Advance | None = None,
+) -> Check:
+    """Measure this node and compare it with a baseline.
+
+    Parameters
+    ----------
+    baseline : path or Check, optional
+        An earlier check of a healthy node of the same kind; without one, nothing is judged.
+    tolerance : float
+        Permitted loss of a rate as a share, above 0 and below 1. Of lost time half of it is permitted, of noise a
+        quarter, in points of the time.
+    seconds : float
+        About how long it takes, s, 10 to 300. Starts of processes come on top: some 3 s.
+    peer : str, optional
+        HOST:PORT of a `crosswind serve`: the path to it is checked as well, at the baseline's rates.
+    token, tls : str or path, optional
+        What the peer asks for; this node's directory of certificates.
+    progress : callable, optional
+        Told the part of the time that is gone (0 to 1) and a message.
+
+    Returns
+    -------
+    Check
+        After ctrl-C with the measures that were complete.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument or the baseline is wrong.
+    MeasurementError
+        When a kernel does not run, or the peer cannot be reached.
+
+    Examples
+    --------
+    >>> found = check(seconds=10)
+    >>> "noise" in found.readings, found.exit_code
+    (True, 0)
+    """
+    from crosswind.check.result import Check
+    from crosswind.check.session import performed
+
+    if not 0 < tolerance < 1:
+        message = f"tolerance is {100 * tolerance:g} %; it must be greater than 0 % and below 100 %"
+        raise DescriptionError(message, "tolerance", "such as 10%")
+    if not LEAST_S <= seconds <= MOST_S:
+        message = f"seconds is {seconds:g} s; it must be {LEAST_S:g} to {MOST_S:g} s"
+        raise DescriptionError(message, "seconds", f"{SECONDS:g} s is the default")
+    base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
+    return Check(performed(base, tolerance, seconds, peer, token, tls, progress), base)

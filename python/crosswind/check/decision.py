@@ -1,0 +1,187 @@
+"""Whether a node is sick: intervals of readings against a baseline. No clock here.
+
+The chance of a false drain is shared over all measures and both looks (Bonferroni), and a loss counts only when every
+look saw it: what differs between sessions is not in the interval of one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Outcome = Literal["healthy", "sick", "unknown"]
+FALSE_DRAINS = 0.01
+LOOKS = 2
+CODES: dict[Outcome, int] = {"healthy": 0, "sick": 1, "unknown": 3}
+BUSY_LOSS = 0.4
+"""Loss of a rate per own CPU second that other processes on a busy host are not taken to cause, 0 to 1."""
+_LEAST_BATCHES = 4
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Batches of one measure.
+
+    Attributes
+    ----------
+    values : tuple of float
+        One per batch, in order of time; the looks have equally many.
+    unit : str
+        Of the values; "share" is a part of the time (0 to 1, more is worse), all others are rates (less is worse).
+    excusable : bool
+        Whether the load of others lowers it without end, as it does wall time; such a loss is unknown on a busy host.
+    part : float
+        The permitted loss as a part of the tolerance, greater than 0: 0.5 is 5 points of 100 at 10 %.
+    mean, error : float or None
+        Mean and standard error where the interval is another module's, in place of `values`.
+    """
+
+    values: tuple[float, ...] = ()
+    unit: str = "1/s"
+    excusable: bool = False
+    part: float = 1.0
+    mean: float | None = None
+    error: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as it stands in files."""
+        return vars(self) | {"values": list(self.values)}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> Reading:
+        """Read it from a file."""
+        return cls(**{**found, "values": tuple(found["values"])})
+
+    @property
+    def known(self) -> bool:
+        """Whether an interval can be computed."""
+        if self.mean is not None:
+            return self.error is not None and math.isfinite(self.mean) and math.isfinite(self.error)
+        positive = self.unit == "share" or min(self.values, default=0.0) > 0.0
+        return len(self.values) >= _LEAST_BATCHES and positive
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A measure against its baseline.
+
+    Attributes
+    ----------
+    name : str
+    outcome : str
+        "sick" where the whole interval lies beyond the tolerance, "healthy" where it lies within, else "unknown".
+    loss, low, high : float
+        What was lost and its interval: a part of the baseline's rate, or for shares of time the difference; > 0 is
+        worse.
+    tolerance : float
+        The permitted loss.
+    share : bool
+        Whether it is a difference of shares of time.
+    why : str
+        Why it is unknown; empty otherwise.
+    """
+
+    name: str
+    outcome: Outcome
+    loss: float
+    low: float
+    high: float
+    tolerance: float
+    share: bool = False
+    why: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Return the loss with its interval.
+
+        Examples
+        --------
+        >>> Judged("memory", "sick", 0.48, 0.44, 0.52, 0.1).shown
+        'memory -48 % (-52 .. -44)'
+        """
+        sign, unit = (1, "points") if self.share else (-1, "%")
+        ends = sorted((100 * sign * self.low, 100 * sign * self.high))
+        return f"{self.name} {100 * sign * self.loss:+.0f} {unit} ({ends[0]:+.0f} .. {ends[1]:+.0f})"
+
+
+def judge(name: str, now: Reading, then: Reading, tolerance: float, measures: int = 1, *, busy: bool = False) -> Judged:
+    """Return whether a measure is worse than its baseline by more than the tolerance.
+
+    Parameters
+    ----------
+    name : str
+    now, then : Reading
+        Today's and the baseline's.
+    tolerance : float
+        Permitted loss, above 0 and below 1; `now.part` of it counts.
+    measures : int
+        Over how many measures the chance of a false drain is shared, at least 1.
+    busy : bool
+        Whether others use much of the host: then losses of time are unknown, and those of rates must exceed
+        `BUSY_LOSS`.
+
+    Examples
+    --------
+    >>> good = Reading((100, 101, 99, 100))
+    >>> judge("compute", Reading((50, 51, 49, 50)), good, 0.1).outcome
+    'sick'
+    """
+    share = now.unit == "share"
+    permitted = tolerance * now.part
+    if not (now.known and then.known and now.unit == then.unit):
+        return Judged(name, "unknown", math.nan, -math.inf, math.inf, permitted, share, "too few batches")
+    loss, half = _loss(now, then, FALSE_DRAINS / (measures * LOOKS), share)
+    low, high = loss - half, loss + half
+    if not share:  # computed in logarithms
+        loss, low, high = (-math.expm1(-value) for value in (loss, low, high))
+    outcome: Outcome = "sick" if low > permitted else "healthy" if high < permitted else "unknown"
+    why = "" if outcome != "unknown" else "the interval holds the tolerance"
+    if outcome == "sick" and busy and (now.excusable or low <= BUSY_LOSS):
+        outcome, why = "unknown", "the host is busy"
+    if outcome == "sick" and not _every_look(now, then, permitted, share):
+        outcome, why = "unknown", "only one look saw it"
+    return Judged(name, outcome, loss, low, high, permitted, share, why)
+
+
+def together(judged: Sequence[Judged]) -> Outcome:
+    """Return the verdict on the node: sick when one measure is, healthy when all are."""
+    outcomes = {each.outcome for each in judged}
+    if "sick" in outcomes:
+        return "sick"
+    return "healthy" if outcomes == {"healthy"} else "unknown"
+
+
+def _scaled(values: Sequence[float], share: bool) -> list[float]:
+    return list(values) if share else [math.log(value) for value in values]
+
+
+def _middle(reading: Reading, share: bool) -> tuple[float, float, float]:
+    """Return mean, standard error and degrees of freedom; of rates in logarithms."""
+    if reading.mean is not None and reading.error is not None:
+        error = reading.error if share else reading.error / abs(reading.mean)
+        return (reading.mean if share else math.log(reading.mean)), error, math.inf
+    values = _scaled(reading.values, share)
+    mean = sum(values) / len(values)
+    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+    return mean, math.sqrt(variance / len(values)), float(len(values) - 1)
+
+
+def _loss(now: Reading, then: Reading, level: float, share: bool) -> tuple[float, float]:
+    from scipy import special
+
+    (mean, error, freedom), (was, error_then, freedom_then) = _middle(now, share), _middle(then, share)
+    degrees = min(freedom, freedom_then)
+    reach = special.stdtrit(degrees, 1 - level / 2) if math.isfinite(degrees) else special.ndtri(1 - level / 2)
+    return (mean - was if share else was - mean), float(reach) * math.hypot(error, error_then)
+
+
+def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> bool:
+    """Whether the mean of each half of the batches is beyond the tolerance."""
+    if now.mean is not None:
+        return True
+    was, values = _middle(then, share)[0], _scaled(now.values, share)
+    half = len(values) // 2
+    means = [sum(part) / len(part) for part in (values[:half], values[half:])]
+    return all((mean - was if share else -math.expm1(mean - was)) > permitted for mean in means)

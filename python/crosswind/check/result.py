@@ -1,0 +1,154 @@
+"""What a check came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, together
+from crosswind.check.surroundings import changes, is_busy
+from crosswind.cost.result import finite
+from crosswind.errors import Told, warning
+from crosswind.files.stored import read_json, write_json
+
+SCHEMA_VERSION = 1
+KIND = "check"
+HINT = "`crosswind check --save` writes one"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Readings and settings of a node.
+
+    Attributes
+    ----------
+    document : dict
+        What was measured, as it stands in the file.
+    base : Check or None
+        The baseline; None: nothing is judged.
+    """
+
+    document: dict[str, Any] = field(repr=False)
+    base: Check | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Check:
+        """Read a `check.json`.
+
+        Raises
+        ------
+        DescriptionError
+            When it is none.
+        """
+        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+
+    def save(self, path: str | Path) -> None:
+        """Write it as a `check.json`."""
+        write_json(finite(self.to_dict()), path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was measured and, with a baseline, the verdict with its intervals."""
+        document = {name: value for name, value in self.document.items() if name != "result"}
+        if self.base is None:
+            return document
+        result = {
+            "outcome": self.outcome,
+            "sentence": self.sentence,
+            "judged": [vars(each) for each in self.judged],
+            "changed": self.changed,
+            "busy": self.busy,
+        }
+        return document | {"result": result}
+
+    @cached_property
+    def readings(self) -> dict[str, Reading]:
+        """Each measure by its name."""
+        return {name: Reading.from_dict(found) for name, found in self.document["readings"].items()}
+
+    @property
+    def node(self) -> str:
+        """The host's name."""
+        return str(self.document["host"].get("name"))
+
+    @property
+    def busy(self) -> bool:
+        """Whether others used much of the host meanwhile."""
+        return is_busy(self.document["load"])
+
+    @property
+    def tolerance(self) -> float:
+        """The permitted loss, 0 to 1."""
+        return float(self.document["tolerance"])
+
+    @cached_property
+    def judged(self) -> list[Judged]:
+        """Each measure that both have, against the baseline; the worst first, empty without a baseline."""
+        if self.base is None:
+            return []
+        then = self.base.readings
+        names = [name for name in self.readings if name in then]
+        found = [
+            judge(name, self.readings[name], then[name], self.tolerance, len(names), busy=self.busy) for name in names
+        ]
+        order = ("sick", "unknown", "healthy")
+        return sorted(found, key=lambda each: (order.index(each.outcome), -each.loss / each.tolerance))
+
+    @property
+    def changed(self) -> list[str]:
+        """Settings that differ from the baseline's; they are reported, and do not make a node sick."""
+        return [] if self.base is None else changes(self.base.document["host"], self.document["host"])
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict; unknown without a baseline."""
+        return together(self.judged)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was asked to end before its time."""
+        return bool(self.document["interrupted"])
+
+    @property
+    def exit_code(self) -> int:
+        """0 healthy, 1 sick, 3 unknown; 0 without a baseline, where nothing is asked."""
+        return CODES[self.outcome] if self.base is not None else 0
+
+    @property
+    def sentence(self) -> str:
+        """One line, fit for a drain reason."""
+        if self.base is None:
+            return f"{len(self.readings)} measures, no baseline to judge them by"
+        counted = [each for each in self.judged if each.outcome == self.outcome]
+        if self.outcome == "healthy":
+            said = f"{len(self.judged)} measures within {100 * self.tolerance:g} %"
+        else:
+            said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:3])
+            said = said or "no measure in common with the baseline"
+            said += f", and {len(counted) - 3} more" if len(counted) > 3 else ""
+        names = [each.partition(":")[0] for each in self.changed]
+        if names:
+            said += f"; changed: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        return f"{self.outcome}{' (busy host)' if self.busy else ''}: {said}"
+
+    @property
+    def warnings(self) -> list[Told]:
+        """What to keep in mind."""
+        found: list[Told] = list(self.document["warnings"])
+        load = self.document["load"]
+        if self.busy:
+            message = f"the host is busy: others use {100 * load['others']:.0f} % of the CPUs, "
+            message += f"the hypervisor takes {100 * load['steal']:.1f} %"
+            found.append(warning("busy-host", message, "check again when the node is idle"))
+        if self.document.get("hidden"):
+            found.append(warning("hidden", self.document["hidden"], "check the host of the virtual machine as well"))
+        if self.base is not None and self.base.busy:
+            message = "the baseline was measured on a busy host"
+            found.append(warning("busy-baseline", message, "save another on an idle, healthy node"))
+        if self.base is not None:
+            missing = sorted(self.base.readings.keys() ^ self.readings.keys())
+            if missing:
+                message = f"not in both checks, so not judged: {', '.join(missing)}"
+                found.append(warning("not-in-both", message, "save a baseline with the same options"))
+        return found

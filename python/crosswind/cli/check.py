@@ -1,0 +1,138 @@
+"""`crosswind check`: this node and a baseline -> whether it is sick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from crosswind.check.formats import HEAD, NPD_CODES, Format, failed
+from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.cli.console import print_json, print_text, tell, tell_warnings
+from crosswind.cli.outputs import Force, writable
+from crosswind.cli.verbs import help_of
+from crosswind.cost.shares import parsed_share
+from crosswind.errors import DescriptionError
+from crosswind.files.stored import place_of, write_text
+from crosswind.terminal.progress import progress_bar
+
+if TYPE_CHECKING:
+    from crosswind.check.result import Check
+
+INTERRUPTED = 130
+
+EXAMPLES = """
+It takes about 25 s and all CPUs. Measured are: steps of an arithmetic and of a memory kernel per CPU second, on all
+CPUs at the same time; time lost on each CPU; noise; the loss of compute rate by traffic on loopback and, with --peer,
+by traffic from another host, at the rate at which the baseline was measured.
+
+A node is sick only where a whole interval lies beyond the tolerance, in both looks. The chance of that on a healthy
+node is set to 1 % of checks, all measures together. Settings that changed are reported and drain nothing.
+On a busy host, lost time is unknown and not sick.
+
+Examples:
+
+    crosswind check --save good.json
+
+    crosswind check --baseline good.json --tolerance 10%
+
+    crosswind check --baseline good.json --format nhc --prometheus /var/lib/node_exporter/crosswind.prom
+
+Exit codes: 0 healthy, or saved; 1 sick; 3 unknown; 2 bad input; 130 interrupted. With --format npd, unknown is 2.
+When a measurement fails it is unknown, not sick: 3.
+"""
+
+
+def check(
+    save: Annotated[Path | None, typer.Option(help="Write check.json: a baseline, or a record of this check.")] = None,
+    baseline: Annotated[Path | None, typer.Option(help="A check.json of a healthy node.")] = None,
+    tolerance: Annotated[str, typer.Option(help="Permitted loss, such as 10% or 0.1.")] = "10%",
+    seconds: Annotated[float, typer.Option(help="About how long, s.", min=10.0, max=300.0)] = 20.0,
+    peer: Annotated[
+        str | None, typer.Option(help="Check the path to a `crosswind serve`.", metavar="HOST:PORT")
+    ] = None,
+    token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
+    tls: TlsDirectory = None,
+    form: Annotated[Format, typer.Option("--format", help="What to print.")] = "text",
+    prometheus: Annotated[
+        Path | None, typer.Option(help="Write metrics for the node exporter's textfile collector (FILE.prom).")
+    ] = None,
+    force: Force = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document, as --format json.")] = False,
+) -> None:
+    """Say whether this node is sick."""
+    from crosswind.check import check as measure
+    from crosswind.check.formats import prometheus as as_prometheus
+    from crosswind.check.result import Check
+    from crosswind.errors import MeasurementError
+
+    share = parsed_share(tolerance, "--tolerance")
+    if baseline is None and save is None:
+        hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
+        raise DescriptionError("neither --baseline nor --save is given", "command", hint)
+    base = Check.load(baseline) if baseline else None
+    writable(save, "check", "--save", inputs=[baseline], force=force)
+    if prometheus:
+        _refuse_other(prometheus, force)
+    try:
+        with progress_bar() as advance:
+            found = measure(
+                baseline=base,
+                tolerance=share,
+                seconds=seconds,
+                peer=peer,
+                token=token_in(token_file, allow_loose_token),
+                tls=tls,
+                progress=advance,
+            )
+    except MeasurementError as error:
+        if baseline is None:
+            raise
+        if json or form in ("json", "junit"):
+            tell(f"error: {error}")  # standard output stays empty: there is no document
+        else:
+            print_text(failed(str(error), form))
+        raise typer.Exit(NPD_CODES[3] if form == "npd" else 3) from error
+    if save and not found.interrupted:
+        found.save(save)
+        tell(f"wrote {save} ({len(found.readings)} measures)")
+    if prometheus and not found.interrupted:
+        write_text(as_prometheus(found), prometheus)
+        tell(f"wrote {prometheus}")
+    tell_warnings(found.warnings)
+    _print(found, "json" if json else form)
+    code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
+    raise typer.Exit(INTERRUPTED if found.interrupted else code)
+
+
+def _refuse_other(path: Path, force: bool) -> None:
+    """Refuse to replace a file that is not an earlier check's metrics."""
+    place = place_of(path)
+    if place.is_file() and place.stat().st_size and not force:
+        with place.open("rb") as file:
+            if not file.read(len(HEAD)).startswith(HEAD.encode()):
+                message = f"--prometheus {path} is not an earlier check's metrics; it stays as it is"
+                raise DescriptionError(message, "out", "name another file, or use --force")
+
+
+def _print(found: Check, form: Format) -> None:
+    from crosswind.check import formats
+    from crosswind.cost.result import finite
+
+    if form == "json":
+        print_json(finite(found.to_dict()))
+    elif form == "junit":
+        print_text(formats.junit(found).rstrip("\n"))
+    elif form == "nhc":
+        print_text(formats.nhc(found))
+    elif form == "npd":
+        print_text(formats.npd(found))
+    else:
+        print_text(found.sentence)
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb to the command line."""
+    app.command("check", help=help_of("check", EXAMPLES))(check)

@@ -1,0 +1,93 @@
+"""What a check says against a baseline, and how other systems read it."""
+
+from xml.etree import ElementTree
+
+import pytest
+from checks import SETTINGS, checked
+
+from crosswind.check import check, formats
+from crosswind.check.result import Check
+from crosswind.errors import DescriptionError
+
+GOOD = checked()
+SICK = checked(memory=50.0, base=GOOD)
+HEALTHY = checked(base=GOOD)
+BUSY = checked(memory=80.0, noise=0.4, others=0.5, base=GOOD)
+
+
+def test_half_the_memory_rate_is_sick_and_named():
+    assert (SICK.outcome, SICK.exit_code) == ("sick", 1)
+    assert SICK.sentence.startswith("sick: memory cpu 0 -50 % (")
+
+
+def test_the_same_node_is_healthy():
+    assert (HEALTHY.exit_code, HEALTHY.sentence) == (0, "healthy: 2 measures within 10 %")
+
+
+def test_a_busy_host_is_unknown_and_said():
+    assert BUSY.exit_code == 3
+    assert BUSY.sentence.startswith("unknown (busy host): ")
+    assert "busy-host" in {each["code"] for each in BUSY.warnings}
+
+
+def test_without_a_baseline_nothing_is_judged():
+    assert (GOOD.exit_code, GOOD.judged) == (0, [])
+
+
+def test_a_changed_setting_is_named_and_drains_nothing():
+    found = checked(base=GOOD, settings=SETTINGS | {"governor": "powersave"})
+    assert found.changed == ["governor: performance -> powersave"]
+    assert found.exit_code == 0
+    assert found.sentence.endswith("; changed: governor")
+
+
+def test_a_measure_that_only_one_has_is_said():
+    found = checked(base=checked(readings={"noise": GOOD.document["readings"]["noise"]}))
+    assert [each.name for each in found.judged] == ["noise"]
+    assert "not-in-both" in {each["code"] for each in found.warnings}
+
+
+def test_a_saved_check_is_a_baseline(tmp_path):
+    SICK.save(tmp_path / "check.json")
+    read = Check.load(tmp_path / "check.json")
+    assert read.readings == SICK.readings
+    assert checked(base=read).outcome == "healthy"  # it got better
+
+
+def test_another_file_is_no_baseline(tmp_path):
+    (tmp_path / "x.json").write_text('{"kind": "cost"}')
+    with pytest.raises(DescriptionError, match=r"no check\.json"):
+        Check.load(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("argument", [{"tolerance": 1.5}, {"tolerance": 0.0}, {"seconds": 1.0}])
+def test_a_wrong_argument_is_named_before_anything_is_measured(argument):
+    with pytest.raises(DescriptionError, match=next(iter(argument))):
+        check(**argument)
+
+
+def test_nhc_gets_a_level_and_one_line():
+    lines = [formats.nhc(found) for found in (SICK, HEALTHY, BUSY)]
+    assert [line.partition(":")[0] for line in lines] == ["ERROR", "OK", "WARNING"]
+    assert not any("\n" in line for line in lines)
+
+
+def test_node_problem_detector_gets_80_characters():
+    assert max(len(formats.npd(found)) for found in (SICK, HEALTHY, BUSY)) <= 80
+    assert formats.npd(BUSY).endswith("...")
+
+
+def test_junit_fails_what_is_sick_and_skips_what_is_unknown():
+    for found, tag in ((SICK, "failure"), (BUSY, "skipped")):
+        suite = ElementTree.fromstring(formats.junit(found))
+        assert suite.get("tests") == "2"
+        assert suite.find(f".//{tag}") is not None
+
+
+def test_prometheus_has_one_state_and_a_loss_per_measure():
+    lines = formats.prometheus(SICK).splitlines()
+    assert 'crosswind_check_state{state="sick"} 1' in lines
+    assert 'crosswind_check_state{state="healthy"} 0' in lines
+    losses = [line for line in lines if line.startswith("crosswind_check_loss{")]
+    assert len(losses) == 2
+    assert all(float(line.split()[-1]) < 1 for line in losses)
