@@ -82,11 +82,7 @@ def messages_page(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-<<<<<<< HEAD
-@pytest.mark.parametrize(("which", "figures"), [("page", 19), ("disturbed_page", 50), ("messages_page", 29)])
-=======
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 52), ("messages_page", 29)])
->>>>>>> main
+@pytest.mark.parametrize(("which", "figures"), [("page", 19), ("disturbed_page", 52), ("messages_page", 29)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
