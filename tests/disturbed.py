@@ -9,6 +9,7 @@ from reported import BREAKS_ATTRIBUTE, BREAKS_SCRIPT, IS_A_TEMPLATE
 
 from crosswind.blame.result import Blame
 from crosswind.blame.shares import coalitions
+from crosswind.disturbance import Disturbance
 from crosswind.inject import Injected
 from crosswind.papers.scheduling_and_communication import figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import QUICK, Calibration
@@ -176,3 +177,11 @@ def studied(calibration: Calibration = QUICK, runs: dict[str, Runs[ProgramRun]] 
     """Return the study of such runs."""
     found = runs or study_runs(calibration)
     return _study(Rows(found), calibration, found)
+
+
+def recorded():
+    """Return what `crosswind record` writes, of two CPUs and 10 s."""
+    intervals = [[[0.5, 1.0, 0], [3.0, 0.5, 1]], [[9.0, 0.5, 1]]]
+    source = {"kind": "recorded", "length_s": 10.0, "causes": ["cron", "<b>irq</b>"], "aligned": False}
+    source["cpu"] = [{"cpu": cpu, "intervals": each} for cpu, each in zip((0, 4), intervals, strict=True)]
+    return Disturbance.from_dict({"schema_version": 1, "name": "noise of two", "source": [source]})

@@ -37,6 +37,7 @@ CRATES = {
 FORBIDDEN_WHERE_IT_IS_DECIDED = ("std::time", "std::thread", "std::net", "std::fs", "std::io")
 # `cli` and `report` use the public Python API; the other rooms know neither of them.
 OUTER_ROOMS = ("cli", "report")
+PUBLIC = {"cli": set(), "report": {"draw", "report", "written"}}
 
 
 def crate_dependencies(crate: str) -> set[str]:
@@ -97,7 +98,7 @@ def test_the_command_line_and_the_report_do_not_know_each_other():
             for other in OUTER_ROOMS:
                 if other != room:
                     inner = {m for m in imported_modules(path) if m.startswith(f"crosswind.{other}.")}
-                    assert inner <= {f"crosswind.{other}.{other}"}, path
+                    assert inner <= {f"crosswind.{other}.{name}" for name in PUBLIC[other]}, path
 
 
 def test_no_file_tells_more_than_one_story():

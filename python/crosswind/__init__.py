@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from crosswind.plan.tolerance import Tolerance, plan_tolerance
     from crosswind.plan.tree import BuiltTree, plan_tree
     from crosswind.platform import Platform
-    from crosswind.report import report
+    from crosswind.report import draw, plot, report
     from crosswind.run.calls import CallError
     from crosswind.run.command import map_command
     from crosswind.run.deployment import Placing
@@ -99,6 +99,7 @@ __all__ = [
     "compare",
     "cost",
     "doctor",
+    "draw",
     "fit",
     "fit_contention",
     "inject",
@@ -113,6 +114,7 @@ __all__ = [
     "plan_queues",
     "plan_tolerance",
     "plan_tree",
+    "plot",
     "record",
     "report",
     "run",
@@ -151,7 +153,7 @@ _HOMES = {
     "plan.tolerance": ["Tolerance", "plan_tolerance"],
     "plan.tree": ["BuiltTree", "plan_tree"],
     "platform": ["Platform"],
-    "report": ["report"],
+    "report": ["draw", "plot", "report"],
     "run.calls": ["CallError"],
     "run.command": ["map_command"],
     "run.deployment": ["Placing"],

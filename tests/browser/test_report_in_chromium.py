@@ -64,6 +64,7 @@ def disturbed_page(tmp_path_factory):
         disturbed.injected("nothing", 0.0, 1.0),
         disturbed.injected("half"),
         disturbed.injected("local", 0.25, 1.5),
+        disturbed.recorded(),
     ]
     return report(items, tmp_path_factory.mktemp("disturbed") / "report.html")
 
@@ -81,7 +82,7 @@ def messages_page(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 50), ("messages_page", 29)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 52), ("messages_page", 29)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""

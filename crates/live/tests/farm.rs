@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crosswind_agent::settings::Work;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
+use crosswind_schema::experiment::PortMode;
 use crosswind_schema::units::MegabytesPerSecond;
 use tree::{Tree, platform, settings};
 
@@ -119,7 +120,7 @@ fn a_link_and_a_processor_that_change_are_followed_and_told_and_the_log_still_re
     }
     let mut run = settings(platform, emulated(20.0));
     (run.mean_size_mb, run.recording.trace, run.recording.log) = (2.0, true, true);
-    run.policy.adapt = true;
+    (run.policy.adapt, run.policy.ports) = (true, PortMode::Single);
     run.changes = serde_json::from_value(serde_json::json!([
         {"at_s": 20.0, "node": "a", "receive_limit_mb_per_s": 10.0 / 3.0},
     ]))

@@ -1,48 +1,102 @@
-"""`crosswind report`: anything measured, planned or run -> one HTML file."""
+"""`crosswind report`: anything measured, planned or run -> one HTML file, a PDF, or one figure for a paper."""
 
 from __future__ import annotations
 
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_text, tell
-from crosswind.cli.outputs import Force, writable
+from crosswind.cli.console import print_json, print_text, take_stdout, tell
+from crosswind.cli.outputs import OUTPUT, Force, Json
 from crosswind.cli.verbs import help_of
+from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
+from crosswind.files.stored import is_standard_output
 
 EXAMPLES = """
 Examples:
 
-    crosswind report measurement.parquet plan.json -o report.html
+    crosswind report measurement.parquet plan.json -o report.html --open
 
-    crosswind report predicted.json run.json trace.parquet
+    crosswind report predicted.json run.json trace.parquet --title "Fork graph, August" --pdf
+
+    crosswind report runs.json --x workload.task_size_mb --series policy.order -o figure.pdf
 
     crosswind report sweep-footprint/ --figures figures/
 """
+ONE = "One figure for a paper"
 
 
 def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="measurement.parquet, trace.parquet, plan.json, runs.json, platform.toml, sweep directories.",
+            help="Measurements, traces, plans, runs, platforms, recorded disturbances, sweep directories.",
             metavar="FILE...",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file.")] = Path("report.html"),
-    figures: Annotated[Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file; .html or .pdf by its suffix; with --x .pdf, .svg, .png. [default: report.html, figure.pdf]",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page or the figure.", rich_help_panel=OUTPUT)] = None,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Write a PDF beside the HTML file, too.", rich_help_panel=OUTPUT)
+    ] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=OUTPUT)] = False,
+    figures: Annotated[
+        Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.", rich_help_panel=OUTPUT)
+    ] = None,
+    x: Annotated[
+        str | None, typer.Option(help="Draw one figure of runs: the swept path along x.", rich_help_panel=ONE)
+    ] = None,
+    series: Annotated[
+        list[str] | None, typer.Option(help="A line for each value of it; several may be given.", rich_help_panel=ONE)
+    ] = None,
+    y: Annotated[str, typer.Option(help="The column of the runs along y.", rich_help_panel=ONE)] = "makespan_s",
+    where: Annotated[
+        list[str] | None, typer.Option(help="Only runs with PATH=VALUE; several may be given.", rich_help_panel=ONE)
+    ] = None,
     force: Force = False,
+    json_: Json = False,
 ) -> None:
     """Write one HTML file about what was measured and planned."""
-    from crosswind.report import report as write
+    if is_standard_output(out):
+        take_stdout()
+        if show:
+            raise DescriptionError("--open cannot be combined with standard output", "out", "name a file")
+    if x is None:
+        if series or where or y != "makespan_s":
+            raise DescriptionError("--series, --y and --where belong to --x", "x", "--x workload.task_size_mb")
+        from crosswind.report import written
 
-    writable(out, "report", inputs=files, force=force)
-    writable_directory(figures, "--figures")
-    path = write(files, out, figures, force=force)
-    tell("wrote the report:")
-    print_text(str(path))
+        writable_directory(figures, "--figures")
+        done = written(files, out or "report.html", figures, title=title, pdf=pdf, force=force)
+        path, document = done.out, done.to_dict()
+    else:
+        from crosswind.report import draw
+
+        if pdf or figures:
+            raise DescriptionError("--pdf and --figures belong to a report", "x", "-o figure.pdf writes a PDF")
+        path = draw(
+            files, out or "figure.pdf", x=x, series=series or (), y=y, where=where or (), title=title, force=force
+        )
+        document = {"schema_version": 1, "out": str(path), "x": x, "series": series or [], "y": y}
+    if json_:
+        print_json(document)
+    else:
+        tell("wrote the report:" if x is None else "wrote the figure:")
+        print_text(str(path))
+    if show:
+        webbrowser.open(path.absolute().as_uri())
 
 
 def add_to(app: typer.Typer) -> None:

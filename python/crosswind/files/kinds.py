@@ -23,6 +23,7 @@ WORDS = {
     "cost": "the cost of a process",
     "disturbance": "a disturbance",
     "experiment": "an experiment",
+    "figure": "a figure or a printed page",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
@@ -43,7 +44,7 @@ WORDS = {
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"intervals", "measurement", "trace"})
+BINARY = frozenset({"figure", "intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
 _RESULTS: tuple[str, ...] = (
@@ -120,6 +121,8 @@ def found_at(path: str | Path) -> Found:
         head = file.read(HEAD_BYTES)
     if head.startswith(b"PAR1"):
         return _of_parquet(path)
+    if head.startswith((b"%PDF-", b"\x89PNG\r\n", b"<svg")):
+        return Found("figure")
     text = head.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
     if not text:
         return Found(EMPTY)

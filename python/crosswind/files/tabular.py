@@ -6,17 +6,24 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import altair as alt
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
 
 class Tabular(ABC):
-    """Gives `to_pandas` and `to_polars` to a class that has `to_arrow`."""
+    """Gives `plot`, `to_pandas` and `to_polars` to a class that has `to_arrow`."""
 
     @abstractmethod
     def to_arrow(self) -> pa.Table:
         """Return the table as Arrow."""
+
+    def plot(self, which: str | None = None) -> alt.Chart | alt.LayerChart:
+        """Return one of the figures that a report draws of this, as an Altair chart; errors as of `crosswind.plot`."""
+        import crosswind
+
+        return crosswind.plot(self, which)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas frame."""

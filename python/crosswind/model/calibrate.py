@@ -217,7 +217,7 @@ def _peer_itself(fit: Fit, address: str, name: str, measured: Fit | None, told: 
         hint = (
             "measure against another machine" if same else f"run `crosswind measure` on {name} too and fit both files"
         )
-        told.append(warning("peer-not-measured", message, hint))
+        told.append(warning("same-machine" if same else "peer-not-measured", message, hint))
     node: Node = {"compute_per_s": _compute(source)} | _receiving(source)
     if (limit := _send_limit(source)) is not None and measured is not None:
         node["send_limit_mb_per_s"] = limit

@@ -1,20 +1,38 @@
-"""Figures as files: PNG and SVG at a fixed width, made without a browser."""
+"""Figures as files: PDF, PNG and SVG at a fixed width, made without a browser."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
+import altair as alt
 import vl_convert
 
-from crosswind.files.stored import made, replaced, write_text
+from crosswind.files.stored import made, replaced
 from crosswind.report.figure import Figure
 from crosswind.report.figures.look import dressed
 
 SCALE = 2.0  # pixels per unit of the drawing: sharp on paper
 
 
-def write_figures(figures: Iterable[Figure], directory: Path, vega_lite: str) -> list[Path]:
+FORMATS = {
+    ".pdf": lambda spec, version: vl_convert.vegalite_to_pdf(spec, vl_version=version, allowed_base_urls=[]),
+    ".png": lambda spec, version: vl_convert.vegalite_to_png(
+        spec, vl_version=version, scale=SCALE, allowed_base_urls=[]
+    ),
+    ".svg": lambda spec, version: vl_convert.vegalite_to_svg(spec, vl_version=version, allowed_base_urls=[]).encode(),
+}
+VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+
+
+def write_figure(figure: Figure, out: Path) -> None:
+    """Write one figure; the suffix, one of `FORMATS`, decides how."""
+    spec = dressed(figure.chart, figure.title, figure.export_width)
+    with replaced(out) as file:
+        file.write(FORMATS[out.suffix.lower()](spec, VEGA_LITE))
+
+
+def write_figures(figures: Iterable[Figure], directory: Path) -> list[Path]:
     """Write `ID.png` and `ID.svg` of each figure; return their paths.
 
     Raises
@@ -25,10 +43,7 @@ def write_figures(figures: Iterable[Figure], directory: Path, vega_lite: str) ->
     made(directory, "figures")
     written = []
     for figure in figures:
-        spec = dressed(figure.chart, figure.title, figure.export_width)
-        svg, png = directory / f"{figure.id}.svg", directory / f"{figure.id}.png"
-        write_text(vl_convert.vegalite_to_svg(spec, vl_version=vega_lite, allowed_base_urls=[]), svg)
-        with replaced(png) as file:
-            file.write(vl_convert.vegalite_to_png(spec, vl_version=vega_lite, scale=SCALE, allowed_base_urls=[]))
-        written += [png, svg]
+        for suffix in (".png", ".svg"):
+            written.append(directory / f"{figure.id}{suffix}")
+            write_figure(figure, written[-1])
     return written

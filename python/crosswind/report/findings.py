@@ -8,6 +8,7 @@ from typing import Any
 from crosswind.model.channel import ChannelFit
 from crosswind.report.words import percent, percent_range, rate, reference_rate_mb_per_s
 
+FASTER = 1.05  # a highest rate beyond the top level by more than this is a figure of its own
 VERBS = {"receive": ("Receiving", "from"), "send": ("Sending", "to")}
 
 
@@ -20,7 +21,7 @@ class Finding:
     headline : str
         One sentence with the cost at a round rate and its interval.
     at_most : str
-        One sentence about the fastest that was reached.
+        What is lost at the top level that was measured, and, where the link is faster than that, how fast it is.
     """
 
     headline: str
@@ -44,9 +45,14 @@ def finding(channel: ChannelFit, several_peers: bool) -> Finding:
             "of this host's computation"
         )
     at_most = (
-        f"At {rate(channel.top_mb_per_s)}, the top of what was measured, "
+        f"At {rate(channel.top_mb_per_s)}, the top level of the measurement, "
         f"{percent(channel.loss_at_top)} ({percent_range(*channel.loss_ci95)}) is lost"
     )
+    if channel.transfer_max_mb_per_s > FASTER * channel.top_mb_per_s:
+        at_most += (
+            f". The link itself reached {rate(channel.transfer_max_mb_per_s)} at most: "
+            "the loss at that rate was not measured"
+        )
     return Finding(headline + ".", at_most + ".")
 
 

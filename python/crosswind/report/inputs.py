@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from crosswind.blame.result import Blame
+from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import WORDS, found_at
 from crosswind.inject import Injected
@@ -23,11 +24,24 @@ from crosswind.run.results import Runs
 from crosswind.run.trace import Trace
 
 Item: TypeAlias = (
-    Measurement | Fit | Plan | Platform | Sweep | Runs[Any] | Trace | Blame | AnyStudy | Injected | Overlap | str | Path
+    Measurement
+    | Fit
+    | Plan
+    | Platform
+    | Sweep
+    | Runs[Any]
+    | Trace
+    | Blame
+    | AnyStudy
+    | Disturbance
+    | Injected
+    | Overlap
+    | str
+    | Path
 )
 HINT = (
     "a report takes *.parquet (crosswind measure, run --trace), *.json (crosswind plan, run, blame, overlap, "
-    "reproduce, inject --json), *.toml (platform), or a sweep's directory"
+    "reproduce, inject --json), *.toml (platform, crosswind record), or a sweep's directory"
 )
 
 _LOADERS = {file: load for kind in KINDS for file, load in kind.files.items()}

@@ -9,24 +9,24 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-import altair as alt
 import jinja2
 import vl_convert
 
 from crosswind._core import __version__
+from crosswind.errors import DescriptionError
 from crosswind.files.output import writable, writable_directory
-from crosswind.files.stored import write_text
-from crosswind.report.export import write_figures
-from crosswind.report.figure import Figure, script_json
+from crosswind.files.stored import is_standard_output, write_text
+from crosswind.report.export import VEGA_LITE, write_figures
+from crosswind.report.figure import script_json
 from crosswind.report.figures.look import configuration
 from crosswind.report.inputs import Item, gather
 from crosswind.report.measured import TERMS as MEASURED
+from crosswind.report.pdf import browser, write_pdf
 from crosswind.report.section import Contents, Section, Term
 from crosswind.run.results import Runs
 from crosswind.terminal.printable import printable
-
-VEGA_LITE = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
@@ -40,9 +40,11 @@ def report(
     out: str | Path = "report.html",
     figures: str | Path | None = None,
     *,
+    title: str | None = None,
+    pdf: bool = False,
     force: bool = False,
 ) -> Path:
-    """Write one HTML file that needs no network.
+    """Write one HTML file that needs no network, or the same as PDF.
 
     Parameters
     ----------
@@ -51,10 +53,15 @@ def report(
         platform, a directory with `sweep.json` a sweep. Runs of one experiment, predicted and real, stand beside each
         other.
     out : path
-        The file to write; it is replaced only once the new one is complete.
+        The file to write; it is replaced only once the new one is complete. Its suffix decides: `.html` or `.htm`,
+        or `.pdf`, which Chromium prints.
     figures : path, optional
         A directory, made where it is missing: each figure also goes there as PNG and SVG, named by its place on the
         page.
+    title : str, optional
+        Of the page; default: what its first section is about.
+    pdf : bool
+        Write a PDF beside the HTML file, too.
     force : bool
         Replace a file that is no report; else it is refused.
 
@@ -66,7 +73,8 @@ def report(
     Raises
     ------
     DescriptionError
-        When there is nothing to report, an item is of no known kind, or `out` is no place for a report.
+        When there is nothing to report, an item is of no known kind, `out` is no place for a report, its suffix is
+        another, or a PDF is asked for and no browser is installed.
 
     Notes
     -----
@@ -82,14 +90,100 @@ def report(
     ...     report(alone, Path(directory) / "report.html").name
     'report.html'
     """
+    return written(items, out, figures, title=title, pdf=pdf, force=force).out
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a report came to.
+
+    Attributes
+    ----------
+    out : Path
+        The file that was asked for.
+    files : list of Path
+        It, a PDF beside it, and the figures' files.
+    title : str
+        Of the page.
+    sections : list of Section
+        In the order of the page.
+    """
+
+    out: Path
+    files: list[Path]
+    title: str
+    sections: list[Section]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON document of `crosswind report --json`."""
+        sections = [
+            {
+                "id": section.id,
+                "title": section.title,
+                "figures": [{"id": one.id, "title": one.title, "text": one.alt} for one in section.figures],
+                "warnings": section.warnings,
+            }
+            for section in self.sections
+        ]
+        files = [str(path) for path in self.files]
+        return {"schema_version": 1, "out": str(self.out), "title": self.title, "files": files, "sections": sections}
+
+
+def written(
+    items: Item | Sequence[Item],
+    out: str | Path,
+    figures: str | Path | None = None,
+    *,
+    title: str | None = None,
+    pdf: bool = False,
+    force: bool = False,
+) -> Written:
+    """Write a report as `report` does, and return what it holds."""
     out = Path(out)
-    writable(out, "report", inputs=_files(items), force=force)
+    outputs = outputs_of(out, pdf)
+    for path in outputs:
+        writable(path, _KIND_OF[suffix_of(path)], inputs=_files(items), force=force)
     writable_directory(figures)
-    page, drawn = _page(gather(items))
-    write_text(page, out)
+    page, sections, title = _page(gather(items), title)
+    files = []
+    for path in outputs:
+        if suffix_of(path) == ".pdf":
+            write_pdf(page, path)
+        else:
+            write_text(page, path)
+        files.append(path)
     if figures is not None:
-        write_figures(drawn, Path(figures), VEGA_LITE)
-    return out
+        files += write_figures([one for section in sections for one in section.figures], Path(figures))
+    return Written(out, files, title, sections)
+
+
+_KIND_OF = {".html": "report", ".htm": "report", ".pdf": "figure"}
+
+
+def suffix_of(path: Path) -> str:
+    """Return the suffix that decides the form; standard output takes HTML."""
+    return ".html" if is_standard_output(path) else path.suffix.lower()
+
+
+def outputs_of(out: Path, pdf: bool = False) -> list[Path]:
+    """Return the files to write, before any work.
+
+    Raises
+    ------
+    DescriptionError
+        For a suffix that no report has, for a PDF beside standard output, and without a browser to print one.
+    """
+    suffix = suffix_of(out)
+    if suffix not in _KIND_OF:
+        message = f"out is {str(out)!r}: a report is .html or .pdf"
+        hint = f"-o {out.stem or 'report'}.html; a figure as .svg or .png: --x PATH, or all of them: --figures DIR"
+        raise DescriptionError(message, "suffix", hint)
+    if pdf and is_standard_output(out):
+        raise DescriptionError("--pdf writes beside the HTML file: out is standard output", "out", "name a file")
+    outputs = [out, out.with_suffix(".pdf")] if pdf and suffix != ".pdf" else [out]
+    if any(path.suffix.lower() == ".pdf" for path in outputs):
+        browser()
+    return outputs
 
 
 def _files(items: Item | Sequence[Item]) -> list[str | Path]:
@@ -97,7 +191,7 @@ def _files(items: Item | Sequence[Item]) -> list[str | Path]:
     return [item for item in several if isinstance(item, (str, Path))]
 
 
-def _page(contents: Contents) -> tuple[str, list[Figure]]:
+def _page(contents: Contents, title: str | None = None) -> tuple[str, list[Section], str]:
     made = [(kind, kind.sections(items, contents)) for kind, items in contents.items()]
     sections = [(kind.template, section) for kind, several in made for section in several]
     several = [section for _, section in sections]
@@ -105,9 +199,11 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
     figures = [figure for section in several for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
     scripts = " ".join(_hash(script) for script in (bundle, program))
+    title = title or (headings[0] if headings else several[0].title)
     page = _environment().get_template("page.html.j2").render(
-        title=headings[0] if headings else several[0].title,
+        title=title,
         contents=[(section.id, section.title) for section in several],
+        short=_short(several),
         concerns=_concerns(several),
         sections=sections,
         terms=_terms(several),
@@ -120,7 +216,19 @@ def _page(contents: Contents) -> tuple[str, list[Figure]]:
         configuration=script_json(configuration()),
         policy=POLICY.format(scripts=scripts),
     )  # fmt: skip
-    return page, figures
+    return page, several, title
+
+
+def _short(sections: Sequence[Section]) -> list[tuple[str, str, str]]:
+    """Return the sentence to read first of each section that has one, plans and their caution included."""
+    found = []
+    for section in sections:
+        said = getattr(section, "headline", None) or next(iter(getattr(section, "findings", ())), "")
+        said = getattr(said, "headline", said)
+        caution = getattr(section, "caution", "")
+        if said:
+            found.append((section.id, section.title, f"{said} {caution}".strip()))
+    return found
 
 
 @dataclass(frozen=True)
@@ -133,10 +241,11 @@ class Concern:
 
 
 def _concerns(sections: Sequence[Section]) -> list[Concern]:
-    """Return the warnings of each section that has some, each text once."""
-    found = []
+    """Return the warnings of each section that has some, each text once on the page: a plan repeats its platform's."""
+    found, told = [], set[str]()
     for section in sections:
-        once = {warning["message"]: warning for warning in section.warnings}
+        once = {w["message"]: w for w in section.warnings if w["message"] not in told}
+        told |= set(once)
         if once:
             found.append(Concern(section.id, section.title, list(once.values())))
     return found

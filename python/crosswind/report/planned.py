@@ -9,6 +9,7 @@ from typing import Any
 from crosswind.plan import Plan
 from crosswind.platform import Platform
 from crosswind.report.figure import Figure
+from crosswind.report.figures.links import MOST_ROWS, links_tree
 from crosswind.report.figures.nodes import MOST_BARS, node_bars
 from crosswind.report.figures.tree import MOST_NODES, platform_tree
 from crosswind.report.measured import Card
@@ -69,6 +70,7 @@ class PlanSection:
     title: str
     headline: str
     proof: str
+    caution: str
     note: str
     others: str
     cards: list[Card]
@@ -95,17 +97,19 @@ class PlatformSection:
     id: str
     title: str
     where: str
+    tree: Figure
+    note: str
     table: Table
     warnings: list[dict[str, str]]
 
     @property
     def figures(self) -> list[Figure]:
-        """None: a platform is a table."""
-        return []
+        """Every figure of the section."""
+        return [self.tree]
 
     @property
     def terms(self) -> Sequence[Term]:
-        """None."""
+        """None: what interference is stands on every page."""
         return ()
 
 
@@ -116,7 +120,6 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     alone = float(data["root_only_tasks_per_s"])
     throughput, gap, bound = plan.throughput_tasks_per_s, plan.gap_to_exact, number(plan.bound_tasks_per_s)
     busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
-    never = sum(1 for node in nodes if node["never_send"])
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
     proof = (
         "No schedule along this tree is faster: the bound from the dual is the same."
@@ -130,13 +133,14 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
         title=f"Plan for {data['platform']}",
         headline=f"{number(throughput)} tasks/s{times} ({task}, {data['ports']}-port sends).",
         proof=proof,
+        caution=_caution(plan.warnings),
         note=cut if len(nodes) > MOST_NODES else "",
         cards=[
             Card("throughput", number(throughput), "tasks/s", "throughput"),
             Card("bound", bound, f"tasks/s, gap {percent(gap) if gap > EXACT else '0 %'}", "bound"),
             Card("root alone", number(alone), "tasks/s", "root-only"),
             Card("nodes that compute", f"{busy:,}", f"of {len(nodes):,}"),
-            Card("never sent to", f"{never:,}", "nodes", "never-send"),
+            _without_tasks(nodes),
         ],
         tree=Figure(
             f"{id_}-tree",
@@ -157,6 +161,19 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     )
 
 
+def _without_tasks(nodes: Sequence[Mapping[str, Any]]) -> Card:
+    """Count what the tree calls `gets nothing` and `never sent to`, together."""
+    without = sum(1 for node in nodes if node.get("parent") and not node["received_tasks_per_s"] > 0)
+    never = sum(1 for node in nodes if node["never_send"])
+    return Card("nodes without tasks", f"{without:,}", f"of them never sent to: {never:,}", "never-send")
+
+
+def _caution(warnings: Sequence[Mapping[str, str]]) -> str:
+    """Say beside the throughput that it cannot be reached, where nodes share one machine; else nothing."""
+    shared = [warning["message"] for warning in warnings if warning["code"] == "same-machine"]
+    return f"Not reachable as planned: {'; '.join(shared)}." if shared else ""
+
+
 def _others(nodes: Sequence[Mapping[str, Any]]) -> str:
     rates = sorted((float(node["computed_tasks_per_s"]) for node in nodes), reverse=True)[MOST_BARS:]
     return f"The {len(rates):,} other nodes compute {number(sum(rates))} tasks/s together." if rates else ""
@@ -170,6 +187,14 @@ def platform_section(platform: Platform, place: int) -> PlatformSection:
         id=f"platform-{place}",
         title=f"Platform {platform.name}",
         where=f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}; {root} is the root and holds the input data",
+        tree=Figure(
+            f"platform-{place}-tree",
+            "Nodes and links",
+            f"Tree of {len(nodes)} nodes below {root} with the rate of each node and link.",
+            links_tree(nodes),
+            export_width=520,
+        ),
+        note=f"The {MOST_ROWS} nodes nearest to the root are drawn." if len(nodes) > MOST_ROWS else "",
         table=platform_nodes(nodes),
         warnings=platform.warnings,
     )

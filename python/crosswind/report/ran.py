@@ -15,7 +15,7 @@ from crosswind.report.figures.orders import makespans, predicted_and_run
 from crosswind.report.measured import Card
 from crosswind.report.planned import TERMS as OF_PLANS
 from crosswind.report.run_tables import events_table, node_table, order_table, pair_table, seen_table
-from crosswind.report.section import Kind, Term, each, grouped, of_type
+from crosswind.report.section import Contents, Kind, Section, Term, grouped, of_type
 from crosswind.report.tables import Table
 from crosswind.report.words import number, percent
 from crosswind.run.results import Run, Runs
@@ -150,7 +150,7 @@ def runs_section(several: Sequence[Runs[Run]], place: int) -> RunsSection:
     )
 
 
-def trace_section(trace: Trace, place: int) -> TraceSection:
+def trace_section(trace: Trace, place: int, until_s: float | None = None, name: str = "") -> TraceSection:
     """Prepare the section of the trace at `place` (from 1)."""
     run = Run(trace.run)
     rows, exact = lane_rows(trace)
@@ -162,11 +162,11 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
         f"trace-{place}-lanes",
         "What each node did when",
         f"Lanes of {shown} nodes over {number(run.makespan_s)} seconds, {len(rows)} marks.",
-        lanes(trace),
+        lanes(trace, until_s=until_s),
     )
     return TraceSection(
         id=f"trace-{place}",
-        title=f"Trace: {trace.header['experiment']}",
+        title=f"Trace: {name or trace.header['experiment']}",
         where=f"{_how(run)}, {ON[trace.header['on']]}; {trace.activities.num_rows:,} activities",
         text=f"{how}.{which}",
         lanes=figure,
@@ -174,6 +174,23 @@ def trace_section(trace: Trace, place: int) -> TraceSection:
         events=events_table([run]),
         warnings=run.warnings,
     )
+
+
+def _traces(traces: Sequence[Trace], _: Contents) -> list[Section]:
+    """Return the sections of all traces: on one axis of time, and with titles that tell them apart."""
+    until_s = max((float(trace.run["makespan_s"]) for trace in traces), default=0.0)
+    names = [str(trace.header["experiment"]) for trace in traces]
+    telling = (
+        [f"order {trace.run['order']}" for trace in traces],
+        [ON[trace.header["on"]] for trace in traces],
+        [str(place) for place in range(1, len(traces) + 1)],
+    )
+    for words in telling:
+        names = [f"{name}, {word}" if names.count(name) > 1 else name for name, word in zip(names, words, strict=True)]
+    return [
+        trace_section(trace, place, until_s if len(traces) > 1 else None, name)
+        for place, (trace, name) in enumerate(zip(traces, names, strict=True), 1)
+    ]
 
 
 def _is_compared(group: Group, pairs: Sequence[Pair]) -> bool:
@@ -242,13 +259,7 @@ def _findings(groups: Sequence[Group]) -> list[str]:
         if len(group.series) < 2:
             found += _alone(group)
             continue
-        wins = dict.fromkeys(group.series, 0)
-        for application in group.applications:
-            own = [row for row in group.rows if row["application"] == application]
-            best = min(row["middle"] for row in own)
-            # Orders that choose alike are as fast to the last digit or nearly.
-            for row in own:
-                wins[row["series"]] += row["middle"] <= 1.001 * best
+        wins = _wins(group)
         most = max(wins.values())
         first = [series for series, count in wins.items() if count == most]
         shares = [row["bound"] / row["middle"] for row in group.rows if row["series"] == first[0] and row["bound"]]
@@ -256,8 +267,23 @@ def _findings(groups: Sequence[Group]) -> list[str]:
         name = f"{group.on}{', ' + group.name if group.name else ''}"
         count = len(group.applications)
         many = f"{most} of {count} applications" if count > 1 else "this application"
-        found.append(f"Fastest {name}: {_listed(first)}, in {many}{near}.")
+        if len(first) == len(group.series) and most == count:
+            found.append(f"No order is fastest {name}: all {len(first)} take equally long in {many}{near}.")
+            continue
+        tie = " (a tie)" if len(first) > 1 else ""
+        found.append(f"Fastest {name}: {_listed(first)}{tie}, in {many}{near}.")
     return found
+
+
+def _wins(group: Group) -> dict[str, int]:
+    """Count for each order the applications in which none is faster by more than what repetitions span."""
+    wins = dict.fromkeys(group.series, 0)
+    for application in group.applications:
+        own = [row for row in group.rows if row["application"] == application]
+        best = min(own, key=lambda row: row["middle"])
+        for row in own:  # orders that choose alike are as fast to the last digit or nearly
+            wins[row["series"]] += row["low"] <= 1.001 * best["high"]
+    return wins
 
 
 def _alone(group: Group) -> list[str]:
@@ -300,4 +326,4 @@ RUNS = Kind(
     {"runs": Runs.load},
     holds=lambda runs: [run.trace for run in runs if run.trace is not None],
 )
-TRACES = Kind("trace", "traces", "trace.html.j2", of_type(Trace), each(trace_section), {"trace": Trace.load})
+TRACES = Kind("trace", "traces", "trace.html.j2", of_type(Trace), _traces, {"trace": Trace.load})

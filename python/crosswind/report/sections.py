@@ -1,4 +1,4 @@
-"""The kinds of sections, in the order of the page."""
+"""The kinds of sections, in the order of the page: plan, prediction, outcome, then what they stand on."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from crosswind.report.measured import MEASUREMENTS
 from crosswind.report.overlapped import OVERLAPS
 from crosswind.report.planned import PLANS, PLATFORMS
 from crosswind.report.ran import RUNS, TRACES
+from crosswind.report.recorded import RECORDINGS
 from crosswind.report.section import Kind
 from crosswind.report.streamed import STREAMS
 from crosswind.report.studied import STUDIES
 from crosswind.report.swept import SWEEPS
 
 KINDS: tuple[Kind, ...] = (
-    MEASUREMENTS,
-    SWEEPS,
+    PLANS,
     RUNS,
     TRACES,
+    MEASUREMENTS,
+    SWEEPS,
     STUDIES,
     PROGRAMS,
     STREAMS,
+    RECORDINGS,
     INJECTIONS,
     BLAMES,
     COSTS,
     OVERLAPS,
-    PLANS,
     PLATFORMS,
 )

@@ -104,7 +104,7 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     add("ir", "interference rate, least squares", "s/MB", [number(c.ir_s_per_mb) for c in channels])
     add("theil-sen", "interference rate, Theil-Sen", "s/GB", [number(1000 * c.theil_sen) for c in channels])
     add("chord", "interference rate, chord from idle to top", "s/GB", [number(1000 * c.chord) for c in channels])
-    add("loss", "loss at the top", "of idle", [percent(c.loss_at_top) for c in channels])
+    add("loss", "loss at the top level", "of idle", [percent(c.loss_at_top) for c in channels])
     add(
         "interval",
         "its 95 % interval",
@@ -121,7 +121,13 @@ def vector(channels: Sequence[ChannelFit]) -> Table:
     add("interval", "its 95 % interval", "µs", cost_intervals("per_wakeup_ci95"))
     add("cost", "CPU time per GB, everything together", "s/GB", costs("all_in_per_gb_s"))
     add("range", "rates the line stands on", "MB/s", [interval(c.range_mb_per_s) for c in channels])
-    add("range", "highest rate reached", "MB/s", [number(c.transfer_max_mb_per_s, 4) for c in channels])
+    add("range", "top level, as reached", "MB/s", [number(c.top_mb_per_s, 4) for c in channels])
+    add(
+        "range",
+        "highest rate of the link, in one block or unpaced",
+        "MB/s",
+        [number(c.transfer_max_mb_per_s, 4) for c in channels],
+    )
     add("range", "reached of what was asked at the top", "", [percent(c.reached) for c in channels])
     add("quadratic", "quadratic: t of the square", "", quadratic("t_square"))
     add("r-squared", "R² of the line", "", [f"{c.r_squared:.3f}" for c in channels])
@@ -281,7 +287,7 @@ def swept(rows: Sequence[Mapping[str, Any]], kind: str, unit: str) -> Table:
         Column("direction", numeric=False),
         Column("IR", "s/GB", "ir"),
         Column("95 %", "s/GB", "interval"),
-        Column("highest rate", "MB/s", "range"),
+        Column("highest rate of the link", "MB/s", "range"),
         Column("loss at the top", "of idle", "loss"),
         Column("loss at the matched rate", "of idle", "matched-rate"),
         Column("matched rate", "MB/s", "matched-rate"),

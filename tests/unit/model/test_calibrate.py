@@ -108,13 +108,14 @@ def test_nothing_measured_is_refused():
 def test_what_a_platform_was_warned_of_is_told_by_its_file_its_plan_and_the_report(tmp_path):
     platform_of(measured("north", ["127.0.0.1"], loopback=True)).platform.save(tmp_path / "platform.toml")
     kept = Platform.load(tmp_path / "platform.toml")
-    assert {"loopback", "peer-not-measured"} <= {w["code"] for w in kept.warnings}
+    assert {"loopback", "same-machine"} <= {w["code"] for w in kept.warnings}
     plan(kept, task_size_mb=1.0, task_work=1.0).save(tmp_path / "plan.json")
     planned = Plan.load(tmp_path / "plan.json")
     assert any("north (peer) is this same machine" in w["message"] for w in planned.warnings)
     for item in (kept, planned):
         page = report(item, tmp_path / "report.html").read_text()
         assert "north (peer) is this same machine" in page
+    assert "Not reachable as planned: north (peer) is this same machine" in page
 
 
 def test_what_was_known_against_figures_that_are_all_replaced_is_dropped():

@@ -27,7 +27,7 @@ KINDS = {"compute": ("computes", BLUE), "send": ("receives", ORANGE), "result": 
 Floats = NDArray[np.float64]
 
 
-def lanes(trace: Trace, most: int = MOST_MARKS) -> alt.LayerChart:
+def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) -> alt.LayerChart:
     """Draw the activities of a trace, one lane per processor and per link.
 
     Parameters
@@ -35,6 +35,8 @@ def lanes(trace: Trace, most: int = MOST_MARKS) -> alt.LayerChart:
     trace : Trace
     most : int
         Most marks to draw.
+    until_s : float, optional
+        End of the axis of time, so that several traces share one; default: the end of the run.
 
     Returns
     -------
@@ -58,7 +60,7 @@ def lanes(trace: Trace, most: int = MOST_MARKS) -> alt.LayerChart:
         alt.Chart(data)
         .mark_bar(height=13)
         .encode(
-            x=alt.X("from:Q", title="time, s", scale=alt.Scale(nice=False, domainMin=0)),
+            x=alt.X("from:Q", title="time, s", scale=_time_scale(until_s)),
             x2="to:Q",
             y=alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=130, domain=False, ticks=False)),
             color=coloured("what", [word for word, _ in present], [colour for _, colour in present]),
@@ -67,6 +69,10 @@ def lanes(trace: Trace, most: int = MOST_MARKS) -> alt.LayerChart:
         )
     )
     return layered(bars, height=LANE_PX * len(names))
+
+
+def _time_scale(until_s: float | None) -> alt.Scale:
+    return alt.Scale(nice=False, domainMin=0) if not until_s else alt.Scale(nice=False, domain=[0, until_s])
 
 
 def lane_rows(trace: Trace, most: int = MOST_MARKS) -> tuple[list[dict[str, Any]], bool]:

@@ -1,0 +1,188 @@
+"""One figure for a paper: a quantity of runs over a swept value, a line for each series, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from scipy import stats
+
+from crosswind.errors import DescriptionError
+from crosswind.files.output import writable
+from crosswind.report.export import FORMATS, write_figure
+from crosswind.report.figure import Figure
+from crosswind.report.figures.curves import curves
+from crosswind.report.inputs import Item, gather
+from crosswind.run.results import Runs
+
+FREE = ("seed",)  # a repetition is no other point
+
+
+def draw(
+    items: Item | Sequence[Item],
+    out: str | Path = "figure.pdf",
+    *,
+    x: str,
+    series: str | Sequence[str] = (),
+    y: str = "makespan_s",
+    where: Sequence[str] = (),
+    title: str | None = None,
+    force: bool = False,
+) -> Path:
+    """Draw a quantity of runs over a swept value, and write it as PDF, SVG or PNG.
+
+    Parameters
+    ----------
+    items : Runs or files of runs; one or several
+        Runs of one kind.
+    out : path
+        Its suffix decides: `.pdf`, `.svg` or `.png`.
+    x : str
+        A swept path, such as `workload.task_size_mb`, or another column of the runs.
+    series : str or sequence of str
+        Columns that make a line of its own for each value; `on` tells where runs ran.
+    y : str
+        A column with numbers, such as `makespan_s`, `throughput_tasks_per_s`, `slowdown`.
+    where : sequence of str
+        `PATH=VALUE`: only runs with this value.
+    title : str, optional
+        Above the figure; default: none, a paper has a caption.
+    force : bool
+        Replace a file that is no figure.
+
+    Returns
+    -------
+    Path
+        `out`.
+
+    Raises
+    ------
+    DescriptionError
+        For a column that is not there, for `y` without numbers, when a further path varies (a dot would be the mean of
+        different experiments), for a suffix that no figure has, and when `out` is no place for one.
+
+    Notes
+    -----
+    Dots are means over repetitions, bars their 95 % interval by Student's t.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from crosswind.run.results import Run, Runs
+    >>> same = {"seed": 1, "platform": "p", "order": "arrival", "ports": "multi", "compute": "simulated", "tasks": 9}
+    >>> same |= {"throughput_tasks_per_s": 1.0, "nodes": []}
+    >>> runs = [Run({"params": {"workload.tasks": n}, "makespan_s": 2.0 * n, **same}) for n in (1, 2)]
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     draw(Runs("e", "sim", runs), Path(directory) / "figure.svg", x="workload.tasks").name
+    'figure.svg'
+    """
+    out = Path(out)
+    if out.suffix.lower() not in FORMATS:
+        message = f"out is {str(out)!r}: a figure is {', '.join(sorted(FORMATS))}"
+        raise DescriptionError(message, "suffix", f"-o {out.stem or 'figure'}.pdf")
+    several = items if isinstance(items, Sequence) and not isinstance(items, (str, Runs)) else [items]
+    inputs = [item for item in several if isinstance(item, (str, Path))]
+    writable(out, "figure", inputs=inputs, force=force)
+    rows = _rows(items)
+    chosen = [series] if isinstance(series, str) else list(series)
+    found = points(_only(rows, where), x, chosen, y)
+    words = f"{len(found)} means of {y} over {x}"
+    write_figure(Figure("figure", title or "", words, curves(found, label(x), label(y))), out)
+    return out
+
+
+def points(
+    rows: Sequence[dict[str, Any]], x: str, series: Sequence[str] = (), y: str = "makespan_s"
+) -> list[dict[str, Any]]:
+    """Return `x`, `series`, `mean`, `low`, `high`, `count` of each point; errors as of `draw`."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    for name in (x, y, *series):
+        if name not in columns:
+            raise DescriptionError(f"no column {name!r} in these runs", "no-column", f"there are {', '.join(columns)}")
+    if not all(isinstance(row.get(y), (int, float)) for row in rows):
+        raise DescriptionError(f"column {y!r} does not hold numbers in every run", "no-number", "--y makespan_s")
+    _refuse_mixed(rows, {x, *series})
+    groups: dict[tuple[str, Any], list[float]] = {}
+    for row in rows:
+        groups.setdefault((", ".join(str(row.get(name)) for name in series), row.get(x)), []).append(float(row[y]))
+    found = []
+    for (name, at), values in groups.items():
+        mean, half = fmean(values), half_interval(values)
+        found.append(
+            {"x": at, "series": name, "mean": mean, "low": mean - half, "high": mean + half, "count": len(values)}
+        )
+    return found
+
+
+def half_interval(values: Sequence[float]) -> float:
+    """Return half of the 95 % interval of the mean by Student's t, over repetitions with seeds of their own; 0 for one.
+
+    Examples
+    --------
+    >>> round(half_interval([9.0, 10.0, 11.0]), 4)
+    2.4841
+    """
+    if len(values) < 2:
+        return 0.0
+    return float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
+
+
+def label(column: str) -> str:
+    """Return a column as the title of an axis: its last word, with its unit in words.
+
+    Examples
+    --------
+    >>> label("workload.task_size_mb"), label("makespan_s"), label("policy.order")
+    ('task size, MB', 'makespan, s', 'order')
+    """
+    name = column.rsplit(".", maxsplit=1)[-1]
+    for ending, unit in (("_tasks_per_s", "tasks/s"), ("_mb_per_s", "MB/s"), ("_mb", "MB"), ("_s", "s")):
+        if name.endswith(ending):
+            return f"{name.removesuffix(ending).replace('_', ' ')}, {unit}"
+    return name.replace("_", " ")
+
+
+def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
+    contents = gather(items)
+    others = sorted({kind.noun for kind, of_kind in contents.items() for one in of_kind if not isinstance(one, Runs)})
+    runs = [one for of_kind in contents.values() for one in of_kind if isinstance(one, Runs)]
+    if others or not runs:
+        raise DescriptionError(
+            f"a figure over a swept value is drawn of runs, not of a {' or a '.join(others)}",
+            "no-runs",
+            "`crosswind run EXPERIMENT --out runs.json`; of everything else: `crosswind report FILE --figures DIR`",
+        )
+    return [{"on": one.on} | row for one in runs for row in one.to_arrow().to_pylist()]
+
+
+def _only(rows: list[dict[str, Any]], where: Sequence[str]) -> list[dict[str, Any]]:
+    for condition in where:
+        path, equals, value = condition.partition("=")
+        values = list(dict.fromkeys(str(row.get(path)) for row in rows))
+        if not equals or value not in values:
+            hint = f"--where {path}={values[0]}" if values and values != ["None"] else "--where PATH=VALUE"
+            raise DescriptionError(
+                f"where {condition!r} holds for no run; of {path}: {', '.join(values)}", "where", hint
+            )
+        rows = [row for row in rows if str(row.get(path)) == value]
+    return rows
+
+
+def _refuse_mixed(rows: Sequence[dict[str, Any]], told: set[str]) -> None:
+    """Refuse points that would be means over different experiments: what varies must be told, or held."""
+    swept = [name for name in rows[0] if ("." in name and not name.startswith("bound.")) or name in ("on", "platform")]
+    columns = [name for name in swept if name not in told and name not in FREE]
+    for name in columns:
+        values = list(dict.fromkeys(str(row.get(name)) for row in rows))
+        groups: dict[tuple[str, ...], set[str]] = {}
+        for row in rows:
+            groups.setdefault(tuple(str(row.get(one)) for one in sorted(told)), set()).add(str(row.get(name)))
+        if any(len(different) > 1 for different in groups.values()):
+            raise DescriptionError(
+                f"{name} varies, too ({', '.join(values[:6])}): a dot would be a mean over different experiments",
+                "mixed",
+                f"--where {name}={values[0]}, or --series {name} as well",
+            )

@@ -1,0 +1,59 @@
+"""One quantity of runs over a swept value: a line with intervals for each series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from crosswind.report.figures.categories import coloured
+from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, VIOLET, layered, records
+
+HEIGHT = 300
+COLOURS = (*CHANNEL_COLOURS, VIOLET, CRIMSON)
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+
+
+def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
+    """Draw lines with 95 % intervals.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        `x` (number or word), `series` (word, "" for one line), `mean`, `low`, `high`; the ends are the mean where no
+        interval is known.
+    x, y : str
+        Titles of the axes.
+
+    Returns
+    -------
+    altair.LayerChart
+        Lines are told apart by colour and by shape: for paper without colour.
+    """
+    numeric = all(isinstance(row["x"], (int, float)) for row in rows)
+    names = list(dict.fromkeys(str(row["series"]) for row in rows))
+    data = records({name: [row[name] for row in rows] for name in ("x", "series", "mean", "low", "high")})
+    along = alt.X(
+        f"x:{'Q' if numeric else 'N'}", title=x, sort=None, scale=alt.Scale(zero=False, nice=False, padding=12)
+    )
+    along = along if numeric else alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
+    colour = coloured("series", names, COLOURS)
+    if names == [""]:
+        colour.legend = None  # type: ignore[assignment]
+    tooltip = [
+        alt.Tooltip("series:N", title="series"),
+        alt.Tooltip(f"x:{'Q' if numeric else 'N'}", title=x),
+        *(alt.Tooltip(f"{name}:Q", title=name, format=",.4~g") for name in ("mean", "low", "high")),
+    ]
+    base = alt.Chart(data).encode(x=along, color=colour)
+    lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean:Q", title=y, scale=alt.Scale(zero=False)))
+    spans = base.mark_errorbar(ticks=True, thickness=1.2).encode(
+        y=alt.Y("low:Q", title=y, scale=alt.Scale(zero=False)), y2="high:Q"
+    )
+    dots = base.mark_point(filled=True, size=50, opacity=1).encode(
+        y="mean:Q",
+        shape=alt.Shape("series:N", legend=None, scale=alt.Scale(domain=names, range=[*SHAPES])),
+        tooltip=tooltip,
+    )
+    return layered(lines, spans, dots, height=HEIGHT)

@@ -1,0 +1,101 @@
+"""What a report is written as: the suffix decides, and figures for papers."""
+
+import shutil
+
+import pytest
+import reported
+
+import crosswind
+from crosswind.errors import DescriptionError
+from crosswind.report import draw, plot, report, written
+from crosswind.report.drawn import points
+from crosswind.report.pdf import BROWSERS, browser
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r", "r.svg", "r.pdf.gz"])
+def test_a_suffix_that_no_report_has_is_refused_before_work(tmp_path, name):
+    with pytest.raises(DescriptionError, match=r"a report is \.html or \.pdf"):
+        report(reported.planned(), tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pdf_without_a_browser_is_refused_before_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(DescriptionError, match="no browser to print the PDF"):
+        report(reported.planned(), tmp_path / "r.pdf")
+    assert list(tmp_path.iterdir()) == []
+    assert report(reported.planned(), tmp_path / "r.html").is_file()
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not any(map(shutil.which, BROWSERS)), reason="no browser")
+def test_a_pdf_is_a_pdf_and_is_replaced(tmp_path):
+    assert browser()
+    for _ in range(2):
+        done = written(reported.planned(), tmp_path / "r.html", pdf=True)
+    assert [path.name for path in done.files] == ["r.html", "r.pdf"]
+    assert (tmp_path / "r.pdf").read_bytes().startswith(b"%PDF-")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.pdf"]
+
+
+def test_the_title_is_the_one_that_was_given_and_stays_text(tmp_path):
+    done = written(reported.planned(), tmp_path / "r.html", title="<b>Fork</b>")
+    assert "<h1>&lt;b&gt;Fork&lt;/b&gt;</h1>" in done.out.read_text()
+    document = done.to_dict()
+    assert document["title"] == "<b>Fork</b>"
+    assert [section["id"] for section in document["sections"]] == ["plan-1"]
+    assert document["sections"][0]["figures"][0]["id"] == "plan-1-tree"
+
+
+@pytest.mark.parametrize(("suffix", "head"), [(".pdf", b"%PDF-"), (".svg", b"<svg"), (".png", b"\x89PNG")])
+def test_a_figure_for_a_paper_is_what_its_suffix_says(tmp_path, suffix, head):
+    out = tmp_path / f"f{suffix}"
+    for _ in range(2):  # a figure may take a figure's place
+        draw(reported.ran(), out, x="workload.task_work", series="policy.order")
+    assert out.read_bytes().startswith(head)
+
+
+def test_a_figure_of_another_suffix_or_of_no_runs_is_refused(tmp_path):
+    with pytest.raises(DescriptionError, match=r"a figure is \.pdf, \.png, \.svg"):
+        draw(reported.ran(), tmp_path / "f.html", x="workload.task_work")
+    with pytest.raises(DescriptionError, match="not of a plan"):
+        draw(reported.planned(), tmp_path / "f.pdf", x="workload.task_work")
+    (tmp_path / "thesis.pdf").write_text("no PDF")
+    with pytest.raises(DescriptionError, match="would take its place"):
+        draw(reported.ran(), tmp_path / "thesis.pdf", x="workload.task_work", series="policy.order")
+
+
+def row(size, order, seed, makespan):
+    return {"workload.size": size, "policy.order": order, "seed": seed, "makespan_s": makespan}
+
+
+def test_points_are_means_over_seeds_with_students_interval():
+    rows = [row(1, "a", seed, value) for seed, value in enumerate((9.0, 10.0, 11.0))] + [row(2, "a", 0, 20.0)]
+    first, second = points(rows, "workload.size", ["policy.order"])
+    assert (first["mean"], first["count"]) == (10.0, 3)
+    assert first["high"] - first["mean"] == pytest.approx(4.302653 / 3**0.5)  # t of 2 degrees of freedom
+    assert first["mean"] - first["low"] == pytest.approx(first["high"] - first["mean"])
+    assert (second["low"], second["mean"], second["high"]) == (20.0, 20.0, 20.0)
+
+
+def test_a_path_that_varies_and_is_not_told_is_refused():
+    rows = [row(1, "a", 0, 1.0), row(1, "b", 0, 2.0)]
+    with pytest.raises(DescriptionError, match=r"policy\.order varies, too \(a, b\)"):
+        points(rows, "workload.size")
+    with pytest.raises(DescriptionError, match=r"no column 'workload\.sise'"):
+        points(rows, "workload.sise")
+
+
+def test_only_runs_that_are_asked_for_are_drawn(tmp_path):
+    draw(reported.ran(), tmp_path / "f.svg", x="workload.task_work", where=["policy.order=planned"])
+    with pytest.raises(DescriptionError, match="holds for no run"):
+        draw(reported.ran(), tmp_path / "f.svg", x="workload.task_work", where=["policy.order=none"])
+
+
+def test_every_result_plots_itself():
+    for result in (reported.measured(), reported.planned(), reported.ran(), reported.traced()):
+        assert result.plot().to_dict(validate=False)["layer"]
+    assert crosswind.plot is plot
+    assert reported.planned().plot("nodes").to_dict(validate=False)["width"] == 600
+    with pytest.raises(DescriptionError, match="no figure 'unknown'"):
+        reported.planned().plot("unknown")
