@@ -9,9 +9,10 @@ from crosswind import _core
 from crosswind.description import Description
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
+from crosswind.files.tabular import Plotted
 
 
-class Disturbance(Description[_core.Disturbance]):
+class Disturbance(Description[_core.Disturbance], Plotted):
     """A sum of sources, each with a cause; the same file is simulated, injected, and recorded.
 
     Fields, units and ranges of a source are those of `disturbance.toml` (docs/reference/files.md).

@@ -18,6 +18,7 @@ from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
+from crosswind.files.tabular import Plotted
 from crosswind.files.wrong_kind import read_as
 from crosswind.observed import Observed
 from crosswind.terminal.progress import Advance
@@ -38,7 +39,7 @@ SHORT_PART = 0.05
 
 
 @dataclass(frozen=True)
-class Injected(Observed):
+class Injected(Observed, Plotted):
     """What was really injected into a command, and how long it took.
 
     Attributes

@@ -82,7 +82,7 @@ def messages_page(tmp_path_factory):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize(("which", "figures"), [("page", 18), ("disturbed_page", 52), ("messages_page", 29)])
+@pytest.mark.parametrize(("which", "figures"), [("page", 19), ("disturbed_page", 52), ("messages_page", 29)])
 def test_every_figure_is_drawn_without_complaint(browser, request, which, figures, width):
     show(browser, request.getfixturevalue(which), width)
     drawn = browser.execute_script("""
@@ -237,3 +237,44 @@ def test_the_watch_sees_a_request_and_a_complaint(browser, tmp_path):
     show(browser, loud, 1280, drawn=False)
     assert "http://127.0.0.1:9/picture.png" in requests(browser)
     assert any("loud" in line for line in complaints(browser))
+
+
+def test_a_table_is_sorted_by_a_click_on_a_head(browser, page):
+    show(browser, page, 1280)
+    column = """
+        const table = document.querySelector("#plan-1 table");
+        table.closest("details").open = true;
+        const head = table.tHead.rows[0].cells[2];
+        const cells = () => [...table.tBodies[0].rows].map((row) => parseFloat(row.cells[2].textContent));
+        const told = () => [head.ariaSort, cells()];
+        head.querySelector("button").click();
+        const once = told();
+        head.querySelector("button").click();
+        return [once, told()];
+    """
+    (up, rising), (down, falling) = browser.execute_script(column)
+    assert (up, down) == ("ascending", "descending")
+    assert len(set(rising)) > 1
+    assert rising == sorted(rising)
+    assert falling == sorted(rising, reverse=True)
+
+
+def test_a_figures_data_and_picture_are_downloaded_and_no_cell_is_a_formula(browser, tmp_path):
+    show(browser, report(reported.planned(("=1+1", "Lab3", "-Lab4", "Tenn")), tmp_path / "report.html"), 1280)
+    saved, text = browser.execute_async_script("""
+        const done = arguments[arguments.length - 1], saved = [];
+        let blob = null;
+        HTMLAnchorElement.prototype.click = function () { saved.push([this.download, this.href]); };
+        URL.createObjectURL = (made) => { blob = blob ?? made; return "blob:made"; };
+        document.querySelectorAll("#plan-1-nodes .downloads button").forEach((button) => button.click());
+        const wait = () => saved.length < 3 ? setTimeout(wait, 50) : blob.text().then((text) => done([saved, text]));
+        wait();
+    """)
+    kinds = {name: address.split(",")[0] for name, address in saved}
+    assert sorted(kinds) == ["plan-1-nodes.csv", "plan-1-nodes.png", "plan-1-nodes.svg"]
+    assert kinds["plan-1-nodes.png"] == "data:image/png;base64"
+    rows = text.split("\r\n")
+    assert rows[0] == '"name","rate","words","limit"'
+    assert any(row.startswith('"\'=1+1",') for row in rows)
+    assert any(row.startswith('"\'-Lab4",') for row in rows)
+    assert complaints(browser) == []

@@ -16,6 +16,7 @@ from crosswind.cost.looks import Looks
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
 from crosswind.files.stored import read_json, write_json
+from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1
 KIND = "comparison"
@@ -25,7 +26,7 @@ _TRIVIAL = ("load_average", "steal_share_since_boot")
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Plotted):
     """Two commands, run in turn in randomised quads.
 
     Attributes

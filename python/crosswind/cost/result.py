@@ -16,6 +16,7 @@ from crosswind.cost.quads import FIELDS, OFF, ON, Quads, contrasts
 from crosswind.cost.verdict import Verdict, judge
 from crosswind.errors import Told, warning
 from crosswind.files.stored import read_json, write_json
+from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1
 KIND = "cost"
@@ -119,7 +120,7 @@ class CostOf:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Plotted):
     """What background processes cost a job.
 
     Attributes

@@ -12,18 +12,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Tabular(ABC):
-    """Gives `plot`, `to_pandas` and `to_polars` to a class that has `to_arrow`."""
-
-    @abstractmethod
-    def to_arrow(self) -> pa.Table:
-        """Return the table as Arrow."""
+class Plotted:
+    """Gives `plot` to a class that a report shows."""
 
     def plot(self, which: str | None = None) -> alt.Chart | alt.LayerChart:
         """Return one of the figures that a report draws of this, as an Altair chart; errors as of `crosswind.plot`."""
         import crosswind
 
         return crosswind.plot(self, which)
+
+
+class Tabular(Plotted, ABC):
+    """Gives `plot`, `to_pandas` and `to_polars` to a class that has `to_arrow`."""
+
+    @abstractmethod
+    def to_arrow(self) -> pa.Table:
+        """Return the table as Arrow."""
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas frame."""

@@ -13,6 +13,7 @@ from typing import Any
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import json_of
 from crosswind.files.stored import write_json
+from crosswind.files.tabular import Plotted
 from crosswind.papers.grading import Claim
 
 SCHEMA_VERSION = 1
@@ -91,7 +92,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class TabledStudy:
+class TabledStudy(Plotted):
     """What the reproduction of a paper came to.
 
     Attributes

@@ -97,8 +97,8 @@ def test_the_policy_forbids_all_scripts_but_the_two_of_the_page(page):
 def test_every_figure_has_its_specification_and_words_for_readers_who_cannot_see_it(page):
     charts = [a for tag, a in page.elements if a.get("class") == "chart"]
     specifications = {a["id"] for a, _ in page.scripts if "id" in a}
-    # Per channel 2, both directions, 3 time lines, 2 of the sweep, 2 of the plan, 2 of the runs, 1 of the trace.
-    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2 + 2 + 1
+    # Per channel 2, both directions, 3 time lines, 2 each of sweep, plan and runs, 1 each of trace and platform.
+    assert len(charts) == 2 * 2 + 1 + 3 + 2 + 2 + 2 + 1 + 1
     assert {chart["data-spec"] for chart in charts} <= specifications
     assert all(len(chart["aria-label"]) > 20 and chart["role"] == "img" for chart in charts)
 

@@ -11,6 +11,7 @@ from typing import Any
 from crosswind.errors import DescriptionError
 from crosswind.files.reading import json_of
 from crosswind.files.stored import is_of_kind, write_json
+from crosswind.files.tabular import Plotted
 from crosswind.papers.driver import Work
 from crosswind.papers.grading import Claim
 from crosswind.papers.scheduling_and_communication import daemons, figures, variants
@@ -29,7 +30,7 @@ TITLE = "Re-examining Scheduling and Communication in Parallel Programs"
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(Plotted):
     """What the reproduction of the paper came to.
 
     Attributes

@@ -44,8 +44,6 @@
   const boxes = [...document.querySelectorAll(".chart")];
   const drawn = new Map();
   for (const box of boxes) drawn.set(box, { result: await draw(box), narrow: box.clientWidth < NARROW });
-  page.dataset.figures = "drawn";
-
   // Widths follow by themselves; legends are laid out again when a figure becomes narrow or wide.
   let waiting = 0;
   window.addEventListener("resize", () => {
@@ -59,5 +57,78 @@
       }
     }, 200);
   });
+  // What a figure shows, as a table and as a picture. A spreadsheet runs a cell that begins with =, +, - or @: text that does is quoted.
+  const cell = (value) => {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return String(value);
+    const text = String(value);
+    return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
+  };
+  const rowsOf = (box) => {
+    const spec = read(box.dataset.spec);
+    const parts = [spec, ...(spec.layer ?? [])].map((part) => part.data?.values ?? spec.datasets?.[part.data?.name]);
+    return [...new Set(parts.filter((values) => values?.length))];
+  };
+  const csv = (box) => rowsOf(box).map((rows) => {
+    const columns = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+    return [columns.map(cell), ...rows.map((row) => columns.map((name) => cell(row[name])))].map((row) => row.join(",")).join("\r\n");
+  }).join("\r\n\r\n") + "\r\n";
+  const save = (name, address) => {
+    const link = document.createElement("a");
+    link.download = name;
+    link.href = address;
+    link.click();
+  };
+  const picture = async (box, format) => {
+    const view = drawn.get(box).result?.view;
+    if (view) save(`${box.closest("figure").id}.${format}`, await view.toImageURL(format, 2));
+  };
+  for (const box of boxes) {
+    const figure = box.closest("figure");
+    const bar = document.createElement("p");
+    bar.className = "downloads";
+    const offer = (label, act) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.setAttribute("aria-label", `Download ${label} of this figure: ${figure.firstElementChild.textContent}`);
+      button.addEventListener("click", act);
+      bar.append(button);
+    };
+    offer("CSV", () => save(`${figure.id}.csv`, URL.createObjectURL(new Blob([csv(box)], { type: "text/csv" }))));
+    offer("SVG", () => picture(box, "svg"));
+    offer("PNG", () => picture(box, "png"));
+    figure.append(bar);
+  }
+
+  // A click on a column's head sorts by it, numbers as numbers; another turns the order.
+  const value = (row, at) => {
+    const text = (row.cells[at]?.textContent ?? "").trim();
+    const number = parseFloat(text.replaceAll(",", "").replace("−", "-").replace(/^[<+]\s*/, ""));
+    return Number.isNaN(number) ? text : number;
+  };
+  const compare = (a, b) => {
+    if (typeof a === typeof b) return typeof a === "number" ? a - b : a.localeCompare(b);
+    return typeof a === "number" ? -1 : 1;
+  };
+  for (const table of document.querySelectorAll(".table-box table")) {
+    const heads = [...table.tHead.rows[0].cells];
+    heads.forEach((head, at) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "sort";
+      button.setAttribute("aria-label", `Sort by ${head.textContent.trim()}`);
+      button.addEventListener("click", () => {
+        const way = head.ariaSort === "ascending" ? "descending" : "ascending";
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", way);
+        const rows = [...table.tBodies[0].rows].sort((a, b) => compare(value(a, at), value(b, at)));
+        table.tBodies[0].append(...(way === "ascending" ? rows : rows.reverse()));
+      });
+      head.append(button);
+    });
+  }
+
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+  page.dataset.figures = "drawn";
 })();
