@@ -52,6 +52,8 @@ def interference(
             token=token,
             tls=tls,
         )
+        if found.header["ended"] == "interrupted":
+            raise KeyboardInterrupt
         channel = fit(found).alone("receive")
     except MeasurementError as error:
         if peer is not None:

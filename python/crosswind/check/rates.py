@@ -7,6 +7,7 @@ one value a batch.
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -61,6 +62,7 @@ def measured(cpus: list[int], seconds: float) -> dict[str, list[float]]:
 
 def main() -> None:
     """Measure and print JSON."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends this one
     _core.end_with_parent()
     cpu, seconds = int(sys.argv[1]), float(sys.argv[2])
     steps = {kernel: stepper(kernel, cpu) for kernel in KERNELS}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,7 @@ from crosswind.errors import Told
 from crosswind.host.processor import allowed_cpus
 from crosswind.noise import record
 from crosswind.terminal.progress import Advance
-from crosswind.terminal.signals import heard
 
-_HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOISE_BATCHES = 4
 KERNELS_SHARE, NOISE_SHARE = 0.3, 0.2
 """Parts of the time for kernels and noise, both looks together; the paths share the rest."""
@@ -44,9 +41,9 @@ def performed(
         for name, values in rates.measured(cpus, KERNELS_SHARE * seconds / LOOKS).items():
             batches.setdefault(name, []).extend(values)
         for _ in range(_NOISE_BATCHES):
-            if asked:
-                return
             found = record(NOISE_SHARE * seconds / LOOKS / _NOISE_BATCHES, how="loop")
+            if found.summary["interrupted"]:
+                raise KeyboardInterrupt
             batches.setdefault("noise", []).append(found.share)
 
     def along(path: str | None) -> None:
@@ -58,15 +55,15 @@ def performed(
             tops[path_name(path)] = top
 
     asked_paths = [None, peer] if peer else [None]
-    with heard(_HEARD) as asked:
-        steps = [look, *(lambda path=path: along(path) for path in asked_paths), look]
+    steps = [look, *(lambda path=path: along(path) for path in asked_paths), look]
+    interrupted = False
+    try:
         for number, step in enumerate(steps):
             if progress:
                 progress(number / len(steps), f"{time.monotonic() - began:.0f} s of about {seconds:.0f} s")
             step()
-            if asked:
-                break
-        interrupted = bool(asked)
+    except KeyboardInterrupt:  # what was complete is kept
+        interrupted = True
     readings = {name: _reading(name, values) for name, values in batches.items()} | paths
     return {
         "schema_version": SCHEMA_VERSION,

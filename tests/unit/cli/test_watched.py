@@ -12,8 +12,8 @@ FORK = str(Path(__file__).parents[3] / "examples" / "fork_graph_emulated.toml")
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--watch"], "--watch cannot be combined with --on sim"),
-        (["--on", "sim", "--watch-listen", "127.0.0.1:0"], "--watch-listen cannot be combined with --on sim"),
+        (["--watch"], "--watch does not go with --on sim"),
+        (["--on", "sim", "--watch-listen", "127.0.0.1:0"], "--watch-listen does not go with --on sim"),
         (["--on", "local", "--watch-listen", "0.0.0.0:0"], "which is not loopback; a token is required"),
         (["--on", "local", "--watch-listen", "nowhere"], "it must be HOST:PORT"),
     ],
