@@ -140,9 +140,10 @@ def written(
 ) -> Written:
     """Write a report as `report` does, and return what it holds."""
     out = Path(out)
+    writable(out, _KIND_OF.get(suffix_of(out), "report"), inputs=_files(items), force=force)
     outputs = outputs_of(out, pdf)
-    for path in outputs:
-        writable(path, _KIND_OF[suffix_of(path)], inputs=_files(items), force=force)
+    for path in outputs[1:]:
+        writable(path, "figure", inputs=_files(items), force=force)
     writable_directory(figures)
     page, sections, title = _page(gather(items), title)
     files = []
@@ -157,11 +158,11 @@ def written(
     return Written(out, files, title, sections)
 
 
-_KIND_OF = {".html": "report", ".htm": "report", ".pdf": "figure"}
+_KIND_OF = {"": "report", ".html": "report", ".htm": "report", ".pdf": "figure"}
 
 
 def suffix_of(path: Path) -> str:
-    """Return the suffix that decides the form; standard output takes HTML."""
+    """Return the suffix that decides the form; standard output takes HTML, and so does a name without one."""
     return ".html" if is_standard_output(path) else path.suffix.lower()
 
 
