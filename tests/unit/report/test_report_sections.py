@@ -46,6 +46,7 @@ def test_a_section_is_named_in_its_module_its_template_and_the_list(kind):
     ("file", "kind"),
     [
         ("barriers_under_daemons.toml", "experiment"),
+        ("daemons_of_table_1.toml", "disturbance"),
         ("links_of_two_sites.toml", "links"),
         ("hosts.toml", "hosts"),
     ],

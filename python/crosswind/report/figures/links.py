@@ -86,8 +86,10 @@ def links_tree(nodes: Sequence[Mapping[str, Any]], most: int = MOST_ROWS) -> alt
     words: dict[str, Any] = {"align": "left", "dx": 12, "baseline": "middle"}
     layers += [
         base.mark_text(**words, fontWeight="bold", color=INK).encode(text="name:N"),
-        base.mark_text(**words, dy=14, fontSize=10.5, color=MUTED, style="muted").encode(text="compute:N"),
-        base.mark_text(**words, dy=27, fontSize=10.5, color=MUTED, style="muted").encode(text="link:N"),
+        base.mark_text(**words, dy=14, fontSize=10.5, color=MUTED)
+        .encode(text="compute:N")
+        .properties(name="muted_compute"),
+        base.mark_text(**words, dy=27, fontSize=10.5, color=MUTED).encode(text="link:N").properties(name="muted_link"),
     ]
     return layered(*layers, height=height)
 

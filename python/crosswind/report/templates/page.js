@@ -125,7 +125,7 @@
         const rows = [...table.tBodies[0].rows].sort((a, b) => compare(value(a, at), value(b, at)));
         table.tBodies[0].append(...(way === "ascending" ? rows : rows.reverse()));
       });
-      head.append(button);
+      head.insertBefore(button, head.querySelector(".unit"));
     });
   }
 
