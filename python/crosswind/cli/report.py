@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from crosswind.cli.console import print_json, print_text, take_stdout, tell
-from crosswind.cli.outputs import OUTPUT, Force, Json
+from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
@@ -77,7 +77,10 @@ def report(
         if series or where or y != "makespan_s":
             raise DescriptionError("--series, --y and --where belong to --x", "x", "--x workload.task_size_mb")
         from crosswind.report import written
+        from crosswind.report.page import kind_of
 
+        if out is not None:
+            writable(out, kind_of(out), inputs=files, force=force)
         writable_directory(figures, "--figures")
         done = written(files, out or "report.html", figures, title=title, pdf=pdf, force=force)
         path, document = done.out, done.to_dict()

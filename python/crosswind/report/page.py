@@ -140,10 +140,11 @@ def written(
 ) -> Written:
     """Write a report as `report` does, and return what it holds."""
     out = Path(out)
-    writable(out, _KIND_OF.get(suffix_of(out), "report"), inputs=_files(items), force=force)
+    if not is_standard_output(out):
+        writable(out, kind_of(out), inputs=_files(items), force=force)
     outputs = outputs_of(out, pdf)
-    for path in outputs[1:]:
-        writable(path, "figure", inputs=_files(items), force=force)
+    for path in outputs:
+        writable(path, _KIND_OF[suffix_of(path)], inputs=_files(items), force=force)
     writable_directory(figures)
     page, sections, title = _page(gather(items), title)
     files = []
@@ -158,12 +159,17 @@ def written(
     return Written(out, files, title, sections)
 
 
-_KIND_OF = {"": "report", ".html": "report", ".htm": "report", ".pdf": "figure"}
+_KIND_OF = {".html": "report", ".htm": "report", ".pdf": "figure"}
+
+
+def kind_of(out: Path) -> str:
+    """Return the kind of file that a report of this name is, for what may be replaced."""
+    return _KIND_OF.get(suffix_of(out), "report")
 
 
 def suffix_of(path: Path) -> str:
     """Return the suffix that decides the form; standard output takes HTML, and so does a name without one."""
-    return ".html" if is_standard_output(path) else path.suffix.lower()
+    return ".html" if is_standard_output(path) else path.suffix.lower() or ".html"
 
 
 def outputs_of(out: Path, pdf: bool = False) -> list[Path]:
