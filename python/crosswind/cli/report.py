@@ -76,8 +76,7 @@ def report(
     if x is None:
         if series or where or y != "makespan_s":
             raise DescriptionError("--series, --y and --where belong to --x", "x", "--x workload.task_size_mb")
-        from crosswind.report import written
-        from crosswind.report.page import kind_of
+        from crosswind.report import kind_of, written
 
         if out is not None:
             writable(out, kind_of(out), inputs=files, force=force)
