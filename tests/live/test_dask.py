@@ -192,7 +192,12 @@ def test_a_sweep_on_a_cluster_gives_the_bytes_that_it_gives_here(client, tmp_pat
 
 
 def test_small_simulations_share_a_task_of_dask(client, monkeypatch):
-    workload = {"kind": "farm", "tasks": 50, "task_size_mb": 1.0, "task_work": 1.0}
+    workload = {
+        "kind": "farm",
+        "tasks": 50,
+        "task_size_mb": 1.0,
+        "task_work": {"distribution": "uniform", "low": 0.5, "high": 1.5},
+    }
     description = {"schema_version": 1, "name": "s", "platform": THREE_LEVELS.to_dict(), "workload": workload}
     experiment = crosswind.Experiment.from_dict({**description, "repetitions": 300})
     submitted, submit = [], client.submit
