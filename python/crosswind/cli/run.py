@@ -39,8 +39,9 @@ Examples:
 
     crosswind run experiment.toml --workers dask:tcp://scheduler:8786
 
-An experiment is a platform, a workload, a policy, and a sweep over any of them. The result stands beside the upper
-bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`, `crosswind.Farm`.
+An experiment is a platform, a workload, a policy, and a sweep over any of them. The result is compared with the
+upper bound of the tree. `crosswind map` runs a command of yours over files; in Python: `crosswind.map`,
+`crosswind.Farm`.
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but some tasks failed, 130 interrupted.
 """
