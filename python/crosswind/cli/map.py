@@ -10,7 +10,7 @@ import typer
 from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json
-from crosswind.cli.placing import TASKS, Placed, Recorded, failed, seconds_of
+from crosswind.cli.placing import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import size_mb
 from crosswind.cli.verbs import help_of
@@ -66,14 +66,7 @@ def map_(
     retries: Annotated[
         int, typer.Option(help="How often a task that failed is tried again.", min=0, rich_help_panel=TASKS)
     ] = 0,
-    task_timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="End a task that takes longer, with all its processes; it has failed.",
-            rich_help_panel=TASKS,
-        ),
-    ] = None,
+    task_timeout: TaskTimeout = None,
     task_memory: Annotated[
         str | None,
         typer.Option(

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from crosswind.run.results import Runs
 
 HOSTS, TASKS = "Hosts", "Tasks"
+TaskTimeout = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="End a task that takes longer, with all its processes; it has failed.",
+        rich_help_panel=TASKS,
+    ),
+]
 
 
 @dataclass(frozen=True)

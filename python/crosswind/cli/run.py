@@ -11,7 +11,7 @@ from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.interrupted import tells_what_is_kept
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import OUTPUT, Force, Json, file_of, writable
-from crosswind.cli.placing import TASKS, Placed, Recorded, failed, seconds_of
+from crosswind.cli.placing import TASKS, Placed, Recorded, TaskTimeout, failed, seconds_of
 from crosswind.cli.printed_runs import print_runs
 from crosswind.cli.settings import Settings, settings_of
 from crosswind.cli.verbs import help_of
@@ -83,14 +83,7 @@ def run(
         int | None,
         typer.Option(help="How often a task that failed is tried again. [default: 0]", min=0, rich_help_panel=TASKS),
     ] = None,
-    task_timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="End a task that takes longer, with all its processes; it has failed.",
-            rich_help_panel=TASKS,
-        ),
-    ] = None,
+    task_timeout: TaskTimeout = None,
     recorded: Recorded,
     watched: Watched,
     rows: Annotated[
