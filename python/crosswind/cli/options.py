@@ -21,8 +21,8 @@ def spread(function: Callable[..., None]) -> Callable[..., None]:
     >>> @spread
     ... def verb(name: str, access: Access) -> None:
     ...     print(name, access.token)
-    >>> str(inspect.signature(verb))
-    '(*, name: str, token: str = 'none') -> None'
+    >>> print(inspect.signature(verb))
+    (*, name: str, token: str = 'none') -> None
     >>> verb(name="a", token="t")
     a t
     """
