@@ -63,7 +63,7 @@ def lines_of(page: Path) -> list[str]:
 
 
 def plain(line: str) -> str:
-    """Return a line with every number as `#`, and rates in MB/s: what stays the same from run to run and host to host."""
+    """Return a line with every number as `#`, and rates in MB/s: what stays from host to host."""
     line = re.sub(r"\b[kG]B/s", "MB/s", line)
     return " ".join(re.sub(r"[-+]?\d[\d.]*(?:e[-+]?\d+)?", "#", line).split())
 
