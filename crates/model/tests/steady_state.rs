@@ -230,6 +230,30 @@ fn a_jump_counts_however_little_of_the_trees_rate_it_takes() {
     }
 }
 
+#[test]
+fn a_child_that_brings_next_to_nothing_is_worth_no_less_than_nothing() {
+    // Node 13's subtree has a thousandth of the tree's rate: what a millionth more of it changes is lost in rounding, which
+    // once passed for a loss.
+    let receive = [1.0, 0.131_900_400_519_079_28, 5.128_058_252_008_89, 1.0, 88.526_428_690_727_19];
+    let mut tree = Owned {
+        parent: vec![-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+        compute: vec![0.0; 14],
+        send: vec![f64::INFINITY; 14],
+        receive: receive.into_iter().chain([1.0; 9]).collect(),
+        drop: vec![0.0; 14],
+        ir_receive: vec![0.0; 14],
+        ir_send: vec![0.0; 14],
+    };
+    (tree.compute[2], tree.compute[4], tree.compute[13]) = (26.941_660_506_580_02, 6.283_139_819_477_383, 0.01);
+    tree.send[0] = 9.606_965_541_708_13;
+    tree.drop[1] = 0.656_719_718_811_365_9;
+    tree.ir_receive[13] = 0.067_955_665_480_548_81;
+    for ports in PORTS {
+        let rates = tree.plan((1.0, 1.0), ports, Method::Exact);
+        assert!(rates.gain_per_work_per_s.iter().all(|gain| *gain >= 0.0), "{ports:?}: {:?}", rates.gain_per_work_per_s);
+    }
+}
+
 /// A million nodes whose values repeat with different periods.
 fn million(parent: impl Fn(i32) -> i32) -> Owned {
     let count = 1_000_000;

@@ -218,7 +218,8 @@ impl Walk {
                 let of = |subtree, link| self.more(place, Change::Child { child, subtree, link }, up);
                 (of(1.0, 0.0), if self.ports == Ports::Single { of(link, 1.0) } else { 0.0 })
             });
-            worth.subtree[child] = worth_of(own, subtree);
+            // More never slows the best plan but by a jump, which its own node tells of.
+            worth.subtree[child] = worth_of(own, subtree.max(0.0));
             if self.ports == Ports::Single {
                 worth.with_link[child] = true;
                 rates.gain_per_receive_mb_per_s[self.order[child] as usize] =

@@ -18,6 +18,8 @@ use super::up::Up;
 const STEP: f64 = 1e-6;
 /// Derivatives below this are rounding.
 const NOISE: f64 = 1e-7;
+/// So is a change of the rate by less than this part of it, however small the step that brought it.
+const ROUNDED: f64 = 16.0 * f64::EPSILON;
 /// Part of the rate that is lost in a jump, at least: less is rounding.
 const LOST: f64 = 1e-10;
 /// How much smaller the second step of a node's first compute rate is: a slope loses so much less, a jump the same.
@@ -64,7 +66,7 @@ impl Walk {
         // Of a smooth function the error of two such steps falls with their square.
         let half = self.changed(place, change, 0.5 * step, up) - best;
         let more = (4.0 * half - won) / step;
-        if more.abs() < NOISE { 0.0 } else { more }
+        if more.abs() < NOISE.max(ROUNDED * best.abs() / step) { 0.0 } else { more }
     }
 
     /// Whether the tree's rate jumps down as soon as a node that computes nothing computes anything: it may then receive and
