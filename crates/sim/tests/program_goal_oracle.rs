@@ -8,8 +8,6 @@
 //! g + (s - 1) G from o before its end.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
@@ -17,7 +15,7 @@ use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::{Network, simulate};
-use programs::disturbed;
+use crate::programs::disturbed;
 
 /// Splitmix64.
 struct Random(u64);
