@@ -50,7 +50,7 @@ def experiment(latency_s: float, ports: str, directory: Path) -> crosswind.Exper
 
 
 def alike(latency_s: float, ports: str, directory: Path, rng: random.Random) -> crosswind.Experiment:
-    """Return the example on a platform that nobody could tell from it, links' latencies drawn where there are any."""
+    """Return the example on a platform that could not be told from it, links' latencies drawn where there are any."""
     experiment(latency_s, ports, directory)
     text = (directory / PLATFORM).read_text()
     drawn = re.sub(RATE, lambda found: f"{found[1]}{float(found[2]) * (1 - rng.uniform(0, SLOWER))!r}", text)

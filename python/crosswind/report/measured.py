@@ -16,6 +16,7 @@ from crosswind.report.figures.scatter import MOST_POINTS, scatter
 from crosswind.report.figures.together import both_directions
 from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.provenance import provenance
+from crosswind.report.runtimes import RUNTIME, RuntimePart, runtime_part
 from crosswind.report.section import Kind, Term, each, of_type
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
@@ -200,6 +201,7 @@ class MeasuredSection:
     cards: list[Card]
     channels: list[ChannelPart]
     tables: list[Table]
+    runtime: RuntimePart | None
     together_tables: list[Table]
     hull: Figure | None
     timelines: list[tuple[Figure, str]]
@@ -216,7 +218,7 @@ class MeasuredSection:
     @property
     def terms(self) -> Sequence[Term]:
         """The terms that it links to."""
-        return (*TERMS, *(TOGETHER if self.together_tables else ()))
+        return (*TERMS, *(RUNTIME if self.runtime else ()), *(TOGETHER if self.together_tables else ()))
 
 
 def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
@@ -238,6 +240,7 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
         cards=_cards(fitted) if fitted else [],
         channels=[_channel(channel, id_, several) for channel in channels],
         tables=[as_in_table_2(channels), vector(channels)] if channels else [],
+        runtime=runtime_part(measurement, fitted) if "runtime" in header else None,
         together_tables=together(fitted) if fitted else [],
         hull=_hull(fitted, id_) if fitted else None,
         timelines=timelines(measurement, id_),
