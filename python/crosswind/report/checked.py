@@ -12,7 +12,8 @@ from crosswind.check.decision import Judged, Reading
 from crosswind.check.outliers import group_of
 from crosswind.check.result import Check
 from crosswind.report.figure import Figure
-from crosswind.report.figures.checks import link_map, trend
+from crosswind.report.figures.link_map import link_map
+from crosswind.report.figures.trend import trend
 from crosswind.report.section import Kind, Term, grouped, of_type
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
@@ -146,11 +147,16 @@ def _trend(checks: Sequence[Check], prefix: str) -> Figure | None:
         typical = median(value for _, value in course)
         for at, value in course:
             loss = value - typical if group in shares else 1.0 - value / typical
-            rows.append({"of": group, "at": at, "loss": 100.0 * loss})
+            rows.append({"of": group, "at": at, "value": 100.0 * loss})
     if not rows:
         return None
     alt = f"Lines of {len(values)} measures over {len(checks)} checks; dashed is what is permitted of a rate."
-    return Figure(f"{prefix}-trend", "From check to check", alt, trend(rows, 100.0 * checks[-1].tolerance))
+    return Figure(
+        f"{prefix}-trend",
+        "From check to check",
+        alt,
+        trend(rows, "lost against the median, %", 100.0 * checks[-1].tolerance),
+    )
 
 
 def _groups(items: Sequence[Any]) -> list[list[Any]]:

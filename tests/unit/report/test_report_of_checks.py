@@ -6,6 +6,7 @@ import html
 import json
 import re
 
+import synthetic
 from checks import checked
 
 from crosswind.check.cluster_result import ClusterCheck
@@ -36,7 +37,7 @@ def test_the_checks_of_a_node_are_one_section_with_their_course(tmp_path):
     several = [checked(memory=100.0 - 10 * k, at=f"2026-01-0{k + 1}T00:00:00Z") for k in range(3)]
     page = page_of(tmp_path, *several, checked(node="node2"))
     course = [row for row in rows(page, "check-1-trend") if row.get("of") == "memory"]
-    assert [round(row["loss"], 1) for row in course] == [-11.1, 0.0, 11.1]
+    assert [round(row["value"], 1) for row in course] == [-11.1, 0.0, 11.1]
     assert "Check of node2" in visible(page)
     assert "spec-check-2-trend" not in page
 
@@ -71,3 +72,15 @@ def test_a_cluster_has_a_map_of_its_links_and_the_odd_ones_first(tmp_path):
     assert {(row["from"], row["to"]) for row in cells if row["sick"]} == {("c", "a")}
     assert len(cells) == 6
     assert visible(page).index("rate c to a") < visible(page).index("memory cpu 0")
+
+
+def test_measurements_of_one_host_have_their_course_in_the_last_section(tmp_path):
+    several = [synthetic.measurement(seed=seed, cycles=12) for seed in range(3)]
+    for day, one in enumerate(several):
+        one.header["started"] = f"2026-01-0{day + 1}T00:00:00Z"
+    page = page_of(tmp_path, *several)
+    course = [row for row in rows(page, "measured-3-course") if "value" in row]
+    assert len(course) == 6
+    assert all(row["low"] < row["value"] < row["high"] for row in course)
+    assert "spec-measured-2-course" not in page
+    assert "course" not in page_of(tmp_path, several[0])

@@ -1,4 +1,4 @@
-"""Checks of nodes: how each measure went from check to check, and a map of a cluster's links."""
+"""A map of a cluster's links: a cell each."""
 
 from __future__ import annotations
 
@@ -7,41 +7,11 @@ from typing import Any
 
 import altair as alt
 
-from crosswind.report.figures.categories import coloured
-from crosswind.report.figures.look import BLUE, CHANNEL_COLOURS, CRIMSON, GREY, INK, layered, records
+from crosswind.report.figures.look import BLUE, CRIMSON, GREY, INK, layered, records
 
-TREND_PX = 240.0
 CELL_PX = 30.0
 MOST_LABELLED = 12
 """Hosts up to which a cell says its rate: more leave no room."""
-
-
-def trend(rows: Sequence[Mapping[str, Any]], tolerance: float) -> alt.LayerChart:
-    """Draw the loss of each measure against the median of all checks, over time.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        `of` (the measure), `at` (UTC, ISO 8601), `loss` (% or points; > 0 is worse).
-    tolerance : float
-        What is permitted of a rate, %.
-    """
-    data = records({name: [row[name] for row in rows] for name in ("of", "at", "loss")})
-    names = list(dict.fromkeys(str(row["of"]) for row in rows))
-    tooltip = [
-        alt.Tooltip("of:N", title=" "),
-        alt.Tooltip("at:T", title="at", format="%Y-%m-%d %H:%M"),
-        alt.Tooltip("loss:Q", title="lost, % or points", format=".3~g"),
-    ]
-    base = alt.Chart(data).encode(
-        x=alt.X("at:T", title=None),
-        y=alt.Y("loss:Q", title="lost against the median, %", axis=alt.Axis(grid=True, format=".3~r")),
-        color=coloured("of", names, CHANNEL_COLOURS),
-    )
-    line = base.mark_line(strokeWidth=1.2, opacity=0.6)
-    dots = base.mark_point(filled=True, size=46, opacity=1).encode(tooltip=tooltip)
-    limit = alt.Chart(records({"tolerance": [tolerance]})).mark_rule(strokeDash=[4, 3], color=CRIMSON)
-    return layered(line, dots, limit.encode(y="tolerance:Q"), height=TREND_PX)
 
 
 def link_map(rows: Sequence[Mapping[str, Any]], hosts: Sequence[str]) -> alt.LayerChart:
