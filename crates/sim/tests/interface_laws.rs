@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_schema::Class::{self, Local, Parallel};
 use crosswind_sim::SimError;
 use crosswind_sim::interface::{Job, MeasuredStream, Observed, Present, measure, simulate_streams};
-use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU32;
 
+use crate::programs::{Scripts, cm5, compute, message};
 use crosswind_policy::window::{CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use crate::programs::{Scripts, cm5, compute, message};
 
 const L: u64 = 6_000;
 const O: u64 = 2_200;

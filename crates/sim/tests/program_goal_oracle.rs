@@ -11,11 +11,11 @@
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
+use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::{Network, simulate};
-use crate::programs::disturbed;
 
 /// Splitmix64.
 struct Random(u64);

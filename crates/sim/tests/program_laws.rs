@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+use crate::programs::{Event, Script, Scripts, cm5, compute, disturbed, message, name};
 use crosswind_policy::window::{Away, CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, simulate};
-use crate::programs::{Event, Script, Scripts, cm5, compute, disturbed, message, name};
 use proptest::prelude::*;
 
 /// What a rank does between two barriers.

@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU32;
 
+use crate::programs::{Scripts, compute, disturbed, message};
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use crate::programs::{Scripts, compute, disturbed, message};
 
 /// A network that costs next to nothing, for forms that know no network.
 const FREE: Network = Network {

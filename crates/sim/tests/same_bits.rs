@@ -9,13 +9,13 @@
 
 use std::fmt::Write as _;
 
+use crate::farms::{PORTS, Spot, mean, platform, root};
 use crosswind_model::{Task, plan};
 use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Policy};
 use crosswind_schema::plan::{Method, Ports};
 use crosswind_sim::{Farm, Options, simulate};
-use crate::farms::{PORTS, Spot, mean, platform, root};
 
 /// Farms of each order and port model in the repository's digests.
 const FARMS: u64 = 25;
