@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from crosswind.blame import blame
     from crosswind.blame.result import Blame
     from crosswind.check import check
+    from crosswind.check.cluster import check_cluster
+    from crosswind.check.cluster_result import ClusterCheck
     from crosswind.check.result import Check
     from crosswind.compare import compare
     from crosswind.compare.result import Comparison
@@ -65,6 +67,7 @@ __all__ = [
     "BuiltTree",
     "CallError",
     "Check",
+    "ClusterCheck",
     "Comparison",
     "Contention",
     "Cost",
@@ -96,6 +99,7 @@ __all__ = [
     "__version__",
     "blame",
     "check",
+    "check_cluster",
     "compare",
     "cost",
     "doctor",
@@ -127,6 +131,8 @@ _HOMES = {
     "blame": ["blame"],
     "blame.result": ["Blame"],
     "check": ["check"],
+    "check.cluster": ["check_cluster"],
+    "check.cluster_result": ["ClusterCheck"],
     "check.result": ["Check"],
     "compare": ["compare"],
     "compare.result": ["Comparison"],

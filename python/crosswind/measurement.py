@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ class Measurement(Tabular):
     header : dict
         The file's header; its JSON Schema is `crosswind schema measurement`.
     beside : Measurement or None
-        What took turns with it, block by block, when it was made; it goes into a file of its own.
+        What took turns with it, block by block, when it was made; it goes into a file of its own (`beside_file`).
     """
 
     samples: pa.Table
@@ -44,7 +44,7 @@ class Measurement(Tabular):
 
     @classmethod
     def load(cls, path: str | Path) -> Measurement:
-        """Read a `measurement.parquet`.
+        """Read a `measurement.parquet`, and of a runtime's what lies beside it.
 
         Raises
         ------
@@ -53,7 +53,9 @@ class Measurement(Tabular):
         """
         path = Path(path)
         with read_as(path, "measurement"):
-            return cls._read(path)
+            found = cls._read(path)
+        there = beside_file(path)
+        return replace(found, beside=cls.load(there)) if "runtime" in found.header and there.exists() else found
 
     @classmethod
     def _read(cls, path: Path) -> Measurement:
@@ -110,6 +112,17 @@ class Measurement(Tabular):
         }
         cells = "".join(f"<tr><th>{k}</th><td>{html.escape(str(v))}</td></tr>" for k, v in rows.items())
         return f"<table><caption>{html.escape(h['name'])}</caption>{cells}</table>"
+
+
+def beside_file(path: Path) -> Path:
+    """Return where the measurement of our own threads lies, beside that of a runtime.
+
+    Examples
+    --------
+    >>> str(beside_file(Path("here/java.parquet")))
+    'here/java.native.parquet'
+    """
+    return path.with_suffix(f".native{path.suffix}")
 
 
 def _check_amounts(samples: pa.Table, path: Path) -> None:

@@ -14,6 +14,10 @@ from crosswind.report import report
 
 selenium = pytest.importorskip("selenium", reason="selenium is not installed")
 from browser.chromium import BROWSER, DRIVER, chromium, complaints, requests, show  # noqa: E402
+from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
+from selenium.webdriver.common.actions.wheel_input import ScrollOrigin  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 pytestmark = [
     pytest.mark.browser,
@@ -277,4 +281,21 @@ def test_a_figures_data_and_picture_are_downloaded_and_no_cell_is_a_formula(brow
     assert rows[0] == '"name","rate","words","limit"'
     assert any(row.startswith('"\'=1+1",') for row in rows)
     assert any(row.startswith('"\'-Lab4",') for row in rows)
+    assert complaints(browser) == []
+
+
+def test_a_click_in_a_legend_leaves_one_and_ctrl_with_the_wheel_zooms(browser, tmp_path):
+    show(browser, report([reported.traced()], tmp_path / "report.html"), 1280)
+    box = "[...document.querySelectorAll('.chart')].find((c) => c.querySelector('.role-legend-symbol'))"
+    opacities = f"return [...{box}.querySelectorAll('.role-mark *')].map((m) => getComputedStyle(m).opacity)"
+    ticks = f"return [...{box}.querySelectorAll('.role-axis-label text')].map((t) => t.textContent)"
+    before, labels = browser.execute_script(opacities), browser.execute_script(ticks)
+    symbol = browser.execute_script(f"return {box}.querySelector('.role-legend-symbol path')")
+    ActionChains(browser).click(symbol).perform()
+    after = browser.execute_script(opacities)
+    assert len(set(after)) > len(set(before))
+    svg = browser.execute_script(f"return {box}.querySelector('svg')")
+    wheel = ActionChains(browser).key_down(Keys.CONTROL)
+    wheel.scroll_from_origin(ScrollOrigin.from_element(svg), 0, -300).key_up(Keys.CONTROL).perform()
+    WebDriverWait(browser, 10).until(lambda _: browser.execute_script(ticks) != labels)
     assert complaints(browser) == []

@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from cluster_hosts import ProcessHosts
+
+from crosswind.check.cluster import check_cluster
 
 pytestmark = pytest.mark.live
 
@@ -33,3 +36,13 @@ def test_a_node_that_was_three_times_as_fast_is_sick_in_one_line_and_in_metrics(
     assert "compute cpu" in found.stdout
     assert 'crosswind_check_state{state="sick"} 1' in metrics.read_text().splitlines()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crosswind.prom", "good.json"]
+
+
+def test_hosts_and_links_of_a_cluster_are_checked_and_two_hosts_cannot_be_told_apart(tmp_path):
+    with ProcessHosts({"a": "127.0.0.1", "b": "127.0.0.2"}) as cluster:
+        found = check_cluster(cluster, seconds=10)
+    assert (list(found.checks), found.document["failed"]) == (["a", "b"], {})
+    assert set(found.links) == {("a", "b"), ("b", "a")}
+    assert all({"noise", "interference loopback"} <= one.readings.keys() for one in found.checks.values())
+    assert (found.outcome, found.exit_code) == ("unknown", 3)
+    assert "few-hosts" in {each["code"] for each in found.warnings}

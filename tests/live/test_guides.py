@@ -25,6 +25,7 @@ NOT_RUN = {
     r"overlap( *$| +#| --ping)|overlap\.json|reproduce": "takes minutes",
     r"crosswind serve": "runs until it is interrupted",
     r"record": "takes 20 s; the start page of MPI developers types a shorter one",
+    r"crosswind check": "takes 25 s; tests/live/test_check.py",
     r"compare 'taskset": "takes 20 s; tests/live/test_compare.py",
     r"streams_sending_side\.toml --on local|local\.json": "takes a minute; test_run.py runs streams for real",
     r"em3d_here\.toml --on local|here\.json": "takes a minute; tests/live/test_ranks.py",

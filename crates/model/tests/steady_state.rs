@@ -250,7 +250,11 @@ fn a_child_that_brings_next_to_nothing_is_worth_no_less_than_nothing() {
     tree.ir_receive[13] = 0.067_955_665_480_548_81;
     for ports in PORTS {
         let rates = tree.plan((1.0, 1.0), ports, Method::Exact);
-        assert!(rates.gain_per_work_per_s.iter().all(|gain| *gain >= 0.0), "{ports:?}: {:?}", rates.gain_per_work_per_s);
+        assert!(
+            rates.gain_per_work_per_s.iter().all(|gain| *gain >= 0.0),
+            "{ports:?}: {:?}",
+            rates.gain_per_work_per_s
+        );
     }
 }
 

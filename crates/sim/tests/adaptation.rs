@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
+use crate::farms::{PORTS, Spot, Way, adapting, below, bound, platform, root, run_with, same, way};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::Tasks;
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Options, Outcome};
-use farms::{PORTS, Spot, Way, adapting, below, bound, platform, root, run_with, same, way};
 
 fn rates(at_s: f64, node: u32, compute_per_s: Option<f64>, receive_limit_mb_per_s: Option<f64>) -> PlacedChange {
     PlacedChange { at_s, node, kind: ChangeKind::Rates { compute_per_s, receive_limit_mb_per_s } }

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
+use crate::farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
 use crosswind_schema::experiment::Order;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Options};
-use farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
 
 fn close(left: f64, right: f64) {
     assert!((left - right).abs() <= 1e-9 * (1.0 + right), "{left} instead of {right}");

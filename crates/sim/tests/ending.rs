@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
+use crate::farms::{PORTS, Spot, below, bound, mean, platform, root, same};
 use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Farm, Options, simulate};
-use farms::{PORTS, Spot, below, bound, mean, platform, root, same};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 

@@ -4,13 +4,11 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
+use crate::farms::{Spot, below, platform, root, run, same, way};
 use crosswind_model::{Task, fork, plan};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::Order;
 use crosswind_schema::plan::{Method, Ports};
-use farms::{Spot, below, platform, root, run, same, way};
 
 const COMPUTE: [f64; 6] = [23.86, 3.47, 3.02, 8.27, 22.55, 13.23];
 const ROW_5: [f64; 6] = [11.1, 11.12, 11.05, 10.85, 7.7, 0.3];

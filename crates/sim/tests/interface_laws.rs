@@ -1,14 +1,12 @@
 //! Laws of interfaces on random streams, queues, credits and links.
 #![allow(clippy::unwrap_used)]
 
-mod interfaces;
-
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_schema::Class::{self, Local, Parallel};
 use crosswind_sim::SimError;
 use crosswind_sim::interface::{Job, MeasuredStream, Observed, Present, measure, simulate_streams};
-use interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]

@@ -1,12 +1,10 @@
 //! Interfaces against closed forms: one queue, two queues, waiting lines, links.
 #![allow(clippy::unwrap_used)]
 
-mod interfaces;
-
+use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_model::contention::queues::{Cycle, merged_slowdown};
 use crosswind_schema::Class::{Local, Parallel};
 use crosswind_sim::interface::{Observed, Observer, simulate_streams};
-use interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 
 /// The sending side of the paper: a test stream and a backlogged local one from one host to two.
 fn sending_side(test_bytes: u32, local_bytes: u32, rest: &str) -> String {

@@ -1,11 +1,9 @@
 //! Hosts with a processor that deals with messages: what that takes is missing to the job on it. And windows of connections.
 #![allow(clippy::unwrap_used)]
 
-mod interfaces;
-
+use crate::interfaces::{LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_schema::Class::{Local, Parallel};
 use crosswind_sim::interface::{Job, Present, measure};
-use interfaces::{LATENCY_S, Log, experiment, stream, together, within};
 
 /// The links of communication-interactions after what ATM leaves, and whole TCP segments as frames.
 fn links(rest: &str) -> String {

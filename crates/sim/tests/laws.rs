@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
+use crate::farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, PlacedChange};
 use crosswind_schema::experiment::{Order, Workload};
 use crosswind_sim::{Activity, Options};
-use farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use proptest::prelude::*;
 
 /// Trees of 1 to 12 nodes of any depth. No node's processor ever stands still: interference rates are such that full

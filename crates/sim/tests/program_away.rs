@@ -1,15 +1,13 @@
 //! What senders and interfaces know of a rank that is away: for all of its absence, not for the first packet only.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::num::NonZeroU32;
 
+use crate::programs::{Script, Scripts, cm5, compute, disturbed, message};
 use crosswind_policy::window::{Away, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Outcome;
-use programs::{Script, Scripts, cm5, compute, disturbed, message};
 
 const PACKETS: u64 = 20;
 const AWAY: &str = "[[source]]\nkind = \"recorded\"\nlength_s = 1.0\ncauses = [\"other\"]\naligned = true\n\

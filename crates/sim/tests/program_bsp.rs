@@ -1,16 +1,14 @@
 //! Halo exchange and allreduce in virtual time: right at every size, under every disturbance.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::num::NonZeroU32;
 
+use crate::programs::{cm5, disturbed};
 use crosswind_policy::window::{Away, CreditReturn, WindowSettings};
 use crosswind_program::bsp::Algorithm;
 use crosswind_program::{Bsp, Program};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::simulate;
-use programs::{cm5, disturbed};
 
 const NOISE: &str = "[[source]]\nkind = \"daemon\"\ninterval_s = { distribution = \"exponential\", mean = 0.001 }\n\
                      duration_s = { distribution = \"exponential\", mean = 25e-6 }\n";

@@ -1,15 +1,13 @@
 //! What each operation costs on an undisturbed network: to the nanosecond, by the model's definition.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::num::NonZeroU32;
 
+use crate::programs::{Scripts, cm5, compute, message};
 use crosswind_policy::window::{CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use programs::{Scripts, cm5, compute, message};
 
 const L: u64 = 6_000;
 const O: u64 = 2_200;

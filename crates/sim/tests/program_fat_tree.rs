@@ -1,8 +1,6 @@
 //! The network that can fill: empty it costs what the unlimited one costs, full it neither loses nor doubles nor locks.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::num::NonZeroU32;
 
 use crosswind_policy::window::{CreditReturn, WindowSettings};
@@ -16,7 +14,7 @@ use crosswind_sim::SimError;
 use crosswind_sim::program::{FatTree, Network, Outcome, simulate};
 use proptest::prelude::*;
 
-use programs::{Event, Script, Scripts, cm5};
+use crate::programs::{Event, Script, Scripts, cm5};
 
 const UNLIMITED: u32 = 1_000_000;
 

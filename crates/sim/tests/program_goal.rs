@@ -2,13 +2,11 @@
 //! free again after o, the interface after g + (s - 1) G; a message is there L after its send's o, and over (s - 1) G + o later.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
+use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::{Network, simulate};
-use programs::disturbed;
 
 /// LogGOPSim's default parameters, every message a packet.
 const DEFAULTS: Network = Network {

@@ -8,16 +8,14 @@
 //! g + (s - 1) G from o before its end.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 
+use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program as _};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::{Network, simulate};
-use programs::disturbed;
 
 /// Splitmix64.
 struct Random(u64);

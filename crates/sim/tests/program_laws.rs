@@ -1,17 +1,15 @@
 //! Laws of the engine on random programs, windows and disturbances.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
+use crate::programs::{Event, Script, Scripts, cm5, compute, disturbed, message, name};
 use crosswind_policy::window::{Away, CreditReturn, WindowSettings};
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::SimError;
 use crosswind_sim::program::{Network, simulate};
-use programs::{Event, Script, Scripts, cm5, compute, disturbed, message, name};
 use proptest::prelude::*;
 
 /// What a rank does between two barriers.

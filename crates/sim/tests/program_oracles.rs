@@ -1,15 +1,13 @@
 //! What disturbances must cost, by closed forms (scheduling-and-communication; the forms are those that its figures obey).
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
 use std::num::NonZeroU32;
 
+use crate::programs::{Scripts, compute, disturbed, message};
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use programs::{Scripts, compute, disturbed, message};
 
 /// A network that costs next to nothing, for forms that know no network.
 const FREE: Network = Network {

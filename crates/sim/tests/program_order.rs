@@ -1,13 +1,11 @@
 //! In which order messages are handled: as they arrive, and those that arrive at once by sender and as they were sent.
 #![allow(clippy::unwrap_used)]
 
-mod programs;
-
+use crate::programs::{Event, Scripts, cm5, compute, message};
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Kind, Op};
 use crosswind_schema::disturbance::Timelines;
 use crosswind_sim::program::Network;
-use programs::{Event, Scripts, cm5, compute, message};
 
 fn handled(log: &[Event]) -> Vec<(u32, u64)> {
     let of = |event: &Event| match *event {

@@ -6,15 +6,13 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
-mod farms;
-
 use std::collections::VecDeque;
 
+use crate::farms::{PORTS, Spot, mean, platform, run, way};
 use crosswind_policy::farm::{Command, Event, FarmOptions, Node, Settings};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{Order, Policy};
 use crosswind_schema::plan::Ports;
-use farms::{PORTS, Spot, mean, platform, run, way};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 

@@ -1,23 +1,21 @@
 //! The results of seeded farms, to the last bit, as they were when the digests were written.
 //!
 //! A change that is to make the simulator faster must leave them as they are; one of the policy or of the model changes
-//! them. `CROSSWIND_WRITE_GOLDEN=1 cargo test -p crosswind-sim --test same_bits` writes them again.
+//! them. `CROSSWIND_WRITE_GOLDEN=1 cargo test -p crosswind-sim --test all same_bits` writes them again.
 //! `CROSSWIND_FARMS=20000 CROSSWIND_DIGESTS=FILE` writes one line a farm instead, to compare two commits on many.
 
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 #![allow(clippy::disallowed_methods)] // it writes its digests, and reads which farms
 
-mod farms;
-
 use std::fmt::Write as _;
 
+use crate::farms::{PORTS, Spot, mean, platform, root};
 use crosswind_model::{Task, plan};
 use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Policy};
 use crosswind_schema::plan::{Method, Ports};
 use crosswind_sim::{Farm, Options, simulate};
-use farms::{PORTS, Spot, mean, platform, root};
 
 /// Farms of each order and port model in the repository's digests.
 const FARMS: u64 = 25;

@@ -3,14 +3,17 @@
 | question | module |
 |---|---|
 | is it sick, by these intervals? | `decision`, without a clock |
+| is it the odd one among others, or among its own earlier checks? | `outliers`, without a clock; `history` |
 | what is measured, in which order? | `session`: `rates`, `crosswind.noise`, `network` |
 | what else uses the host, and what does it hide? | `surroundings` |
 | what came of it? | `result` |
+| how are all hosts of a cluster and their links checked? | `cluster`: `at_host`, `cluster_result` |
 | what do a batch system, a CI system and a monitor read? | `formats` |
 """
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +36,7 @@ def check(
     peer: str | None = None,
     token: str | None = None,
     tls: str | Path | None = None,
+    history: str | Path | None = None,
     progress: Advance | None = None,
 ) -> Check:
     """Measure this node and compare it with a baseline.
@@ -50,6 +54,9 @@ def check(
         HOST:PORT of a `crosswind serve`: the path to it is checked as well, at the baseline's rates.
     token, tls : str or path, optional
         What the peer asks for; this node's directory of certificates.
+    history : path, optional
+        A directory of earlier checks of this node: without a baseline it is held against their median, when there are
+        5 or more. This one is added, unless it was interrupted.
     progress : callable, optional
         Told the part of the time that is gone (0 to 1) and a message.
 
@@ -71,6 +78,7 @@ def check(
     >>> "noise" in found.readings, found.exit_code
     (True, 0)
     """
+    from crosswind.check.history import earlier, keep
     from crosswind.check.result import Check
     from crosswind.check.session import performed
 
@@ -81,4 +89,9 @@ def check(
         message = f"seconds is {seconds:g} s; it must be {LEAST_S:g} to {MOST_S:g} s"
         raise DescriptionError(message, "seconds", f"{SECONDS:g} s is the default")
     base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
-    return Check(performed(base, tolerance, seconds, peer, token, tls, progress), base)
+    past = earlier(history, socket.gethostname()) if history is not None else []
+    rates_of = base or (past[-1] if past else None)
+    found = Check(performed(rates_of, tolerance, seconds, peer, token, tls, progress), base, past)
+    if history is not None and not found.interrupted:
+        keep(history, found)
+    return found

@@ -157,7 +157,7 @@ def _scaled(values: Sequence[float], share: bool) -> list[float]:
     return list(values) if share else [math.log(value) for value in values]
 
 
-def _middle(reading: Reading, share: bool) -> tuple[float, float, float]:
+def middle(reading: Reading, share: bool) -> tuple[float, float, float]:
     """Return mean, standard error and degrees of freedom; of rates in logarithms."""
     if reading.mean is not None and reading.error is not None:
         error = reading.error if share else reading.error / abs(reading.mean)
@@ -171,7 +171,7 @@ def _middle(reading: Reading, share: bool) -> tuple[float, float, float]:
 def _loss(now: Reading, then: Reading, level: float, share: bool) -> tuple[float, float]:
     from scipy import special
 
-    (mean, error, freedom), (was, error_then, freedom_then) = _middle(now, share), _middle(then, share)
+    (mean, error, freedom), (was, error_then, freedom_then) = middle(now, share), middle(then, share)
     degrees = min(freedom, freedom_then)
     reach = special.stdtrit(degrees, 1 - level / 2) if math.isfinite(degrees) else special.ndtri(1 - level / 2)
     return (mean - was if share else was - mean), float(reach) * math.hypot(error, error_then)
@@ -181,7 +181,7 @@ def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> b
     """Whether the mean of each half of the batches is beyond the tolerance."""
     if now.mean is not None:
         return True
-    was, values = _middle(then, share)[0], _scaled(now.values, share)
+    was, values = middle(then, share)[0], _scaled(now.values, share)
     half = len(values) // 2
     means = [sum(part) / len(part) for part in (values[:half], values[half:])]
     return all((mean - was if share else -math.expm1(mean - was)) > permitted for mean in means)

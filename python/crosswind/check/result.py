@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, together
+from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
@@ -27,11 +30,14 @@ class Check:
     document : dict
         What was measured, as it stands in the file.
     base : Check or None
-        The baseline; None: nothing is judged.
+        The baseline; None: it is held against earlier checks.
+    past : sequence of Check
+        Earlier checks of the same node; fewer than 5: nothing is judged without a baseline.
     """
 
     document: dict[str, Any] = field(repr=False)
     base: Check | None = None
+    past: Sequence[Check] = ()
 
     @classmethod
     def load(cls, path: str | Path) -> Check:
@@ -51,7 +57,7 @@ class Check:
     def to_dict(self) -> dict[str, Any]:
         """Return what was measured and, with a baseline, the verdict with its intervals."""
         document = {name: value for name, value in self.document.items() if name != "result"}
-        if self.base is None:
+        if not self.is_judged:
             return document
         result = {
             "outcome": self.outcome,
@@ -84,21 +90,33 @@ class Check:
 
     @cached_property
     def judged(self) -> list[Judged]:
-        """Each measure that both have, against the baseline; the worst first, empty without a baseline."""
+        """Each measure that both have, against the baseline or else earlier checks; of a file as it was judged then."""
+        if self.base is None and not self.past:
+            stored: list[dict[str, Any]] = self.document.get("result", {}).get("judged", [])
+            return [Judged(**(each | {name: math.nan for name in each if each[name] is None})) for each in stored]
         if self.base is None:
-            return []
+            from crosswind.check.history import against
+
+            return against(self, self.past)
         then = self.base.readings
         names = [name for name in self.readings if name in then]
         found = [
             judge(name, self.readings[name], then[name], self.tolerance, len(names), busy=self.busy) for name in names
         ]
-        order = ("sick", "unknown", "healthy")
-        return sorted(found, key=lambda each: (order.index(each.outcome), -each.loss / each.tolerance))
+        return sorted(found, key=worst_first)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a baseline, or are enough earlier checks."""
+        return self.base is not None or bool(self.judged)
 
     @property
     def changed(self) -> list[str]:
-        """Settings that differ from the baseline's; they are reported, and do not make a node sick."""
-        return [] if self.base is None else changes(self.base.document["host"], self.document["host"])
+        """Settings that differ from the baseline's, or the last check's; they do not make a node sick."""
+        then = self.base or (self.past[-1] if self.past else None)
+        if then is None:
+            return list(self.document.get("result", {}).get("changed", []))
+        return changes(then.document["host"], self.document["host"])
 
     @property
     def outcome(self) -> Outcome:
@@ -112,17 +130,19 @@ class Check:
 
     @property
     def exit_code(self) -> int:
-        """0 healthy, 1 sick, 3 unknown; 0 without a baseline, where nothing is asked."""
-        return CODES[self.outcome] if self.base is not None else 0
+        """0 healthy, 1 sick, 3 unknown; 0 where nothing is judged."""
+        return CODES[self.outcome] if self.is_judged else 0
 
     @property
     def sentence(self) -> str:
         """One line, fit for a drain reason."""
-        if self.base is None:
-            return f"{len(self.readings)} measures, no baseline to judge them by"
+        if not self.is_judged:
+            past = f" and {len(self.past)} earlier checks" if self.past else ""
+            return f"{len(self.readings)} measures, no baseline{past} to judge them by"
         counted = [each for each in self.judged if each.outcome == self.outcome]
         if self.outcome == "healthy":
-            said = f"{len(self.judged)} measures within {100 * self.tolerance:g} %"
+            of = f" of the median of {len(self.past)} earlier checks" if self.past and self.base is None else ""
+            said = f"{len(self.judged)} measures within {100 * self.tolerance:g} %{of}"
         else:
             said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:3])
             said = said or "no measure in common with the baseline"

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import random
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from crosswind.check.formats import HEAD, NPD_CODES, Format, failed
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
+from crosswind.cli.checked_cluster import check_all
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
+from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
+from crosswind.files.output import writable_directory
 from crosswind.files.stored import place_of, write_text
-from crosswind.terminal.progress import progress_bar
+from crosswind.terminal.progress import Advance, duration, progress_bar
 
 if TYPE_CHECKING:
     from crosswind.check.result import Check
 
 INTERRUPTED = 130
+_MANY = "Many nodes, many times"
 
 EXAMPLES = """
 It takes about 25 s and all CPUs. Measured are: steps of an arithmetic and of a memory kernel per CPU second, on all
@@ -39,12 +47,52 @@ Examples:
 
     crosswind check --baseline good.json --format nhc --prometheus /var/lib/node_exporter/crosswind.prom
 
+    crosswind check --history /var/lib/crosswind/checks --jitter 600
+
+    crosswind check --on dask:tcp://scheduler:8786 --save cluster-check.json
+
+With --history a check is held against the earlier ones of the same node there, and added to them. With --on every host
+of a cluster and every link between two is checked once, and held against the others: no baseline is needed.
+
 Exit codes: 0 healthy, or saved; 1 sick; 3 unknown; 2 bad input; 130 interrupted. With --format npd, unknown is 2.
 When a measurement fails it is unknown, not sick: 3.
 """
 
 
+@dataclass
+class Many:
+    """Options for many nodes, or many times."""
+
+    on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PLACE",
+            help="Check all hosts of dask:tcp://SCHEDULER:PORT, and their links.",
+            rich_help_panel=_MANY,
+        ),
+    ] = None
+    per: Annotated[
+        Literal["host", "worker"], typer.Option(help="With --on: what counts as a host.", rich_help_panel=_MANY)
+    ] = "host"
+    links: Annotated[bool, typer.Option(help="With --on: measure the links, too.", rich_help_panel=_MANY)] = True
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Earlier checks: hold this one against them, add it.", rich_help_panel=_MANY),
+    ] = None
+    jitter: Annotated[
+        float,
+        typer.Option(
+            help="Wait a random time first, up to so many s: not all nodes at once.",
+            min=0.0,
+            max=86400.0,
+            rich_help_panel=_MANY,
+        ),
+    ] = 0.0
+
+
+@spread
 def check(
+    *,
     save: Annotated[Path | None, typer.Option(help="Write check.json: a baseline, or a record of this check.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="A check.json of a healthy node.")] = None,
     tolerance: Annotated[str, typer.Option(help="Permitted loss, such as 10% or 0.1.")] = "10%",
@@ -55,6 +103,7 @@ def check(
     token_file: TokenFile = None,
     allow_loose_token: AllowLooseToken = False,
     tls: TlsDirectory = None,
+    many: Many,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "text",
     prometheus: Annotated[
         Path | None, typer.Option(help="Write metrics for the node exporter's textfile collector (FILE.prom).")
@@ -69,15 +118,23 @@ def check(
     from crosswind.errors import MeasurementError
 
     share = parsed_share(tolerance, "--tolerance")
-    if baseline is None and save is None:
+    form = "json" if json else form
+    if many.on is not None:
+        apart = {"--baseline": baseline, "--peer": peer, "--prometheus": prometheus}
+        _refuse_beside_on(apart, form)
+        raise typer.Exit(check_all(many.on, many.per, many.links, many.history, save, share, seconds, force, form))
+    if baseline is None and save is None and many.history is None:
         hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
-        raise DescriptionError("neither --baseline nor --save is given", "command", hint)
+        raise DescriptionError("none of --baseline, --history and --save is given", "command", hint)
     base = Check.load(baseline) if baseline else None
     writable(save, "check", "--save", inputs=[baseline], force=force)
+    if many.history is not None:
+        writable_directory(many.history, "--history")
     if prometheus:
         _refuse_other(prometheus, force)
     try:
         with progress_bar() as advance:
+            _wait(many.jitter, advance)
             found = measure(
                 baseline=base,
                 tolerance=share,
@@ -85,12 +142,13 @@ def check(
                 peer=peer,
                 token=token_in(token_file, allow_loose_token),
                 tls=tls,
+                history=many.history,
                 progress=advance,
             )
     except MeasurementError as error:
-        if baseline is None:
+        if baseline is None and many.history is None:
             raise
-        if json or form in ("json", "junit"):
+        if form in ("json", "junit"):
             tell(f"error: {error}")  # standard output stays empty: there is no document
         else:
             print_text(failed(str(error), form))
@@ -102,9 +160,27 @@ def check(
         write_text(as_prometheus(found), prometheus)
         tell(f"wrote {prometheus}")
     tell_warnings(found.warnings)
-    _print(found, "json" if json else form)
+    _print(found, form)
     code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
+
+
+def _wait(jitter_s: float, advance: Advance | None) -> None:
+    """Wait for a random part of the time, so that the nodes of a cluster do not all check at once."""
+    until = time.monotonic() + random.uniform(0.0, jitter_s)
+    while (left := until - time.monotonic()) > 0:
+        if advance:
+            advance(0.0, f"begins in {duration(left)}")
+        time.sleep(min(left, 1.0))
+
+
+def _refuse_beside_on(given: Mapping[str, object], form: Format) -> None:
+    for option, value in given.items():
+        if value is not None:
+            message = f"{option} does not go with --on: hosts are held against each other"
+            raise DescriptionError(message, "argument", "without --on it checks this node")
+    if form not in ("text", "json"):
+        raise DescriptionError(f"--format is {form!r}; with --on it must be text or json", "format")
 
 
 def _refuse_other(path: Path, force: bool) -> None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import narrow_width, print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.measured_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -81,11 +82,17 @@ def fit(
             calibrated.platform.save(out, f"calibrated by `crosswind fit` from {names}")
             tell(f"wrote {out}")
     if json:
-        documents = [one.to_dict() for one in fits]
+        documents = [one.to_dict() | _by_runtime(one) for one in fits]
         print_json(documents[0] if len(documents) == 1 else {"fits": documents})
     else:
         for one in fits:
             print_fit(one)
+            if "runtime" in one.measurement.header:
+                print_runtime(one.measurement, one)
+
+
+def _by_runtime(fit: Any) -> dict[str, Any]:
+    return {"runtime": as_dict(fit.measurement, fit)} if "runtime" in fit.measurement.header else {}
 
 
 def _fit_trace(trace: Any, out: Path | None, json: bool) -> None:

@@ -58,6 +58,7 @@ def measure(
 
 def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     from crosswind.measure import measure as probe
+    from crosswind.measurement import beside_file
     from crosswind.model.fit import fit
 
     writable(out, "measurement", force=force)
@@ -94,17 +95,6 @@ def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:
     if measurement.header["ended"] == "interrupted":
         return INTERRUPTED
     return 0 if result.trustworthy else UNTRUSTED
-
-
-def beside_file(out: Path) -> Path:
-    """Return where the measurement of our own threads goes, beside that of a runtime.
-
-    Examples
-    --------
-    >>> str(beside_file(Path("here/java.parquet")))
-    'here/java.native.parquet'
-    """
-    return out.with_suffix(f".native{out.suffix}")
 
 
 def add_to(app: typer.Typer) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from crosswind.report.figures.look import EXPORT_WIDTH, Drawing
+from crosswind.report.figures.touch import touchable
 from crosswind.terminal.printable import printable_values
 
 
@@ -42,7 +43,7 @@ class Figure:
         spec: dict[str, Any] = printable_values(self.chart.to_dict(validate=False))
         spec.pop("config", None)
         spec.pop("$schema", None)
-        return spec
+        return touchable(spec)
 
     @property
     def height(self) -> int:

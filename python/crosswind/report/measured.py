@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from crosswind.errors import DescriptionError
@@ -14,9 +14,11 @@ from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.residuals import residuals
 from crosswind.report.figures.scatter import MOST_POINTS, scatter
 from crosswind.report.figures.together import both_directions
+from crosswind.report.figures.trend import trend
 from crosswind.report.findings import Finding, finding, trust
 from crosswind.report.provenance import provenance
-from crosswind.report.section import Kind, Term, each, of_type
+from crosswind.report.runtimes import RUNTIME, RuntimePart, runtime_part
+from crosswind.report.section import Kind, Section, Term, of_type
 from crosswind.report.tables import Table, as_in_table_2, together, vector
 from crosswind.report.timelines import timelines
 from crosswind.report.words import number, number_range, percent, percent_range, rate
@@ -200,8 +202,10 @@ class MeasuredSection:
     cards: list[Card]
     channels: list[ChannelPart]
     tables: list[Table]
+    runtime: RuntimePart | None
     together_tables: list[Table]
     hull: Figure | None
+    course: Figure | None
     timelines: list[tuple[Figure, str]]
     facts: list[tuple[str, str]]
     settings: list[tuple[str, str]]
@@ -211,12 +215,13 @@ class MeasuredSection:
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         parts = [figure for part in self.channels for figure in (part.scatter, part.residuals)]
-        return [*parts, *([self.hull] if self.hull else []), *(figure for figure, _ in self.timelines)]
+        several = [figure for figure in (self.hull, self.course) if figure]
+        return [*parts, *several, *(figure for figure, _ in self.timelines)]
 
     @property
     def terms(self) -> Sequence[Term]:
         """The terms that it links to."""
-        return (*TERMS, *(TOGETHER if self.together_tables else ()))
+        return (*TERMS, *(RUNTIME if self.runtime else ()), *(TOGETHER if self.together_tables else ()))
 
 
 def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
@@ -238,8 +243,10 @@ def measured_section(item: Fit | Unfitted, place: int) -> MeasuredSection:
         cards=_cards(fitted) if fitted else [],
         channels=[_channel(channel, id_, several) for channel in channels],
         tables=[as_in_table_2(channels), vector(channels)] if channels else [],
+        runtime=runtime_part(measurement, fitted) if "runtime" in header else None,
         together_tables=together(fitted) if fitted else [],
         hull=_hull(fitted, id_) if fitted else None,
+        course=None,
         timelines=timelines(measurement, id_),
         facts=provenance(header),
         settings=sorted(header["host"]["settings"].items()),
@@ -334,6 +341,42 @@ def _hull(fit: Fit, id_: str) -> Figure | None:
     return Figure(identifier(id_, "both-directions"), title, words, both_directions(fit))
 
 
+def _sections(items: Sequence[Fit | Unfitted], _: object) -> list[Section]:
+    """Prepare all sections; the last of several of one host and kernel has their course."""
+    sections = [measured_section(item, place) for place, item in enumerate(items, 1)]
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for place, item in enumerate(items):
+        header = item.measurement.header
+        key = (header["host"]["name"], header["kernel"]["name"], *(peer["address"] for peer in header["peers"]))
+        if isinstance(item, Fit):
+            alike.setdefault(key, []).append(place)
+    for places in alike.values():
+        fits = sorted((items[place] for place in places), key=lambda one: str(one.measurement.header["started"]))
+        figure = _course([one for one in fits if isinstance(one, Fit)], sections[places[-1]].id)
+        sections[places[-1]] = replace(sections[places[-1]], course=figure)
+    return list(sections)
+
+
+def _course(fits: Sequence[Fit], id_: str) -> Figure | None:
+    """Return the loss at the highest rate that all have, from measurement to measurement; None for one time only."""
+    if len({one.measurement.header["started"] for one in fits}) < 2:
+        return None
+    rows = []
+    for direction in ("receive", "send"):
+        found = [(one, channel) for one in fits if (channel := one.alone(direction))]
+        rates = [{loss.mb_per_s for loss in channel.losses} for _, channel in found]
+        common = set.intersection(*rates) if len(found) > 1 else set()
+        for one, channel in found if common else ():
+            loss = next(loss for loss in channel.losses if loss.mb_per_s == max(common))
+            ends = {"low": 100 * loss.ci95[0], "high": 100 * loss.ci95[1]}
+            of = f"{direction} at {rate(loss.mb_per_s)}"
+            rows.append({"of": of, "at": one.measurement.header["started"], "value": 100 * loss.loss, **ends})
+    if not rows:
+        return None
+    words = f"Dots with 95 % intervals of the loss in {len(fits)} measurements of this host."
+    return Figure(identifier(id_, "course"), "From measurement to measurement", words, trend(rows, "loss, %"))
+
+
 def _fitted(item: Measurement | Fit) -> Fit | Unfitted:
     if isinstance(item, Fit):
         return item
@@ -348,7 +391,7 @@ MEASUREMENTS = Kind(
     "measurements",
     "measured.html.j2",
     of_type(Measurement, Fit),
-    each(measured_section),
+    _sections,
     {"measurement": Measurement.load},
     made=_fitted,
     heading=HEADING,

@@ -71,25 +71,37 @@ def measured(peer: str, arguments: Mapping[str, Any], seconds: float) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="crosswind-pair-") as folder:
         out = Path(folder) / "measurement.parquet"
-        asked = json.dumps({"peer": peer, "arguments": dict(arguments), "out": str(out)})
-        command = [sys.executable, "-c", "from crosswind.measure.cluster.at_host import main; main()"]
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
-        try:
-            said, complaint = process.communicate(asked + "\n", timeout=seconds)
-        except subprocess.TimeoutExpired:
-            message = f"the measurement with {peer} did not end within {seconds:.0f} s"
-            raise MeasurementError(message, "too-slow", "is this host overloaded?") from None
-        finally:
-            process.kill()
-            process.wait()
-        if process.returncode == 0:
-            return out.read_bytes()
+        asked = {"peer": peer, "arguments": dict(arguments), "out": str(out)}
+        apart(__name__, asked, seconds, f"the measurement with {peer}")
+        return out.read_bytes()
+
+
+def apart(module: str, asked: Mapping[str, Any], seconds: float, what: str) -> None:
+    """Call a module's `main` in a process of its own, which gets `asked` as a line of JSON on stdin.
+
+    Raises
+    ------
+    MeasurementError
+        What it printed as JSON before it failed (`message`, `code`, `hint`), or that it took longer than `seconds`.
+    """
+    command = [sys.executable, "-c", f"from {module} import main; main()"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
+    try:
+        said, complaint = process.communicate(json.dumps(asked) + "\n", timeout=seconds)
+    except subprocess.TimeoutExpired:
+        message = f"{what} did not end within {seconds:.0f} s"
+        raise MeasurementError(message, "too-slow", "is this host overloaded?") from None
+    finally:
+        process.kill()
+        process.wait()
+    if process.returncode == 0:
+        return
     try:
         raise MeasurementError(**json.loads(said))
     except (ValueError, TypeError):
         last = complaint.strip().splitlines()[-1:] or [f"exit status {process.returncode}"]
-        raise MeasurementError(f"the measurement with {peer} failed: {last[0]}", "failed") from None
+        raise MeasurementError(f"{what} failed: {last[0]}", "failed") from None
 
 
 def main() -> None:

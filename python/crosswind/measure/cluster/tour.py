@@ -54,6 +54,41 @@ class Cluster(Protocol):
         """Whether calls still reach a host."""
 
 
+def call(
+    cluster: Cluster,
+    host: str,
+    function: Callable[..., Any],
+    *arguments: Any,
+    within_s: float,
+    beside: str | None = None,
+) -> Any:
+    """Call a function on a host; give up when it, or the one beside it, goes away, or after so many seconds.
+
+    Raises
+    ------
+    AgentLost
+        When no answer will come.
+    CrosswindError
+        What the function raised.
+    """
+    until = time.monotonic() + within_s
+    try:
+        future = cluster.submit(host, function, *arguments)
+        while True:
+            try:
+                return future.result(LOOK_S)
+            except TimeoutError:
+                gone = next((one for one in (host, beside) if one and not cluster.is_alive(one)), None)
+                if gone:
+                    raise AgentLost(f"{gone} went away", "host-lost") from None
+                if time.monotonic() > until:
+                    raise AgentLost(f"{host} does not answer", "host-silent", "is it overloaded?") from None
+    except CrosswindError:
+        raise
+    except Exception as error:  # whatever carries the calls says in its own way that it could not
+        raise AgentLost(f"{host}: {error or type(error).__name__}", "host-lost") from error
+
+
 @dataclass
 class Tour:
     """Visits under way.
@@ -152,22 +187,8 @@ class Tour:
 
     def _call(self, host: str, function: Callable[..., Any], *arguments: Any, beside: str | None = None) -> Any:
         """Call a function on a host; give up when it, or the one beside it, goes away."""
-        until = time.monotonic() + 2 * (float(self.arguments["max_seconds"]) + START_S)
-        try:
-            future = self.cluster.submit(host, function, *arguments)
-            while True:
-                try:
-                    return future.result(LOOK_S)
-                except TimeoutError:
-                    gone = next((one for one in (host, beside) if one and not self.cluster.is_alive(one)), None)
-                    if gone:
-                        raise AgentLost(f"{gone} went away", "host-lost") from None
-                    if time.monotonic() > until:
-                        raise AgentLost(f"{host} does not answer", "host-silent", "is it overloaded?") from None
-        except CrosswindError:
-            raise
-        except Exception as error:  # whatever carries the calls says in its own way that it could not
-            raise AgentLost(f"{host}: {error or type(error).__name__}", "host-lost") from error
+        within_s = 2 * (float(self.arguments["max_seconds"]) + START_S)
+        return call(self.cluster, host, function, *arguments, within_s=within_s, beside=beside)
 
     def _lose(self, visit: Visit) -> None:
         for host in (visit.at, visit.peer):

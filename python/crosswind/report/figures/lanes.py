@@ -1,7 +1,8 @@
 """What every processor and link did when: one lane each, along the run.
 
-Short traces are drawn activity by activity. Of long ones each lane is cut into stretches of equal length, each as
-dark as the part of it that was busy, so that a page about a million activities is as small as one about a thousand.
+Short traces are drawn activity by activity, with the reason why a processor did not compute as a thin bar. Of long ones
+each lane is cut into stretches of equal length, each as dark as the part of it that was busy, so that a page about a
+million activities is as small as one about a thousand.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crosswind.report.figures.categories import coloured
+from crosswind.report.figures.idle import REASONS, idle_spans
 from crosswind.report.figures.look import BLUE, GREEN, ORANGE, layered, records
 from crosswind.report.words import shortened
 from crosswind.run.trace import Trace
@@ -22,6 +24,9 @@ from crosswind.run.trace import Trace
 MOST_MARKS = 2400
 MOST_LANES = 24
 LANE_PX = 22.0
+IDLE_PX = 4.0
+SEEN = 1e-3
+"""Of the length of a run: about a pixel."""
 KINDS = {"compute": ("computes", BLUE), "send": ("receives", ORANGE), "result": ("sends its result up", GREEN)}
 
 Floats = NDArray[np.float64]
@@ -44,9 +49,11 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
         The nodes that were busiest, in the platform's order; a node's link stands below its processor.
     """
     rows, exact = lane_rows(trace, most)
+    idle = idle_rows(trace) if exact else []
     data = records({key: [row[key] for row in rows] for key in ("lane", "what", "from", "to", "busy", "task")})
     names = list(dict.fromkeys(row["lane"] for row in rows))
     present = [word_colour for word_colour in KINDS.values() if any(row["what"] == word_colour[0] for row in rows)]
+    present += [(word, colour) for word, colour in REASONS.items() if any(row["what"] == word for row in idle)]
     tooltip = [
         alt.Tooltip("lane:N", title="lane"),
         alt.Tooltip("what:N", title=" "),
@@ -68,7 +75,23 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
             tooltip=tooltip,
         )
     )
-    return layered(bars, height=LANE_PX * len(names))
+    layers = [bars]
+    if idle:
+        why = records({key: [row[key] for row in idle] for key in ("lane", "what", "from", "to")})
+        thin = alt.Chart(why).mark_bar(height=IDLE_PX)
+        layers.append(thin.encode(x="from:Q", x2="to:Q", y="lane:N", color=alt.Color("what:N"), tooltip=tooltip[:4]))
+    return layered(*layers, height=LANE_PX * len(names))
+
+
+def idle_rows(trace: Trace) -> list[dict[str, Any]]:
+    """Return why each processor that is shown did not compute, and when; gaps too short to be seen are left out."""
+    least = float(trace.run["makespan_s"]) * SEEN
+    spans = idle_spans(trace, busiest(trace))
+    return [
+        {"lane": shortened(name, 18), "what": reason, "from": start, "to": to}
+        for name, reason, (start, to) in spans
+        if to - start > least
+    ]
 
 
 def _time_scale(until_s: float | None) -> alt.Scale:

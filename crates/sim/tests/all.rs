@@ -1,0 +1,26 @@
+//! All tests of what is public, as one program: each compiled and linked by itself would take minutes.
+
+mod adaptation;
+mod closed_form;
+mod ending;
+mod farms;
+mod golden_fork;
+mod interface_laws;
+mod interface_oracles;
+mod interface_processor;
+mod interfaces;
+mod laws;
+mod overlap_oracles;
+mod program_away;
+mod program_bsp;
+mod program_costs;
+mod program_fat_tree;
+mod program_goal;
+mod program_goal_oracle;
+mod program_laws;
+mod program_oracles;
+mod program_order;
+mod program_windows;
+mod programs;
+mod reference;
+mod same_bits;

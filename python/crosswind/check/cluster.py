@@ -1,0 +1,146 @@
+"""Check each host of a cluster and each link once, and hold them against each other: no baseline is needed."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from crosswind import _core
+from crosswind.check import LEAST_S, MOST_S, SECONDS, TOLERANCE, at_host
+from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
+from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.measure.cluster import Cluster, measure_cluster
+from crosswind.measure.cluster.tour import START_S, Progress, call
+
+LINKS_PART = 0.5
+"""Of the progress that is shown."""
+
+
+def check_cluster(
+    cluster: Cluster,
+    *,
+    tolerance: float = TOLERANCE,
+    seconds: float = SECONDS,
+    links: bool = True,
+    progress: Progress | None = None,
+) -> ClusterCheck:
+    """Check all hosts of a cluster, and the links between them.
+
+    Hosts are checked at the same time, those at one address in turns. Pairs without a common host are measured at the
+    same time, never two that share one.
+
+    Parameters
+    ----------
+    cluster : Cluster
+        Hosts on which functions can be called, such as `crosswind.measure.cluster.on_dask.DaskCluster`.
+    tolerance : float
+        Permitted loss against the median of the others, above 0 and below 1; of lost time half of it, of noise a
+        quarter, in points of the time.
+    seconds : float
+        About how long a host is checked, s, 10 to 300.
+    links : bool
+        Whether links are measured, 4 s for each end.
+    progress : callable, optional
+        Told the fraction done, 0..1, and a message.
+
+    Returns
+    -------
+    ClusterCheck
+        Ctrl-C gives what was complete. A host that goes away is named, and the others are checked.
+
+    Raises
+    ------
+    DescriptionError
+        When an argument is wrong, or there are no two hosts.
+    """
+    if not 0 < tolerance < 1:
+        message = f"tolerance is {100 * tolerance:g} %; it must be greater than 0 % and below 100 %"
+        raise DescriptionError(message, "tolerance", "such as 10%")
+    if not LEAST_S <= seconds <= MOST_S:
+        raise DescriptionError(f"seconds is {seconds:g}; it must be {LEAST_S:g} to {MOST_S:g}", "seconds")
+    hosts = dict(cluster.hosts)
+    if len(hosts) < 2:
+        hint = "`crosswind check` without --on checks one; add workers, or take each for a host with --per worker"
+        raise DescriptionError(f"there are {len(hosts)} hosts, and one is held against the others", "hosts", hint)
+    began, at = time.monotonic(), time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    checks, failed = dict[str, dict[str, Any]](), dict[str, str]()
+    measured, interrupted = None, False
+    part = LINKS_PART if links else 0.0
+    try:
+        _check_hosts(
+            cluster, seconds, checks, failed, lambda done, said: progress and progress((1 - part) * done, said)
+        )
+        if links:
+            with tempfile.TemporaryDirectory(prefix="crosswind-check-") as folder:
+                measured = measure_cluster(
+                    cluster,
+                    folder,
+                    quick=True,
+                    progress=lambda done, said: progress and progress(1 - part + part * done, f"links: {said}"),
+                ).to_dict()
+            interrupted = measured["interrupted"]
+    except KeyboardInterrupt:  # what was complete is kept
+        interrupted = True
+    except CrosswindError as error:  # no link at all: the hosts' checks are there
+        failed["links"] = str(error)
+    for one in (measured or {}).get("failed", ()):
+        failed.setdefault(f"{one['at']} with {one['peer']}", one["why"])
+    return ClusterCheck(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "kind": KIND,
+            "crosswind": _core.__version__,
+            "at": at,
+            "cluster": cluster.name,
+            "hosts": hosts,
+            "tolerance": tolerance,
+            "checks": {host: checks[host] for host in hosts if host in checks},
+            "links": ((measured or {}).get("links") or {}).get("link", []),
+            "failed": failed,
+            "took_s": round(time.monotonic() - began, 2),
+            "interrupted": interrupted,
+        }
+    )
+
+
+def _turns(hosts: dict[str, str]) -> Iterator[list[str]]:
+    """Yield hosts that may be checked at the same time: of those at one address one at a time."""
+    left = dict(hosts)
+    while left:
+        turn = list({address: host for host, address in reversed(left.items())}.values())
+        yield turn
+        for host in turn:
+            del left[host]
+
+
+def _check_hosts(
+    cluster: Cluster, seconds: float, checks: dict[str, dict[str, Any]], failed: dict[str, str], progress: Progress
+) -> None:
+    turns = list(_turns(dict(cluster.hosts)))
+    within_s, held = 3 * seconds + START_S, threading.Lock()
+
+    def one(host: str) -> None:
+        try:
+            found = call(cluster, host, at_host.checked, seconds, within_s, within_s=within_s + START_S)
+        except CrosswindError as error:
+            with held:
+                failed[host] = str(error)
+        else:
+            with held:
+                checks[host] = found
+
+    def take(turn: Sequence[str]) -> None:
+        threads = ThreadPoolExecutor(len(turn), "crosswind-check")
+        try:
+            for ended in [threads.submit(one, host) for host in turn]:
+                ended.result()
+        finally:  # after ctrl-C the checks end with their hosts' time
+            threads.shutdown(wait=False, cancel_futures=True)
+
+    for number, turn in enumerate(turns):
+        progress(number / len(turns), f"{len(turn)} hosts of {len(cluster.hosts)}, {seconds:.0f} s each")
+        take(turn)

@@ -1,0 +1,62 @@
+"""Earlier checks of a node, a file each in one directory: what a check is held against when there is no baseline."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosswind.check.decision import Judged
+from crosswind.check.outliers import among, worst_first
+from crosswind.check.result import Check
+
+LEAST_PAST, MOST_PAST = 5, 50
+"""So many earlier checks must there be, of a host that was not busy; the last ones are held against."""
+
+
+def earlier(directory: str | Path, node: str) -> list[Check]:
+    """Return the node's checks in a directory by their times, at most the last 50; none when it is not there.
+
+    Raises
+    ------
+    DescriptionError
+        When a file of that name is no check.
+    """
+    found = [Check.load(path) for path in Path(directory).glob(f"{_name(node)}-*.json")]
+    mine = [one for one in found if one.node == node]
+    return sorted(mine, key=lambda one: str(one.document["at"]))[-MOST_PAST:]
+
+
+def keep(directory: str | Path, found: Check) -> Path:
+    """Write a check into a directory, which is made where it is not there; its file."""
+    place = Path(directory)
+    place.mkdir(parents=True, exist_ok=True)
+    path = place / f"{_name(found.node)}-{re.sub(r'[^0-9TZ]', '', found.document['at'])}.json"
+    found.save(path)
+    return path
+
+
+def against(now: Check, past: Sequence[Check]) -> list[Judged]:
+    """Hold a check's measures against those of earlier ones on a host that was not busy; the worst first.
+
+    Empty where there are fewer than 5.
+    """
+    usable = [one for one in past if not one.busy]
+    if len(usable) < LEAST_PAST:
+        return []
+    judged = [
+        among(
+            name,
+            reading,
+            [one.readings[name] for one in usable if name in one.readings],
+            now.tolerance,
+            len(now.readings),
+            busy=now.busy,
+        )
+        for name, reading in now.readings.items()
+    ]
+    return sorted(judged, key=worst_first)
+
+
+def _name(node: str) -> str:
+    return re.sub(r"[^\w.-]", "_", node)
