@@ -1,6 +1,4 @@
 //! The contention model against the figures of communication-interactions, and against its own laws.
-#![allow(clippy::unwrap_used)]
-
 use crosswind_model::contention::delay::{Flows, Formula, LocalTarget};
 use crosswind_model::contention::{EffectiveRatio, message_rate};
 use proptest::prelude::*;

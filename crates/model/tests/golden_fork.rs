@@ -4,8 +4,6 @@
 //! They hold for the root's compute rate of column Lab3 (9.057) and a send limit of 10.7 MB/s; row 7 goes with the links of
 //! row 5, row 8 with those of row 6.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crosswind_model::fork::fork_throughput;
 use crosswind_model::{ModelError, Task, plan};
 use crosswind_schema::Platform;

@@ -1,7 +1,5 @@
 //! A bent loss in a plan: what is planned loses what the measured curve says at the planned rates.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crosswind_model::{Task, linearised, plan};
 use crosswind_schema::Platform;
 use crosswind_schema::plan::{Method, Ports};

@@ -1,7 +1,5 @@
 //! The overlay tree against all trees there are, the search against the best tree, the bound against both.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crosswind_model::overlay::{Built, How, Search, build_tree};
 use crosswind_model::{Columns, Task, plan, plan_columns};
 use crosswind_schema::Links;

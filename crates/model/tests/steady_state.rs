@@ -1,6 +1,5 @@
 //! Laws of the planner that need no other solver: every constraint at every node, the dual's proof, invariances, size.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 #![allow(clippy::needless_range_loop)] // node numbers index several columns at once
 
 use crosswind_model::{Columns, Rates, Task, plan_columns};

@@ -1,7 +1,5 @@
 //! Closed forms of experiments of kind streams: the figures of the issue, and where there are none.
 
-#![allow(clippy::unwrap_used)]
-
 use crosswind_model::streams::closed_forms;
 use crosswind_schema::StreamsExperiment;
 use crosswind_schema::experiment::Grid;

@@ -1,7 +1,5 @@
 //! Farms whose platform changes in mid-run, or is not what its file says: what adapting brings, and what it finds out.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crate::farms::{PORTS, Spot, Way, adapting, below, bound, platform, root, run_with, same, way};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::Tasks;

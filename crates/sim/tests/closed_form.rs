@@ -1,7 +1,5 @@
 //! Cases that can be computed by hand, to 1e-9 and a nanosecond.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crate::farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
 use crosswind_schema::experiment::Order;
 use crosswind_schema::experiment::draw::{Column, Tasks};

@@ -1,7 +1,5 @@
 //! The end of a run: slow nodes get none of the last tasks, so the run does not wait for them.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crate::farms::{PORTS, Spot, below, bound, mean, platform, root, same};
 use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::Platform;

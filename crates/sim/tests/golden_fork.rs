@@ -2,8 +2,6 @@
 //! of
 //! the orders (K-9), and no task for a child that costs more than it computes (K-10).
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crate::farms::{Spot, below, platform, root, run, same, way};
 use crosswind_model::{Task, fork, plan};
 use crosswind_schema::Platform;

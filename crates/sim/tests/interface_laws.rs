@@ -1,6 +1,4 @@
 //! Laws of interfaces on random streams, queues, credits and links.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};

@@ -1,6 +1,4 @@
 //! Interfaces against closed forms: one queue, two queues, waiting lines, links.
-#![allow(clippy::unwrap_used)]
-
 use crate::interfaces::{FRAME_S, LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_model::contention::queues::{Cycle, merged_slowdown};
 use crosswind_schema::Class::{Local, Parallel};

@@ -1,6 +1,4 @@
 //! Hosts with a processor that deals with messages: what that takes is missing to the job on it. And windows of connections.
-#![allow(clippy::unwrap_used)]
-
 use crate::interfaces::{LATENCY_S, Log, experiment, stream, together, within};
 use crosswind_schema::Class::{Local, Parallel};
 use crosswind_sim::interface::{Job, Present, measure};

@@ -1,7 +1,5 @@
 //! Laws that hold on any platform: the bound, the plan's rates, conservation, invariance, same seed same bytes.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crate::farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, PlacedChange};

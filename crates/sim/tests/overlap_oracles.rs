@@ -1,6 +1,4 @@
 //! Simulated overlap against what must be so: closed forms, laws of any scheduler, and shares by nice level.
-#![allow(clippy::unwrap_used)]
-
 use crosswind_schema::SimulatedOverlap;
 use crosswind_schema::simulated_overlap::OverlapTimes;
 use crosswind_sim::SimError;

@@ -1,6 +1,4 @@
 //! What senders and interfaces know of a rank that is away: for all of its absence, not for the first packet only.
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crate::programs::{Script, Scripts, cm5, compute, disturbed, message};

@@ -1,6 +1,4 @@
 //! Halo exchange and allreduce in virtual time: right at every size, under every disturbance.
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crate::programs::{cm5, disturbed};

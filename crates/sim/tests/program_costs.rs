@@ -1,6 +1,4 @@
 //! What each operation costs on an undisturbed network: to the nanosecond, by the model's definition.
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crate::programs::{Scripts, cm5, compute, message};

@@ -1,6 +1,4 @@
 //! The network that can fill: empty it costs what the unlimited one costs, full it neither loses nor doubles nor locks.
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crosswind_policy::window::{CreditReturn, WindowSettings};

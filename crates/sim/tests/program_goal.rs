@@ -1,7 +1,5 @@
 //! GOAL files against LogGOPSim's rules: a send or a message begins when processor and interface are free; the processor is
 //! free again after o, the interface after g + (s - 1) G; a message is there L after its send's o, and over (s - 1) G + o later.
-#![allow(clippy::unwrap_used)]
-
 use crate::programs::disturbed;
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Goal, Program};

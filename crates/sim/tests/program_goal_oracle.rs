@@ -6,8 +6,6 @@
 //! free operation. A send for which the interface is not free keeps its place; what computes goes on meanwhile. Nothing is handled between two
 //! computations that follow each other, unless a send waits. A send holds the processor for o, and the interface for
 //! g + (s - 1) G from o before its end.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 

@@ -1,6 +1,4 @@
 //! Laws of the engine on random programs, windows and disturbances.
-#![allow(clippy::unwrap_used)]
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 

@@ -1,6 +1,4 @@
 //! What disturbances must cost, by closed forms (scheduling-and-communication; the forms are those that its figures obey).
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crate::programs::{Scripts, compute, disturbed, message};

@@ -1,6 +1,4 @@
 //! In which order messages are handled: as they arrive, and those that arrive at once by sender and as they were sent.
-#![allow(clippy::unwrap_used)]
-
 use crate::programs::{Event, Scripts, cm5, compute, message};
 use crosswind_policy::window::WindowSettings;
 use crosswind_program::{Kind, Op};

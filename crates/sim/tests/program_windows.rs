@@ -1,6 +1,4 @@
 //! What the paper says of windows, on the programs themselves (scheduling-and-communication, section 3).
-#![allow(clippy::unwrap_used)]
-
 use std::num::NonZeroU32;
 
 use crosswind_policy::window::WindowSettings;

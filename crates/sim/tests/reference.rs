@@ -4,8 +4,6 @@
 //! the port is full. Agreement to 1e-6 on random small trees, with tasks of which no two are alike: with equal ones two
 //! things happen at the same time, and rounding says which is first.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use std::collections::VecDeque;
 
 use crate::farms::{PORTS, Spot, mean, platform, run, way};

@@ -4,7 +4,6 @@
 //! them. `CROSSWIND_WRITE_GOLDEN=1 cargo test -p crosswind-sim --test all same_bits` writes them again.
 //! `CROSSWIND_FARMS=20000 CROSSWIND_DIGESTS=FILE` writes one line a farm instead, to compare two commits on many.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 #![allow(clippy::disallowed_methods)] // it writes its digests, and reads which farms
 
 use std::fmt::Write as _;
