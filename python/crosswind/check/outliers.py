@@ -57,7 +57,7 @@ def among(
     >>> others = [Reading((100.0 + k, 101.0 + k, 99.0 + k, 100.0 + k)) for k in range(4)]
     >>> among("compute", Reading((50.0, 51.0, 49.0, 50.0)), others, 0.1).outcome
     'sick'
-    >>> among("compute", Reading((97.0, 98.0, 96.0, 97.0)), others, 0.1).outcome
+    >>> among("compute", Reading((101.0, 102.0, 100.0, 101.0)), others, 0.1).outcome
     'healthy'
     """
     share = now.unit == "share"
