@@ -43,6 +43,6 @@ def test_hosts_and_links_of_a_cluster_are_checked_and_two_hosts_cannot_be_told_a
         found = check_cluster(cluster, seconds=10)
     assert (list(found.checks), found.document["failed"]) == (["a", "b"], {})
     assert set(found.links) == {("a", "b"), ("b", "a")}
-    assert all({"noise", "interference loopback"} <= one.readings.keys() for one in found.checks.values())
+    assert all("noise" in one.readings for one in found.checks.values())
     assert (found.outcome, found.exit_code) == ("unknown", 3)
     assert "few-hosts" in {each["code"] for each in found.warnings}

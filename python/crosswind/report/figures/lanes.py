@@ -63,14 +63,18 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
     ]
     shade = alt.Scale(domain=[0, 1], range=[0.06, 1])
     opacity = alt.value(0.85) if exact else alt.Opacity("busy:Q", scale=shade, legend=None)
+    colours = coloured("what", [word for word, _ in present], [colour for _, colour in present])
+    place: dict[str, Any] = {
+        "x": alt.X("from:Q", title="time, s", scale=_time_scale(until_s)),
+        "x2": "to:Q",
+        "y": alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=130, domain=False, ticks=False)),
+    }
     bars = (
         alt.Chart(data)
         .mark_bar(height=13)
         .encode(
-            x=alt.X("from:Q", title="time, s", scale=_time_scale(until_s)),
-            x2="to:Q",
-            y=alt.Y("lane:N", title=None, sort=names, axis=alt.Axis(labelLimit=130, domain=False, ticks=False)),
-            color=coloured("what", [word for word, _ in present], [colour for _, colour in present]),
+            **place,
+            color=colours,
             opacity=opacity,
             tooltip=tooltip,
         )
@@ -79,7 +83,7 @@ def lanes(trace: Trace, most: int = MOST_MARKS, until_s: float | None = None) ->
     if idle:
         why = records({key: [row[key] for row in idle] for key in ("lane", "what", "from", "to")})
         thin = alt.Chart(why).mark_bar(height=IDLE_PX)
-        layers.append(thin.encode(x="from:Q", x2="to:Q", y="lane:N", color=alt.Color("what:N"), tooltip=tooltip[:4]))
+        layers.append(thin.encode(**place, color=colours, tooltip=tooltip[:4]))
     return layered(*layers, height=LANE_PX * len(names))
 
 
