@@ -90,7 +90,8 @@ def test_when_the_scheduler_is_gone_and_its_agents_with_it_every_future_ends(clu
             wait_until(calls[0].running, "the first call")
             scheduler.kill()
             for agent in agents_under(file.parent):
-                os.kill(agent, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has seen the end of its scheduler itself
+                    os.kill(agent, signal.SIGKILL)
             for call in calls:
                 with pytest.raises(AgentLost, match="all agents are lost"):
                     call.result(timeout=90)
