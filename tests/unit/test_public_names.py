@@ -33,10 +33,10 @@ import importlib, os, sys
 for name in {SLOW}:
     importlib.import_module(name)
 for modules in ([], ["measure", "plan", "report", "serve"]):
+    for module in modules:
+        importlib.import_module("crosswind." + module)
     for name in {NAMES}:
         if os.fork() == 0:
-            for module in modules:
-                importlib.import_module("crosswind." + module)
             import crosswind
             print(bool(modules), name, type(getattr(crosswind, name)).__name__, flush=True)
             os._exit(0)
