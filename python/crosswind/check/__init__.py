@@ -82,12 +82,7 @@ def check(
     from crosswind.check.result import Check
     from crosswind.check.session import performed
 
-    if not 0 < tolerance < 1:
-        message = f"tolerance is {100 * tolerance:g} %; it must be greater than 0 % and below 100 %"
-        raise DescriptionError(message, "tolerance", "such as 10%")
-    if not LEAST_S <= seconds <= MOST_S:
-        message = f"seconds is {seconds:g} s; it must be {LEAST_S:g} to {MOST_S:g} s"
-        raise DescriptionError(message, "seconds", f"{SECONDS:g} s is the default")
+    permitted(tolerance, seconds)
     base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
     past = earlier(history, socket.gethostname()) if history is not None else []
     rates_of = base or (past[-1] if past else None)
@@ -95,3 +90,19 @@ def check(
     if history is not None and not found.interrupted:
         keep(history, found)
     return found
+
+
+def permitted(tolerance: float, seconds: float) -> None:
+    """Refuse a tolerance or a time that no check can have.
+
+    Raises
+    ------
+    DescriptionError
+        With what is permitted.
+    """
+    if not 0 < tolerance < 1:
+        message = f"tolerance is {100 * tolerance:g} %; it must be greater than 0 % and below 100 %"
+        raise DescriptionError(message, "tolerance", "such as 10%")
+    if not LEAST_S <= seconds <= MOST_S:
+        message = f"seconds is {seconds:g} s; it must be {LEAST_S:g} to {MOST_S:g} s"
+        raise DescriptionError(message, "seconds", f"{SECONDS:g} s is the default")

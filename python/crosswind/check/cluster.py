@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from crosswind import _core
-from crosswind.check import LEAST_S, MOST_S, SECONDS, TOLERANCE, at_host
+from crosswind.check import SECONDS, TOLERANCE, at_host, permitted
 from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.measure.cluster import Cluster, measure_cluster
@@ -57,11 +57,7 @@ def check_cluster(
     DescriptionError
         When an argument is wrong, or there are no two hosts.
     """
-    if not 0 < tolerance < 1:
-        message = f"tolerance is {100 * tolerance:g} %; it must be greater than 0 % and below 100 %"
-        raise DescriptionError(message, "tolerance", "such as 10%")
-    if not LEAST_S <= seconds <= MOST_S:
-        raise DescriptionError(f"seconds is {seconds:g}; it must be {LEAST_S:g} to {MOST_S:g}", "seconds")
+    permitted(tolerance, seconds)
     hosts = dict(cluster.hosts)
     if len(hosts) < 2:
         hint = "`crosswind check` without --on checks one; add workers, or take each for a host with --per worker"
@@ -121,11 +117,11 @@ def _check_hosts(
     cluster: Cluster, seconds: float, checks: dict[str, dict[str, Any]], failed: dict[str, str], progress: Progress
 ) -> None:
     turns = list(_turns(dict(cluster.hosts)))
-    within_s, held = 3 * seconds + START_S, threading.Lock()
+    within_s, held, ended = 3 * seconds + START_S, threading.Lock(), threading.Event()
 
     def one(host: str) -> None:
         try:
-            found = call(cluster, host, at_host.checked, seconds, within_s, within_s=within_s + START_S)
+            found = call(cluster, host, at_host.checked, seconds, within_s, within_s=within_s + START_S, ended=ended)
         except CrosswindError as error:
             with held:
                 failed[host] = str(error)
@@ -136,9 +132,12 @@ def _check_hosts(
     def take(turn: Sequence[str]) -> None:
         threads = ThreadPoolExecutor(len(turn), "crosswind-check")
         try:
-            for ended in [threads.submit(one, host) for host in turn]:
-                ended.result()
-        finally:  # after ctrl-C the checks end with their hosts' time
+            for checked in [threads.submit(one, host) for host in turn]:
+                checked.result()
+        except KeyboardInterrupt:  # checks under way are not waited for; each ends by itself, after its seconds
+            ended.set()
+            raise
+        finally:
             threads.shutdown(wait=False, cancel_futures=True)
 
     for number, turn in enumerate(turns):

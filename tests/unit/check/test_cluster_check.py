@@ -1,5 +1,8 @@
 """A cluster whose hosts answer with drawn checks: what is called, what is judged, what goes away."""
 
+import signal
+import threading
+import time
 from concurrent.futures import Future
 
 import pytest
@@ -75,3 +78,19 @@ def test_hosts_at_one_address_take_turns():
 def test_wrong_arguments_say_what_is_permitted(hosts, named, match):
     with pytest.raises(DescriptionError, match=match):
         check_cluster(Answering(hosts), links=False, **named)
+
+
+def test_ctrl_c_does_not_wait_for_checks_under_way():
+    class Silent(Answering):
+        def submit(self, host, function, *arguments):
+            return Future()  # never answers
+
+    timer = threading.Timer(0.3, signal.pthread_kill, [threading.get_ident(), signal.SIGINT])
+    timer.start()
+    found = check_cluster(Silent({"a": 1.0, "b": 1.0}))
+    assert found.interrupted
+    assert found.exit_code == 3
+    deadline = time.monotonic() + 20.0
+    while any(one.name.startswith("crosswind-check") for one in threading.enumerate()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -61,8 +61,9 @@ def call(
     *arguments: Any,
     within_s: float,
     beside: str | None = None,
+    ended: threading.Event | None = None,
 ) -> Any:
-    """Call a function on a host; give up when it, or the one beside it, goes away, or after so many seconds.
+    """Call a function on a host; give up when it, or the one beside it, goes away, after so many seconds, or when told.
 
     Raises
     ------
@@ -81,6 +82,8 @@ def call(
                 gone = next((one for one in (host, beside) if one and not cluster.is_alive(one)), None)
                 if gone:
                     raise AgentLost(f"{gone} went away", "host-lost") from None
+                if ended is not None and ended.is_set():
+                    raise AgentLost("interrupted", "interrupted") from None
                 if time.monotonic() > until:
                     raise AgentLost(f"{host} does not answer", "host-silent", "is it overloaded?") from None
     except CrosswindError:
