@@ -104,10 +104,14 @@ test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
 	cargo test --quiet
 
-# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself.
+# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself. What fails
+# beside others is named, and must pass when it has the machine to itself.
+LIVE := (live or browser) and not alone
 test-python: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
-	$(BIN)/python -m pytest -m "(live or browser) and not alone" --numprocesses 2 --dist loadfile tests
+	$(BIN)/python -m pytest -m "$(LIVE)" --numprocesses 2 --dist loadfile tests || { test $$? -eq 1 && \
+	  echo "what failed beside others, once more, one at a time:" && \
+	  $(BIN)/python -m pytest -m "$(LIVE)" --last-failed --last-failed-no-failures none --verbose tests; }
 	$(BIN)/python -m pytest -m alone tests
 
 # Farms of agents under drawn faults, in virtual time; two thousand schedules are part of test-rust.
