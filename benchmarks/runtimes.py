@@ -7,18 +7,22 @@
   0.5 % of the compute rate.
 - `schedulers`: rate reached and computing left for Go, CPython, Node and virtual threads: results, not claims.
 
-Needs cc, a JDK, Go and Node; a part whose runtime is absent is left out, and the record says so.
+Needs cc, a JDK, Go and Node; a part whose runtime is absent is left out, and the record says so. A part replaces itself
+in the record, which says of each when and from which commit it was made; the others stay.
 
     python benchmarks/runtimes.py [repeats] [seconds] [part ...]
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import statistics
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -122,7 +126,10 @@ def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 180.0
     parts = sys.argv[3:] or list(PARTS)
-    found: dict[str, Any] = {}
+    file = record.RECORDS / "runtimes.json"
+    before = json.loads(file.read_text()) if file.exists() else {"made": {}, "parts": {}}
+    made: dict[str, Any] = before["made"]
+    found: dict[str, Any] = before["parts"]
     with TemporaryDirectory() as temporary:
         directory = Path(temporary)
         for part in parts:
@@ -143,7 +150,9 @@ def main() -> None:
             except CrosswindError as error:
                 found[part] = {"left_out": str(error)}
             print(part, found[part], flush=True)
-    print(record.write("runtimes", ["numpy"], repeats=repeats, seconds=seconds, parts=found))
+            where = {"at": datetime.now(UTC).isoformat(timespec="seconds"), **record.state_of_the_code()}
+            made[part] = {**where, "load_1_min": os.getloadavg()[0], "repeats": repeats, "seconds": seconds}
+            record.write("runtimes", ["numpy"], made=made, parts=found)
 
 
 if __name__ == "__main__":
