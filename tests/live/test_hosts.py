@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 
 import cloudpickle
 import farms
@@ -46,8 +47,8 @@ def shown(by, name):
     return ["--token-file", "token"] if by == "token" else ["--tls", f"certs/{name}"]
 
 
-def serving(files, name, by="token"):
-    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, *shown(by, name)]
+def serving(files, name, by="token", *more):
+    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, *shown(by, name), *more]
     return subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
 
 
@@ -70,6 +71,34 @@ def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files, by):
     for process in served:
         _, said = process.communicate(timeout=20)
         assert process.returncode == 0, said
+
+
+def states(page):
+    """What a page's events say, one after the other."""
+    with urllib.request.urlopen(f"{page}events", timeout=60) as events:
+        for line in events:
+            if line.startswith(b"data: {") and len(line) > len(b"data: {}\n"):
+                yield json.loads(line.removeprefix(b"data: "))
+
+
+def test_a_node_in_the_middle_shows_what_comes_through_it(files):
+    pytest.importorskip("tornado", reason="tornado is not installed")
+    served = [serving(files, "b"), serving(files, "a", "token", "--watch")]
+    page = served[1].stderr.readline().removeprefix("watch: ").strip()
+    command = [*CROSSWIND, "map", "sleep 0.3; wc -c < {input}", "--inputs", "*.in", "--out", "out", "--json"]
+    root = subprocess.Popen(
+        [*command, "--on", "hosts:hosts.toml", "--token-file", "token"], cwd=files, stdout=subprocess.PIPE
+    )
+    seen = list(states(page))  # until the run is over
+    done = json.loads(root.communicate(timeout=60)[0])
+    for process in served:
+        assert process.wait(20) == 0
+    assert root.returncode == 0
+    assert seen[-1]["state"] == "ended"
+    assert [node["name"] for node in seen[-1]["nodes"]] == ["a", "b"]
+    computed = {node["name"]: node["tasks"] for node in done["nodes"]}
+    assert {node["name"]: node["tasks"] for node in seen[-1]["nodes"]} == {name: computed[name] for name in "ab"}
+    assert any(0 < state.get("done", 0) < seen[-1]["done"] for state in seen), "it was there before the end"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -63,6 +63,7 @@ def be_agent(
     watch_input: bool = False,
     leave: int | None = None,
     own_process: bool = False,
+    standing: str | None = None,
     on_listening: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Be a node of a farm until its run ends.
@@ -95,6 +96,8 @@ def be_agent(
     own_process : bool
         Whether this process is an agent and nothing else. Then what its tasks leave behind ends with it: processes of
         its session, and those that have its `CROSSWIND_AGENT` in their environment.
+    standing : str, optional
+        Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.standing`).
     on_listening : callable
         Told the address in use, once.
 
@@ -121,6 +124,7 @@ def be_agent(
         "watch_input": watch_input,
         "leave": leave,
         "mark": mark,
+        "standing": standing,
         "log": log,
     }
     _core.run_agent(json.dumps(config), token, on_listening, load, tls)
@@ -145,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
     parser.add_argument("--spool", metavar="DIR")
     parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
+    parser.add_argument("--standing", metavar="DIR", help="write there how it stands")
     parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
     parser.add_argument(
@@ -170,6 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 watch_input=True,
                 leave=leave,
                 own_process=True,
+                standing=options.standing,
                 on_listening=tell_address,
             )
     except Exception as error:
