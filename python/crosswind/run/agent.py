@@ -95,7 +95,8 @@ def be_agent(
         ends. A second byte ends it at once.
     own_process : bool
         Whether this process is an agent and nothing else. Then what its tasks leave behind ends with it: processes of
-        its session, and those that have its `CROSSWIND_AGENT` in their environment.
+        its session, and those that have its `CROSSWIND_AGENT` in their environment. Tasks find the node's name as
+        `CROSSWIND_NODE` there.
     standing : str, optional
         Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.standing`).
     on_listening : callable
@@ -113,6 +114,7 @@ def be_agent(
     mark = None
     if own_process:
         mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
+        os.environ["CROSSWIND_NODE"] = name
 
     config = {
         "parent": parent,

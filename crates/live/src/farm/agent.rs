@@ -268,6 +268,9 @@ fn serve(
     (events.watch_input, events.leave) = (config.watch_input, config.leave);
     events.standing = config.standing.clone().map(|directory| Standing::new(directory, now_ns()));
     let result = events.run();
+    if let Some(standing) = &mut events.standing {
+        standing.write_all(&events.node.agent);
+    }
     // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.
     if matches!(result, Ok(End::Bye)) {
         events.say_goodbye();

@@ -49,11 +49,18 @@ impl Standing {
 
     /// Writes what has changed, if it is time.
     pub fn look(&mut self, agent: &Agent<Payload>, now_ns: u64) {
+        if now_ns >= self.due_ns {
+            self.due_ns = now_ns + EVERY_NS;
+            self.write_all(agent);
+        }
+    }
+
+    /// Writes what has changed since, at the end.
+    pub fn write_all(&mut self, agent: &Agent<Payload>) {
         let passed = agent.passed();
-        if now_ns < self.due_ns || self.written.as_ref() == Some(passed) {
+        if self.written.as_ref() == Some(passed) {
             return;
         }
-        self.due_ns = now_ns + EVERY_NS;
         let nodes = &agent.run().platform.nodes;
         let known = |number: u32| nodes.get(number as usize).map(|node| node.name.as_str());
         let name = |number: u32| known(number).or_else(|| passed.joined.get(&number).map(String::as_str));
