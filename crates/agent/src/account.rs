@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::record::{Activity, AgentEvent, Log, Row, Totals};
 
-/// Events that those who look on can still read.
+/// Events that a page can still show.
 const LAST_EVENTS: usize = 8;
 
-/// What has passed through a node on its way up, for those that look on while it runs.
+/// What has passed through a node on its way up, for a page about it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Passed {
     /// Results, by the number of the node that computed them.

@@ -82,7 +82,7 @@ def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
     except CrosswindError as error:
         kind, code, hint = type(error).__name__, error.code, error.hint
         return {"error": {"kind": kind, "message": str(error), "code": code, "hint": hint}}
-    except Exception as error:  # whatever the function raised is for the one who called it
+    except Exception as error:  # whatever the function raised is for its caller
         message = f"{type(error).__name__}: {error}"
         return {"error": {"kind": "CrosswindError", "message": message, "code": "failed", "hint": None}}
     return {"bytes": base64.b64encode(found).decode()} if isinstance(found, bytes) else {"value": found}
