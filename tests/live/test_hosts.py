@@ -1,20 +1,30 @@
 """Hosts of a file, whose agents people start themselves: typed as a user would."""
 
+import contextlib
 import json
 import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
+import urllib.request
 
 import cloudpickle
 import farms
 import pytest
-from farms import point, slowly, take, tree, value
+from farms import point, slowly, take, tree, value, wait_until
 
 from crosswind.certificates import Node, make_certificates
-from crosswind.errors import DescriptionError
+from crosswind.errors import AgentLost, CrosswindError, DescriptionError, MeasurementError
+from crosswind.measure.cluster import at_host, on_hosts
+from crosswind.measure.cluster.calls import send
+from crosswind.measure.cluster.on_hosts import HostsCluster
 from crosswind.run.deploying import deployed
+from crosswind.run.deployment import Placing
+from crosswind.run.hosts import OnHosts
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
+from crosswind.serve import greet
 
 pytestmark = pytest.mark.live
 
@@ -46,8 +56,8 @@ def shown(by, name):
     return ["--token-file", "token"] if by == "token" else ["--tls", f"certs/{name}"]
 
 
-def serving(files, name, by="token"):
-    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, *shown(by, name)]
+def serving(files, name, by="token", *more):
+    command = [*CROSSWIND, "serve", "--hosts", "hosts.toml", "--name", name, *shown(by, name), *more]
     return subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
 
 
@@ -70,6 +80,34 @@ def test_a_command_runs_on_the_hosts_of_a_file_which_end_with_it(files, by):
     for process in served:
         _, said = process.communicate(timeout=20)
         assert process.returncode == 0, said
+
+
+def states(page):
+    """What a page's events say, one after the other."""
+    with urllib.request.urlopen(f"{page}events", timeout=60) as events:
+        for line in events:
+            if line.startswith(b"data: {") and len(line) > len(b"data: {}\n"):
+                yield json.loads(line.removeprefix(b"data: "))
+
+
+def test_a_node_in_the_middle_shows_what_comes_through_it(files):
+    pytest.importorskip("tornado", reason="tornado is not installed")
+    served = [serving(files, "b"), serving(files, "a", "token", "--watch")]
+    page = served[1].stderr.readline().removeprefix("watch: ").strip()
+    command = [*CROSSWIND, "map", "sleep 0.3; wc -c < {input}", "--inputs", "*.in", "--out", "out", "--json"]
+    root = subprocess.Popen(
+        [*command, "--on", "hosts:hosts.toml", "--token-file", "token"], cwd=files, stdout=subprocess.PIPE
+    )
+    seen = list(states(page))  # until the run is over
+    root.communicate(timeout=60)
+    for process in served:
+        assert process.wait(20) == 0
+    assert root.returncode == 0
+    assert seen[-1]["state"] == "ended"
+    assert [node["name"] for node in seen[-1]["nodes"]] == ["a", "b"]
+    assert sum(node["tasks"] for node in seen[-1]["nodes"]) == 20
+    assert all(node["tasks"] > 0 for node in seen[-1]["nodes"])
+    assert any(0 < state.get("done", 0) < seen[-1]["done"] for state in seen), "it was there before the end"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -106,6 +144,90 @@ def test_a_host_that_waits_for_its_parent_ends_when_it_is_asked_to(files):
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=20)
     assert process.returncode == 0, said
+
+
+@pytest.fixture
+def cluster(files):
+    """The hosts of the file as a cluster, and the processes that serve there."""
+    served = {name: serving(files, name) for name in "ab"}
+    with HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token"))) as hosts:
+        yield hosts, served
+    for process in served.values():
+        process.communicate(timeout=20)
+
+
+def test_functions_are_called_on_every_host_and_each_ends_with_the_measurement(cluster):
+    hosts, served = cluster
+    assert dict(hosts.hosts) == {"head": "127.0.0.1", "a": "127.0.0.1", "b": "127.0.0.1"}
+    told = {host: hosts.submit(host, at_host.look) for host in hosts.hosts}
+    assert {future.result(20)["name"] for future in told.values()} == {socket.gethostname()}
+    peer = hosts.submit("b", at_host.start_peer, "127.0.0.1", 60.0, "a token for one pair").result(20)
+    assert greet(peer, "a token for one pair")["loopback"]
+    hosts.submit("b", at_host.end_peer, peer).result(20)
+    with pytest.raises(MeasurementError, match="cannot be reached"):
+        hosts.submit("a", at_host.measured, "127.0.0.1:9", {"max_seconds": 1.0}, 20.0).result(30)
+    with pytest.raises(CrosswindError, match="not one of the functions that may be called"):
+        hosts.submit("a", socket.gethostname).result(20)
+    assert [process.poll() for process in served.values()] == [None, None]
+
+
+def test_what_is_under_way_is_not_waited_for(files):
+    served = [serving(files, name) for name in "ab"]
+    with HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token"))) as hosts:
+        under_way = hosts.submit("b", at_host.measured, f"127.0.0.1:{free_port()}", {"max_seconds": 30.0}, 60.0)
+        peer = hosts.submit("a", at_host.start_peer, "127.0.0.1", 60.0, "a token for one pair").result(20)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 10
+    with pytest.raises(CrosswindError):
+        under_way.result(10)
+    for process in served:
+        assert process.wait(10) == 0
+    with pytest.raises(MeasurementError):
+        greet(peer, "a token for one pair")
+
+
+def test_a_host_that_goes_away_is_told_and_the_others_still_answer(cluster):
+    hosts, served = cluster
+    waiting = hosts.submit("b", at_host.measured, "127.0.0.1:9", {"max_seconds": 1.0}, 20.0)
+    served["b"].kill()
+    with pytest.raises(CrosswindError):
+        waiting.result(20)
+    wait_until(lambda: not lives(hosts, "b"), "the end of b")
+    assert hosts.submit("a", at_host.look).result(20)["name"] == socket.gethostname()
+    with pytest.raises(AgentLost, match="b went away"):
+        hosts.submit("b", at_host.look).result(20)
+
+
+def lives(hosts, name):
+    with contextlib.suppress(AgentLost):
+        hosts.submit(name, at_host.look).result(20)
+    return hosts.is_alive(name)
+
+
+def test_strangers_at_the_door_hold_nobody_up(files, monkeypatch):
+    doors = []
+    opened = on_hosts._open_door
+    monkeypatch.setattr(on_hosts, "_open_door", lambda place: doors.append(opened(place)) or doors[-1])
+    hosts = HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token")), gather_s=20.0)
+    gathering = threading.Thread(target=hosts.__enter__)
+    gathering.start()
+    wait_until(lambda: doors, "the door")
+    silent = socket.create_connection(doors[0].getsockname())
+    with socket.create_connection(doors[0].getsockname()) as liar:
+        send(liar, {"node": "a", "key": "0" * 64})
+        assert liar.recv(1) == b""
+    with socket.create_connection(doors[0].getsockname()) as noisy:
+        noisy.sendall(b"\xff" * 64)
+        with contextlib.suppress(ConnectionResetError):  # it closes with bytes unread
+            assert noisy.recv(1) == b""
+    served = [serving(files, name) for name in "ab"]
+    gathering.join(30)
+    assert {name: hosts.is_alive(name) for name in hosts.hosts} == {"head": True, "a": True, "b": True}
+    hosts.__exit__(None, None, None)
+    silent.close()
+    for process in served:
+        process.communicate(timeout=20)
+        assert process.returncode == 0
 
 
 def test_what_does_not_fit_to_the_file_is_refused(files):

@@ -1,6 +1,40 @@
 //! What an agent tells of itself: totals, rows, the log for a replay, what happened; at the root, what all told.
 
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::Serialize;
+
 use crate::record::{Activity, AgentEvent, Log, Row, Totals};
+
+/// Events that a page can still show.
+const LAST_EVENTS: usize = 8;
+
+/// What has passed through a node on its way up, for a page about it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Passed {
+    /// Results, by the number of the node that computed them.
+    pub results: BTreeMap<u32, u64>,
+    /// The last events.
+    pub events: VecDeque<AgentEvent>,
+    /// How many events there were in all.
+    pub happened: u64,
+    /// Names of the nodes that joined below, by their numbers.
+    pub joined: BTreeMap<u32, String>,
+}
+
+impl Passed {
+    /// Takes note of an event.
+    pub(crate) fn note(&mut self, event: &AgentEvent) {
+        if let (Some(number), Some(name)) = (event.number, &event.node) {
+            self.joined.insert(number, name.clone());
+        }
+        self.happened += 1;
+        self.events.push_back(event.clone());
+        if self.events.len() > LAST_EVENTS {
+            self.events.pop_front();
+        }
+    }
+}
 
 /// A piece of an agent's report.
 #[derive(Debug)]
@@ -20,6 +54,8 @@ pub(crate) struct Account {
     pub rows: Vec<Row>,
     pub log: Option<Log>,
     pub happened: Vec<AgentEvent>,
+    /// Not at the root.
+    pub passed: Passed,
     /// At the root.
     pub pieces: Vec<Piece>,
 }
@@ -31,6 +67,7 @@ impl Account {
             rows: Vec::new(),
             log: log.then(Log::default),
             happened: Vec::new(),
+            passed: Passed::default(),
             pieces: Vec::new(),
         }
     }

@@ -11,7 +11,7 @@ use crosswind_policy::farm::{Command, Event, Node};
 use crosswind_schema::experiment::PlacedChange;
 use crosswind_schema::units::Quantity;
 
-use crate::account::Account;
+use crate::account::{Account, Passed};
 use crate::action::{Action, Done, End, Kind, Outcome, Peer, Rate, TaskBytes, Worked};
 use crate::children::{Child, Sending, latency};
 use crate::clock::Clock;
@@ -149,6 +149,12 @@ impl<P: TaskBytes> Agent<P> {
     #[must_use]
     pub fn run(&self) -> &RunSettings {
         &self.run
+    }
+
+    /// What has passed through it on its way up; nothing at the root, where that is the user's.
+    #[must_use]
+    pub fn passed(&self) -> &Passed {
+        &self.account.passed
     }
 
     /// How its run ended, once it has.
@@ -389,6 +395,7 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         let Finished { node, ok, payload, .. } = finished;
+        *self.account.passed.results.entry(node).or_default() += 1;
         let limit = self.result_limit;
         let paced = self.is_emulated() && limit.is_finite() && payload.bytes() > 0;
         let rate = paced.then(|| Rate { bytes_per_ns: limit * 1e-3 * self.scale(), told: limit });

@@ -127,6 +127,7 @@ impl<P: TaskBytes> Agent<P> {
             return;
         }
         for event in std::mem::take(&mut self.account.happened) {
+            self.account.passed.note(&event);
             // A plain structure always has a text.
             if let Ok(event) = serde_json::to_string(&event) {
                 self.say(Peer::Parent, Frame::Happened { event });

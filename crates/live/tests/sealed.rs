@@ -59,6 +59,7 @@ fn child(parent: &str, name: &str, access: Access) -> AgentConfig {
         watch_input: false,
         leave: None,
         mark: None,
+        standing: None,
         log: Log::on_stderr(name),
     }
 }

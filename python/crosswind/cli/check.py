@@ -14,6 +14,7 @@ import typer
 from crosswind.check.formats import HEAD, NPD_CODES, Format, failed
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.checked_cluster import check_all
+from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_text, tell, tell_warnings
 from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, writable
@@ -51,6 +52,8 @@ Examples:
 
     crosswind check --on dask:tcp://scheduler:8786 --save cluster-check.json
 
+    crosswind check --on hosts:hosts.toml --token-file token
+
 With --history a check is held against the earlier ones of the same node there, and added to them. With --on every host
 of a cluster and every link between two is checked once, and held against the others: no baseline is needed.
 
@@ -67,7 +70,7 @@ class Many:
         str | None,
         typer.Option(
             metavar="PLACE",
-            help="Check all hosts of dask:tcp://SCHEDULER:PORT, and their links.",
+            help="Check all hosts of dask:tcp://SCHEDULER:PORT or hosts:FILE.toml, and their links.",
             rich_help_panel=_MANY,
         ),
     ] = None
@@ -120,9 +123,11 @@ def check(
     share = parsed_share(tolerance, "--tolerance")
     form = "json" if json else form
     if many.on is not None:
-        apart = {"--baseline": baseline, "--peer": peer, "--prometheus": prometheus}
+        apart = {"--baseline": baseline, "--peer": peer, "--prometheus": prometheus, "--tls": tls}
         _refuse_beside_on(apart, form)
-        raise typer.Exit(check_all(many.on, many.per, many.links, many.history, save, share, seconds, force, form))
+        hint = "without --on it checks this node"
+        hosts = cluster_on(many.on, many.per, token_file, allow_loose_token, hint)
+        raise typer.Exit(check_all(hosts, many.links, many.history, save, share, seconds, force, form))
     if baseline is None and save is None and many.history is None:
         hint = "crosswind check --save good.json on a healthy node, then --baseline good.json"
         raise DescriptionError("none of --baseline, --history and --save is given", "command", hint)
@@ -177,8 +182,9 @@ def _wait(jitter_s: float, advance: Advance | None) -> None:
 def _refuse_beside_on(given: Mapping[str, object], form: Format) -> None:
     for option, value in given.items():
         if value is not None:
-            message = f"{option} does not go with --on: hosts are held against each other"
-            raise DescriptionError(message, "argument", "without --on it checks this node")
+            why = "what is asked of hosts is not sealed" if option == "--tls" else "hosts are held against each other"
+            hint = "without --on it checks this node"
+            raise DescriptionError(f"{option} does not go with --on: {why}", "argument", hint)
     if form not in ("text", "json"):
         raise DescriptionError(f"--format is {form!r}; with --on it must be text or json", "format")
 

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import writable
-from crosswind.errors import DescriptionError
 from crosswind.files.output import writable_directory
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.check.cluster_result import ClusterCheck
+    from crosswind.measure.cluster.on_dask import DaskCluster
+    from crosswind.measure.cluster.on_hosts import HostsCluster
 
-DASK = "dask:"
 INTERRUPTED = 130
 MOST_ROWS = 40
 
 
 def check_all(
-    on: str,
-    per: Literal["host", "worker"],
+    hosts: AbstractContextManager[DaskCluster | HostsCluster],
     links: bool,
     history: Path | None,
     save: Path | None,
@@ -33,20 +33,13 @@ def check_all(
     """Check every host and link, print what was found, and return the exit code."""
     from crosswind.check.cluster import check_cluster
     from crosswind.check.history import keep
-    from crosswind.cluster.client import connected
     from crosswind.cost.result import finite
-    from crosswind.measure.cluster.on_dask import DaskCluster
 
-    if not on.startswith(DASK):
-        message = f"--on is {on!r}; it must be dask:tcp://SCHEDULER:PORT"
-        raise DescriptionError(message, "on", "without --on it checks this node")
     writable(save, "cluster-check", "--save", force=force)
     if history is not None:
         writable_directory(history, "--history")
-    with connected(on.removeprefix(DASK)) as client, progress_bar() as advance:
-        found = check_cluster(
-            DaskCluster(client, per), tolerance=tolerance, seconds=seconds, links=links, progress=advance
-        )
+    with hosts as cluster, progress_bar() as advance:
+        found = check_cluster(cluster, tolerance=tolerance, seconds=seconds, links=links, progress=advance)
     if save:
         found.save(save)
         tell(f"wrote {save} ({len(found.checks)} hosts, {len(found.links)} links)")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from crosswind.cli.access import AllowLooseToken, TokenFile
+from crosswind.cli.clusters import cluster_on
 from crosswind.cli.console import print_json, print_table, tell, tell_warnings
 from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring
 from crosswind.cli.options import spread
@@ -20,7 +22,6 @@ from crosswind.terminal.progress import progress_bar
 if TYPE_CHECKING:
     from crosswind.measure.cluster import MeasuredCluster
 
-DASK = "dask:"
 Pairs = Literal["all", "star", "tree"]
 _HOSTS = "Hosts"
 Per = Literal["host", "worker"]
@@ -34,6 +35,8 @@ Examples:
 
     crosswind measure cluster --on dask:tcp://scheduler:8786 --platform tree.toml -o cluster/
 
+    crosswind measure cluster --on hosts:hosts.toml --token-file token -o cluster/
+
 The directory gets a links.toml, for `crosswind plan tree`; with --platform the edges of that tree are measured, and it
 gets a platform.toml. Two pairs that share a host are never measured at the same time.
 
@@ -45,7 +48,10 @@ Exit codes: 0 settled, 2 bad input, 3 done but not trustworthy (did not settle, 
 @spread
 def cluster(
     *,
-    on: Annotated[str | None, typer.Option(metavar="PLACE", help="The cluster: dask:tcp://SCHEDULER:PORT.")] = None,
+    on: Annotated[
+        str | None,
+        typer.Option(metavar="PLACE", help="The cluster: dask:tcp://SCHEDULER:PORT or hosts:FILE.toml."),
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="4 s for each measurement, the loss to 5 % of the compute rate.")
     ] = False,
@@ -72,21 +78,19 @@ def cluster(
         int | None,
         typer.Option(help="Most pairs at a time. [default: all without a common host]", min=1, rich_help_panel=_HOSTS),
     ] = None,
+    token_file: TokenFile = None,
+    allow_loose_token: AllowLooseToken = False,
     resume: Annotated[bool, typer.Option(help="Keep what is complete of the same measurement.")] = True,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="The directory.")] = Path("cluster"),
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Measure the hosts of a cluster and the links between them."""
-    from crosswind.cluster.client import connected
     from crosswind.measure.cluster import measure_cluster
-    from crosswind.measure.cluster.on_dask import DaskCluster
     from crosswind.platform import Platform
     from crosswind.run.places import places
 
-    if on is None or not on.startswith(DASK):
-        hint = "`crosswind measure` measures this host"
-        raise DescriptionError(f"--on is {on!r}; it must be dask:tcp://SCHEDULER:PORT", "on", hint)
+    there = cluster_on(on, per, token_file, allow_loose_token, "`crosswind measure` measures this host")
     if node and not platform:
         raise DescriptionError("--node belongs to --platform", "usage", "name a platform.toml")
     arguments = how.arguments()
@@ -96,8 +100,7 @@ def cluster(
     if out.is_dir():
         writable(out / "platform.toml", "platform", "--out", inputs=[platform], force=True)
     tree = Platform.load(platform) if platform else None
-    with connected(on.removeprefix(DASK)) as client, progress_bar() as advance:
-        hosts = DaskCluster(client, per)
+    with there as hosts, progress_bar() as advance:
         host_of = None
         if tree:
             names = [one["name"] for one in tree.nodes]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,9 @@ import typer
 
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.console import tell
+from crosswind.cli.options import spread
 from crosswind.cli.verbs import help_of
+from crosswind.cli.watched import Watched
 
 _LARGEST_ABOUT_BYTES = 65_536
 
@@ -20,13 +24,14 @@ Examples:
 
     crosswind serve --listen 192.168.1.7:7117 --token-file token
 
-Or be a node of a farm whose root is elsewhere, until its run ends (`--listen` only where it has children of its own):
-
     crosswind serve --parent 192.168.1.7:7200 --name Lab3 --token-file token
 
     crosswind serve --parent 192.168.1.7:7200 --name Lab3 --tls certs/Lab3
 
-    crosswind serve --hosts hosts.toml --name Lab3 --token-file token
+    crosswind serve --hosts hosts.toml --name Lab3 --token-file token --watch
+
+With --parent or --hosts it is a node of a farm whose root is elsewhere, until its run ends; --listen only where it has
+children of its own. --watch then shows what comes through this node.
 
 Asked to end (ctrl-C, SIGTERM, SIGHUP), a node gives back what waits there and finishes what it computes; ctrl-C again
 ends it.
@@ -36,7 +41,9 @@ ends it.
 DEFAULT_LISTEN = "127.0.0.1:7117"
 
 
+@spread
 def serve(
+    *,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -60,13 +67,15 @@ def serve(
             help="File with the rates of a node that the platform does not know: a node of a platform in JSON."
         ),
     ] = None,
+    watched: Watched,
 ) -> None:
     """Be the other end of a measurement, or a node of a farm."""
     if hosts is not None:
         parent, listen = _of_file(hosts, name, parent, listen)
     if parent is not None:
-        _be_agent(parent, name, token_in(token_file, allow_loose_token), tls, about, listen)
+        _be_agent(parent, name, token_in(token_file, allow_loose_token), tls, about, listen, watched)
         return
+    watched.refuse("the other end of a measurement", "--parent or --hosts: a node of a farm shows its part of a run")
     from crosswind.serve import serve as serve_forever
 
     serve_forever(
@@ -91,7 +100,13 @@ def _of_file(hosts: Path, name: str | None, parent: str | None, listen: str | No
 
 
 def _be_agent(
-    parent: str, name: str | None, token: str | None, tls: Path | None, about: Path | None, listen: str | None
+    parent: str,
+    name: str | None,
+    token: str | None,
+    tls: Path | None,
+    about: Path | None,
+    listen: str | None,
+    watched: Watched,
 ) -> None:
     import signal
 
@@ -102,7 +117,7 @@ def _be_agent(
     if name is None or (token is None and tls is None):
         missing = "--name" if name is None else "--token-file or --tls"
         raise DescriptionError(f"{missing} is missing; --parent needs it", "argument")
-    with told_at([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]) as leave:
+    with told_at([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]) as leave, _shown(watched, token) as standing:
         supervise(
             parent,
             name,
@@ -111,9 +126,23 @@ def _be_agent(
             listen=listen,
             about=_text(about, "--about") if about is not None else "",
             leave=leave,
+            standing=standing,
             on_listening=lambda address: tell(f"children connect to {address}"),
             on_restart=lambda why: tell(f"{why}; starting it again"),
         )
+
+
+@contextmanager
+def _shown(watched: Watched, token: str | None) -> Iterator[Path | None]:
+    """Serve the page of this node, if one is wanted; yields where the agent is to write how it stands."""
+    if not watched.asked:
+        yield None
+        return
+    from crosswind.run.spool import Spool
+    from crosswind.watch.standing import followed
+
+    with closing(Spool()) as spool, watched.page(token) as watch, followed(spool.path, watch):
+        yield spool.path
 
 
 def _text(path: Path, option: str) -> str:

@@ -1,4 +1,4 @@
-"""`--watch`: a page about the run that goes on, and a few lines of it on the terminal; options of `run` and `map`."""
+"""`--watch` of `run`, `map` and `serve`: a page about the run that goes on, and a few lines of it on the terminal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,12 @@ class Watched:
         ),
     ] = None
 
-    def refuse(self, why: str) -> None:
+    @property
+    def asked(self) -> bool:
+        """Whether a page is wanted."""
+        return self.watch or self.watch_listen is not None
+
+    def refuse(self, why: str, hint: str = "--on local, dask: or hosts:") -> None:
         """Refuse the options where there is nothing to watch.
 
         Raises
@@ -50,20 +55,26 @@ class Watched:
         DescriptionError
             When one of them is given.
         """
-        if self.watch or self.watch_listen:
-            option = "--watch-listen" if self.watch_listen else "--watch"
-            raise DescriptionError(f"{option} does not go with {why}", "argument", "--on local, dask: or hosts:")
+        if self.asked:
+            option = "--watch-listen" if self.watch_listen is not None else "--watch"
+            raise DescriptionError(f"{option} does not go with {why}", "argument", hint)
 
     @contextmanager
     def watching(self, token: str | None) -> Iterator[tuple[Watch | None, Advance | None]]:
-        """Serve the page, and show its state on a terminal, until the body ends; else a progress bar.
+        """Serve the page until the body ends; where none is wanted, show a progress bar.
 
         Yields what is watched and what is told of progress; one of them is None.
         """
-        if not (self.watch or self.watch_listen):
+        if self.asked:
+            with self.page(token) as watch:
+                yield watch, None
+        else:
             with progress_bar() as advance:
                 yield None, advance
-            return
+
+    @contextmanager
+    def page(self, token: str | None) -> Iterator[Watch]:
+        """Serve the page, and show its state on a terminal, until the body ends."""
         from crosswind.watch import LISTEN, Watch
 
         with Watch(self.watch_listen or LISTEN, token, lambda address: tell(f"watch: {address}")) as watch:
@@ -71,7 +82,7 @@ class Watched:
             thread = threading.Thread(target=_show, args=(watch, over), name="crosswind-lines", daemon=True)
             thread.start()
             try:
-                yield watch, None
+                yield watch
             finally:
                 over.set()
                 thread.join()

@@ -64,11 +64,15 @@ class Group:
 
 @dataclass(frozen=True)
 class Pair:
-    """A point that was both predicted and run; makespans in seconds of the platform, means over repetitions."""
+    """A point that was both predicted and run; makespans in seconds of the platform, means over repetitions.
+
+    `planned_s` is the least that the plan's bound permits, None where the work of the tasks is not known.
+    """
 
     point: str
     on: str
     name: str
+    planned_s: float | None
     predicted_s: float
     run_s: float
     compute: str
@@ -109,7 +113,8 @@ def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
                 own = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
                 name = ", ".join(shown_param(path, value) for path, value in own.items()) or str(run.data["order"])
                 name += f", {on}" if len(places) > 1 else ""
-                pairs.append(Pair(point, on, name, predicted[point][1], seconds, str(run.data["compute"])))
+                compute, planned = str(run.data["compute"]), _planned_s(predicted[point][0])
+                pairs.append(Pair(point, on, name, planned, predicted[point][1], seconds, compute))
     return pairs
 
 
@@ -163,11 +168,14 @@ def _by_order(runs: Iterable[Run]) -> dict[str, list[Run]]:
 
 
 def _row(application: str, series: str, values: Sequence[Any], run: Run, relative: bool) -> dict[str, Any]:
-    bound = run.bound_of_root_only
-    if not relative:
-        bound = run.data["tasks"] / run.bound_tasks_per_s if run.bound_tasks_per_s else None
+    bound = run.bound_of_root_only if relative else _planned_s(run)
     middle, low, high = fmean(values), min(values), max(values)
     return {"application": application, "series": series, "middle": middle, "low": low, "high": high, "bound": bound}
+
+
+def _planned_s(run: Run) -> float | None:
+    """Return the least makespan that the bound permits, s."""
+    return run.data["tasks"] / run.bound_tasks_per_s if run.bound_tasks_per_s else None
 
 
 def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[Run, float]]:

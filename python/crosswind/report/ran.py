@@ -246,9 +246,12 @@ def _compared(group: Group, prefix: str) -> tuple[Figure, Table]:
 
 def _pairs(pairs: Sequence[Pair], prefix: str) -> tuple[Figure, Table]:
     shown = pairs[:MOST_PAIRS]
-    rows = [{"name": pair.name, "predicted": pair.predicted_s, "run": pair.run_s} for pair in shown]
-    alt = f"Pairs of predicted and real makespans of {len(shown)} runs."
-    figure = Figure(f"{prefix}-predicted", "Predicted and run", alt, predicted_and_run(rows))
+    rows = [
+        {"name": pair.name, "planned": pair.planned_s, "predicted": pair.predicted_s, "run": pair.run_s}
+        for pair in shown
+    ]
+    alt = f"The plan's bound, the predicted and the real makespan of {len(shown)} runs."
+    figure = Figure(f"{prefix}-predicted", "Planned, predicted and run", alt, predicted_and_run(rows))
     return figure, pair_table(shown, len(pairs))
 
 

@@ -35,26 +35,30 @@ def order_table(group: Group, caption: str) -> Table:
 
 
 def pair_table(pairs: Sequence[Pair], of: int) -> Table:
-    """Return predicted makespans beside real ones."""
+    """Return the bound of the plan, the predicted makespan and the real one beside each other."""
     columns = [
         Column("run", numeric=False),
+        Column("plan: at least", "s", "bound"),
         Column("predicted", "s", "makespan"),
         Column("run", "s", "makespan"),
         Column("longer", "of predicted", "agreement"),
+        Column("reached", "of the bound", "bound"),
         Column("computed by", numeric=False, term="compute"),
     ]
     rows = [
         [
             pair.name,
+            number(pair.planned_s, 4),
             number(pair.predicted_s, 4),
             number(pair.run_s, 4),
             f"{100 * pair.difference:+.1f} %".replace("-", "−"),
+            percent(pair.planned_s / pair.run_s if pair.planned_s is not None else None),
             pair.compute,
         ]
         for pair in pairs
     ]
     note = f"The first {len(pairs)} of {of} pairs are shown; runs.json has all." if of > len(pairs) else ""
-    return Table("Predicted and run", columns, rows, note)
+    return Table("Planned, predicted and run", columns, rows, note)
 
 
 def node_table(nodes: Sequence[Mapping[str, Any]], makespan_s: float, most: int = MOST_NODES) -> Table:

@@ -63,6 +63,7 @@ def be_agent(
     watch_input: bool = False,
     leave: int | None = None,
     own_process: bool = False,
+    standing: str | None = None,
     on_listening: Callable[[str], None] = lambda address: None,
 ) -> None:
     """Be a node of a farm until its run ends.
@@ -94,7 +95,10 @@ def be_agent(
         ends. A second byte ends it at once.
     own_process : bool
         Whether this process is an agent and nothing else. Then what its tasks leave behind ends with it: processes of
-        its session, and those that have its `CROSSWIND_AGENT` in their environment.
+        its session, and those that have its `CROSSWIND_AGENT` in their environment. Tasks find the node's name as
+        `CROSSWIND_NODE` there.
+    standing : str, optional
+        Directory in which the agent writes how it stands, for a page about it (`crosswind.watch.standing`).
     on_listening : callable
         Told the address in use, once.
 
@@ -110,6 +114,7 @@ def be_agent(
     mark = None
     if own_process:
         mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
+        os.environ["CROSSWIND_NODE"] = name
 
     config = {
         "parent": parent,
@@ -121,6 +126,7 @@ def be_agent(
         "watch_input": watch_input,
         "leave": leave,
         "mark": mark,
+        "standing": standing,
         "log": log,
     }
     _core.run_agent(json.dumps(config), token, on_listening, load, tls)
@@ -145,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--listen", metavar="HOST:PORT", help="the address in use is the first line of stdout")
     parser.add_argument("--spool", metavar="DIR")
     parser.add_argument("--about", default="", metavar="JSON", help="rates of a node that the platform does not know")
+    parser.add_argument("--standing", metavar="DIR", help="write there how it stands")
     parser.add_argument("--tls", metavar="DIR", help="this node's directory of certificates")
     parser.add_argument("--patience-s", type=float, default=60.0)
     parser.add_argument(
@@ -170,6 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 watch_input=True,
                 leave=leave,
                 own_process=True,
+                standing=options.standing,
                 on_listening=tell_address,
             )
     except Exception as error:

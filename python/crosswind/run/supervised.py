@@ -35,12 +35,14 @@ def supervise(
     listen: str | None = None,
     about: str = "",
     leave: int | None = None,
+    standing: Path | None = None,
     on_listening: Callable[[str], None] = lambda address: None,
     on_restart: Callable[[str], None] = lambda why: None,
 ) -> None:
     """Have a process be a node of a farm until its run ends; parameters as of `crosswind.run.agent.be_agent`.
 
-    `on_restart` is told how the process ended before it is started again.
+    `on_restart` is told how the process ended before it is started again; `standing` is a directory in which the agent
+    writes how it stands.
 
     Raises
     ------
@@ -52,6 +54,7 @@ def supervise(
     command = [sys.executable, "-m", "crosswind.run.agent", "--parent", parent, "--name", name]
     command += ["--spool", str(spool.path), "--ended", str(mark), "--about", about, "--silent"]
     command += ["--tls", tls] if tls is not None else []
+    command += ["--standing", str(standing)] if standing is not None else []
     told = False
     try:
         while True:

@@ -5,6 +5,7 @@
 | what is known of the run at a moment, from its results and events | `state` |
 | which browsers get the page, and how | `server`, `templates` |
 | the same in a few lines of text | `lines` |
+| what does a node that is not the root know? | `standing` |
 
 Nothing here decides anything about tasks: the farm tells what came, and the page shows it beside the plan.
 """
@@ -68,7 +69,12 @@ class Watch:
         return self._server.address
 
     def begin(
-        self, platform: Platform, settings: Mapping[str, Any], tasks: int | None, time_scale: float = 1.0
+        self,
+        platform: Platform,
+        settings: Mapping[str, Any],
+        tasks: int | None,
+        time_scale: float = 1.0,
+        below: str | None = None,
     ) -> None:
         """Take up a run that starts now.
 
@@ -83,6 +89,8 @@ class Watch:
             known, and there is no plan to compare with.
         time_scale : float
             Seconds of the platform per second of the clock.
+        below : str, optional
+            Only this node and those below it are looked at: what the page of that node can know.
         """
         size_mb, work = settings["mean_size_mb"], settings["mean_work"]
         best = None
@@ -91,11 +99,12 @@ class Watch:
             with contextlib.suppress(CrosswindError):  # a page without a plan is better than no run
                 best = plan(platform, task_size_mb=max(size_mb, 1e-9), task_work=work, ports=ports).to_dict()
         with self._lock:
-            total = tasks if tasks is not None else self._expected
-            self._run = WatchedRun(platform.to_dict(), total, best, (size_mb, work), time_scale, time.monotonic())
+            total = (tasks if tasks is not None else self._expected) if below is None else None
+            mean = (size_mb, work)
+            self._run = WatchedRun(platform.to_dict(), total, best, mean, time_scale, time.monotonic(), below)
 
     def took(self, nodes: Iterable[str]) -> None:
-        """Count results by the nodes that computed them."""
+        """Count results by the nodes that computed them, or take their counts."""
         now = time.monotonic()
         with self._lock:
             if self._run is not None:

@@ -75,6 +75,9 @@ class WatchedRun:
         Seconds of the platform per second of the clock; all rates are those of the platform.
     now : float
         When it began, s on a clock that never goes back.
+    below : str, optional
+        The node that it is looked at from: only that node, and those below it, are known. The bound is then what the
+        plan has them compute.
     """
 
     def __init__(
@@ -85,12 +88,15 @@ class WatchedRun:
         mean_task: tuple[float, float],
         time_scale: float,
         now: float,
+        below: str | None = None,
     ) -> None:
         self.total = total
-        self._name = str(platform["name"])
+        self._name = f"{platform['name']}, {below} and below" if below is not None else str(platform["name"])
         self._nodes = {node["name"]: dict(node) for node in platform["node"]}
         self._planned = {node["name"]: node for node in plan["nodes"]} if plan is not None else {}
         self._bound = float(plan["bound_tasks_per_s"]) if plan is not None else None
+        if below is not None:
+            self._look_from(below)
         self._size_mb, self._work = mean_task
         self._scale = time_scale
         self._begun = now
@@ -103,8 +109,19 @@ class WatchedRun:
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
         self._history: deque[tuple[float, float]] = deque(maxlen=_HISTORY)
 
+    def _look_from(self, top: str) -> None:
+        kept: dict[str, dict[str, Any]] = {}
+        for name, _ in self._in_order():
+            if name == top or self._nodes[name].get("parent") in kept:
+                kept[name] = self._nodes[name]
+        self._nodes = kept
+        kept[top].pop("parent", None)
+        self._planned = {name: node for name, node in self._planned.items() if name in self._nodes}
+        if self._bound is not None:
+            self._bound = sum(float(node["computed_tasks_per_s"]) for node in self._planned.values())
+
     def took(self, nodes: Iterable[str], now: float) -> None:
-        """Count results by the nodes that computed them; a node that sends one is not lost."""
+        """Count results by the nodes that computed them, or take their counts; a node that sends one is not lost."""
         counts = Counter(nodes)
         if not counts:
             return

@@ -53,7 +53,7 @@ def drawings(fitted, tmp_path):
         "sweep": lambda: sweep_interference(sweep),
         "reached": lambda: sweep_reached(sweep),
         "orders": lambda: makespans(groups_of(reported.ran())[0].rows, "work", True),
-        "pairs": lambda: predicted_and_run([{"name": "a", "predicted": 1.0, "run": 1.1}]),
+        "pairs": lambda: predicted_and_run([{"name": "a", "planned": 0.9, "predicted": 1.0, "run": 1.1}]),
         "lanes": lambda: lanes(reported.traced()),
         "long lanes": lambda: lanes(reported.traced(9000)),
     }
@@ -209,3 +209,6 @@ def test_only_points_that_were_both_predicted_and_run_are_paired():
     assert len(pairs) == len(reported.ORDERS)
     assert all(pair.difference == pytest.approx(0.1) for pair in pairs)
     assert pairs[0].name == "5 work, interference"
+    bound = reported.ran(works=(5,))[0]
+    assert pairs[0].planned_s == bound.data["tasks"] / bound.bound_tasks_per_s
+    assert pairs[0].planned_s <= 1.001 * pairs[0].predicted_s

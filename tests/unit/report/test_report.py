@@ -208,7 +208,7 @@ def test_a_run_that_was_set_stands_beside_its_prediction_that_was_swept(tmp_path
     predicted = Runs("one", "sim", [*one("sim", params=swept).runs, *map(Run, others)])
     text, figures = sections(tmp_path, predicted, one("local", slower=1.1))
     assert "Real runs took +10.0 .. +10.0 % longer than predicted (1 pairs)" in text
-    assert any("predicted and real" in words for words in figures)
+    assert any("the predicted and the real makespan" in words for words in figures)
 
 
 def test_a_run_that_nothing_predicted_has_a_headline_a_figure_and_a_table_of_its_own(tmp_path):

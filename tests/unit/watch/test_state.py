@@ -13,9 +13,9 @@ B = {"name": "b", "parent": "a", "compute_per_s": 2.0, "receive_limit_mb_per_s":
 CHAIN = Platform.from_dict({"schema_version": 1, "name": "chain", "node": [ROOT, A, B]})
 
 
-def started(total=1000, scale=1.0, planned=True):
+def started(total=1000, scale=1.0, planned=True, below=None):
     best = plan(CHAIN, task_size_mb=1.0, task_work=1.0).to_dict() if planned else None
-    return WatchedRun(CHAIN.to_dict(), total, best, (1.0, 1.0), scale, 0.0)
+    return WatchedRun(CHAIN.to_dict(), total, best, (1.0, 1.0), scale, 0.0, below)
 
 
 def ran(run, seconds, **per_second):
@@ -45,6 +45,15 @@ def test_rates_stand_beside_the_plan_and_a_link_carries_what_is_below_it():
     assert node(snapshot, "a")["link"] == pytest.approx(6.0 / 20.0)
     assert node(snapshot, "b")["link"] == pytest.approx(0.2)
     assert [row["depth"] for row in snapshot["nodes"]] == [0, 1, 2]
+
+
+def test_seen_from_a_node_only_it_and_those_below_it_are_there():
+    snapshot = ran(started(total=None, below="a"), 20, a=4, b=2)
+    assert [(row["name"], row["parent"], row["depth"]) for row in snapshot["nodes"]] == [("a", None, 0), ("b", "a", 1)]
+    assert snapshot["bound_tasks_per_s"] == pytest.approx(6.0)  # of the plan's 7, the root computes 1
+    assert node(snapshot, "a")["link"] == pytest.approx(6.0 / 20.0)
+    assert snapshot["name"] == "chain, a and below"
+    assert (snapshot["total"], snapshot["left_s"]) == (None, None)
 
 
 def test_a_node_below_its_planned_rate_is_slow_and_one_at_it_is_not():

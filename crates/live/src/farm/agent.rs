@@ -21,6 +21,7 @@ use crate::farm::executor::Maker;
 use crate::farm::link::Link;
 use crate::farm::payload::Spool;
 use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::farm::standing::Standing;
 use crate::farm::task_processes::marked::Marked;
 use crate::farm::task_processes::wait_for_all;
 use crate::listener::Listener;
@@ -58,6 +59,8 @@ pub struct AgentConfig {
     /// The value of [`MARK`](crate::farm::task_processes::marked::MARK) in this process's environment, where the process is an
     /// agent and nothing else: what tasks leave behind ends with it.
     pub mark: Option<String>,
+    /// A directory in which the agent writes how it stands, for another process; none: nothing looks on.
+    pub standing: Option<PathBuf>,
     /// Log.
     pub log: Log,
 }
@@ -75,6 +78,7 @@ pub struct AgentAsked {
     watch_input: bool,
     leave: Option<RawFd>,
     mark: Option<String>,
+    standing: Option<PathBuf>,
     log: Option<PathBuf>,
 }
 
@@ -96,6 +100,7 @@ impl AgentAsked {
             watch_input: self.watch_input,
             leave: self.leave,
             mark: self.mark,
+            standing: self.standing,
         })
     }
 }
@@ -261,7 +266,11 @@ fn serve(
     let node = NodeRuntime::new(agent, Some(Box::new(link)), processor, spool, &mut config.log);
     let mut events = EventLoop::new(node, listener, bell, Arc::new(code));
     (events.watch_input, events.leave) = (config.watch_input, config.leave);
+    events.standing = config.standing.clone().map(|directory| Standing::new(directory, now_ns()));
     let result = events.run();
+    if let Some(standing) = &mut events.standing {
+        standing.write_all(&events.node.agent);
+    }
     // Only the run's end is one for those below: if it is this node that is cut off, they dial until it is back.
     if matches!(result, Ok(End::Bye)) {
         events.say_goodbye();

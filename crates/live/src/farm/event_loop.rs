@@ -18,6 +18,7 @@ use crate::farm::link::{Broken, Heard, Link};
 use crate::farm::payload::no_space;
 use crate::farm::root::{Delivery, NewTask, Supply, TaskSource};
 use crate::farm::runtime::{NodeRuntime, Processor};
+use crate::farm::standing::Standing;
 use crate::listener::{Caller, Listener, refuse};
 use crosswind_linux::{self as linux, Bell, now_ns};
 
@@ -38,6 +39,8 @@ pub(crate) struct EventLoop<'a> {
     pub watch_input: bool,
     /// Where a byte asks this agent to leave.
     pub leave: Option<RawFd>,
+    /// Where another process looks on.
+    pub standing: Option<Standing>,
     /// At the root.
     pub user: Option<User<'a>>,
     heard: Vec<Heard>,
@@ -57,7 +60,8 @@ pub(crate) struct User<'a> {
 
 impl<'a> EventLoop<'a> {
     pub fn new(node: NodeRuntime<'a>, listener: Option<&'a mut Listener>, bell: Arc<Bell>, code: Arc<Vec<u8>>) -> Self {
-        Self { node, listener, bell, code, watch_input: false, leave: None, user: None, heard: Vec::new() }
+        let (standing, user) = (None, None);
+        Self { node, listener, bell, code, watch_input: false, leave: None, standing, user, heard: Vec::new() }
     }
 
     /// Runs until the end.
@@ -86,6 +90,9 @@ impl<'a> EventLoop<'a> {
         }
         self.supply();
         self.node.agent.progress(now);
+        if let Some(standing) = &mut self.standing {
+            standing.look(&self.node.agent, now);
+        }
         if self.node.agent.is_opening() {
             // The user's tasks are there before any child asks.
             self.supply();

@@ -11,6 +11,7 @@
 //! | where do other threads hand tasks over? | [`task_source`] |
 //! | what survives the root? | [`keeper`], [`journal`] |
 //! | what ends with a task? | [`task_processes`] |
+//! | what does another process see of a node that runs? | `standing` |
 //! | what is left of a run? | [`replay`] |
 
 pub mod agent;
@@ -24,6 +25,7 @@ pub mod payload;
 pub mod replay;
 pub mod root;
 mod runtime;
+mod standing;
 pub mod task_processes;
 pub mod task_source;
 mod transfer;

@@ -87,6 +87,7 @@ pub fn agent(parent: &str, name: &str, access: Access) -> (JoinHandle<Result<(),
         watch_input: false,
         leave: None,
         mark: None,
+        standing: None,
         log: Log::on_stderr(name),
     };
     let run = move || run_agent(config, &mut Bare, &mut |address| told.send(address.to_owned()).unwrap());

@@ -64,22 +64,24 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
 
 
 def predicted_and_run(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
-    """Draw each run's makespan against the simulated one, s.
+    """Draw what the plan permits at best, the simulated and the real makespan of each run, s.
 
     Parameters
     ----------
     rows : sequence of mappings
-        `name`, `predicted`, `run`.
+        `name`, `planned` (or None), `predicted`, `run`.
 
     Returns
     -------
     altair.LayerChart
-        A pair of dots per run, joined; the closer, the better.
+        Up to three marks per run, joined; the closer, the better.
     """
+    kinds = {"plan (at least)": "planned", "predicted (sim)": "predicted", "run (agents)": "run"}
     long = [
         {"name": row["name"], "which": which, "makespan": row[key]}
         for row in rows
-        for which, key in (("predicted (sim)", "predicted"), ("run (local)", "run"))
+        for which, key in kinds.items()
+        if row[key] is not None
     ]
     data = records({key: [row[key] for row in long] for key in ("name", "which", "makespan")})
     base = alt.Chart(data).encode(
@@ -91,11 +93,15 @@ def predicted_and_run(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         alt.Tooltip("which:N", title=" "),
         alt.Tooltip("makespan:Q", title="makespan, s", format=",.4~g"),
     ]
+    names = [which for which in kinds if any(row["which"] == which for row in long)]
+    colours = dict(zip(kinds, (GREEN, BLUE, ORANGE), strict=True))
+    shapes = dict(zip(kinds, ("triangle-right", "circle", "diamond"), strict=True))
     joined = base.mark_line(color=GREY, strokeWidth=2).encode(x=x, detail="name:N")
+    shape = alt.Scale(domain=names, range=[shapes[name] for name in names])
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,
-        color=coloured("which", ["predicted (sim)", "run (local)"], (BLUE, ORANGE)),
-        shape=alt.Shape("which:N", legend=None, scale=alt.Scale(range=["circle", "diamond"])),
+        color=coloured("which", names, [colours[name] for name in names]),
+        shape=alt.Shape("which:N", legend=None, scale=shape),
         tooltip=tooltip,
     )
     return layered(joined, dots, height=26.0 * len(rows))

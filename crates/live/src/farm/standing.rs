@@ -1,0 +1,85 @@
+//! How a node stands while it runs, in files that another process reads: what a page about the node shows.
+//!
+//! `run.json` is what the run is about, `now.json` what has passed through the node since; both say which connection to
+//! the parent they are of. Each is there whole or not at all. A disk without room costs the page, not the run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use crosswind_agent::Agent;
+use crosswind_agent::account::Passed;
+use crosswind_agent::record::AgentEvent;
+use crosswind_agent::settings::RunSettings;
+use serde::Serialize;
+
+use crate::farm::payload::Payload;
+
+/// How often what has changed is written, ns.
+const EVERY_NS: u64 = 500_000_000;
+
+#[derive(Serialize)]
+struct About<'a> {
+    since_ns: u64,
+    node: &'a str,
+    run: &'a RunSettings,
+}
+
+#[derive(Serialize)]
+struct Now<'a> {
+    since_ns: u64,
+    results: BTreeMap<&'a str, u64>,
+    events: Vec<&'a AgentEvent>,
+    happened: u64,
+}
+
+/// Writes the files of one node.
+pub(crate) struct Standing {
+    directory: PathBuf,
+    since_ns: u64,
+    due_ns: u64,
+    written: Option<Passed>,
+}
+
+impl Standing {
+    /// For a node that has just been let in.
+    pub fn new(directory: PathBuf, now_ns: u64) -> Self {
+        Self { directory, since_ns: now_ns, due_ns: now_ns, written: None }
+    }
+
+    /// Writes what has changed, if it is time.
+    pub fn look(&mut self, agent: &Agent<Payload>, now_ns: u64) {
+        if now_ns >= self.due_ns {
+            self.due_ns = now_ns + EVERY_NS;
+            self.write_all(agent);
+        }
+    }
+
+    /// Writes what has changed since, at the end.
+    pub fn write_all(&mut self, agent: &Agent<Payload>) {
+        let passed = agent.passed();
+        if self.written.as_ref() == Some(passed) {
+            return;
+        }
+        let nodes = &agent.run().platform.nodes;
+        let known = |number: u32| nodes.get(number as usize).map(|node| node.name.as_str());
+        let name = |number: u32| known(number).or_else(|| passed.joined.get(&number).map(String::as_str));
+        let mut results = BTreeMap::new();
+        for (number, count) in &passed.results {
+            *results.entry(name(*number).unwrap_or("an unknown node")).or_default() += count;
+        }
+        let now =
+            Now { since_ns: self.since_ns, results, events: passed.events.iter().collect(), happened: passed.happened };
+        let about = About { since_ns: self.since_ns, node: agent.name(), run: agent.run() };
+        let told = self.written.is_some() || self.write("run.json", &about);
+        if told && self.write("now.json", &now) {
+            self.written = Some(passed.clone());
+        }
+    }
+
+    fn write(&self, name: &str, content: &impl Serialize) -> bool {
+        let part = self.directory.join(format!("{name}.part"));
+        let Ok(text) = serde_json::to_vec(content) else { return false };
+        fs::write(&part, text).and_then(|()| fs::rename(&part, self.directory.join(name))).is_ok()
+    }
+}

@@ -1,0 +1,202 @@
+"""The hosts of a file, as `measure_cluster` calls them: on each, a task of a farm stays and takes calls.
+
+A farm gives a task to whichever node asks for one, so that no node can be chosen. Here every node gets a task that
+tells the root where it is, over a connection of its own, and then does what it is asked for until it is told that there
+is no more. As long as it stays, its node computes nothing else, and takes no second one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+from crosswind.cluster.hosts import Host
+from crosswind.errors import AgentLost, DescriptionError
+from crosswind.measure.cluster.calls import receive, request, send, value
+from crosswind.measure.cluster.resident import reside
+from crosswind.run.farm import Farm
+from crosswind.run.hosts import OnHosts
+
+GATHER_S = 30.0
+"""How long hosts are waited for; those that are not there by then count as lost."""
+_LOOK_S = 0.5
+_GREETING_S = 5.0
+_GREETING_BYTES = 4096
+
+
+class _Line:
+    """A connection to a host; one call at a time."""
+
+    def __init__(self, host: str, line: socket.socket) -> None:
+        self.address: str = line.getpeername()[0]
+        self.is_alive = True
+        self._host, self._line = host, line
+        self._thread = ThreadPoolExecutor(1, f"crosswind-{host}")
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._thread.submit(self._call, request(function, arguments))
+
+    def _call(self, asked: Mapping[str, Any]) -> Any:
+        try:
+            send(self._line, asked)
+            answered = receive(self._line)
+        except (AgentLost, OSError):
+            self.is_alive = False
+            raise AgentLost(f"{self._host} went away", "host-lost") from None
+        return value(answered)
+
+    def close(self) -> None:
+        self.is_alive = False
+        with contextlib.suppress(OSError):
+            self._line.shutdown(socket.SHUT_RDWR)  # a call under way gets no answer
+        self._line.close()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class _Here:
+    """The root's own host."""
+
+    is_alive = True
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._thread = ThreadPoolExecutor(1, "crosswind-here")
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        return self._thread.submit(function, *arguments)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class HostsCluster:
+    """The hosts of a file, on each of which `crosswind serve --hosts` waits. A context manager.
+
+    Parameters
+    ----------
+    hosts : OnHosts
+        The file, with the file of the token that all share.
+    gather_s : float
+        How long hosts are waited for, s.
+
+    Raises
+    ------
+    DescriptionError
+        When certificates are given: calls are not sealed.
+    """
+
+    def __init__(self, hosts: OnHosts, gather_s: float = GATHER_S) -> None:
+        if hosts.tls is not None:
+            message = "certificates do not go with measurements on hosts of a file: what is asked is not sealed"
+            raise DescriptionError(message, "argument", "--token-file FILE")
+        self._hosts, self._gather_s = hosts, gather_s
+        self._key = secrets.token_hex(32)
+        self._lines: dict[str, _Line | _Here] = {}
+        self._held, self._is_over = threading.Lock(), False
+        self._stack = contextlib.ExitStack()
+
+    @property
+    def name(self) -> str:
+        """Where the root listens."""
+        return str(self._hosts.door(self._hosts.hosts.root))
+
+    @property
+    def hosts(self) -> Mapping[str, str]:
+        """Each host's name and address; "" where one has not come."""
+        names = [str(row["name"]) for row in self._hosts.hosts.rows]
+        return {name: self._lines[name].address if name in self._lines else "" for name in names}
+
+    @property
+    def places(self) -> list[Host]:
+        """The hosts that a node of a platform may be on."""
+        return [Host(name, name, address, frozenset({name, address})) for name, address in self.hosts.items()]
+
+    def submit(self, host: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Call one of the functions of `crosswind.measure.cluster.calls.MODULES` on a host."""
+        if host not in self._lines:
+            why = f"{host} was not there within {self._gather_s:g} s"
+            hint = f"on {host}: crosswind serve --hosts FILE --name {host} --token-file FILE"
+            raise AgentLost(why, "host-lost", hint)
+        return self._lines[host].submit(function, *arguments)
+
+    def is_alive(self, host: str) -> bool:
+        """Whether calls still reach a host."""
+        return host in self._lines and self._lines[host].is_alive
+
+    def __enter__(self) -> HostsCluster:
+        with contextlib.ExitStack() as stack:
+            own = self._hosts.hosts.root
+            place = self.name.rpartition(":")[0].strip("[]")
+            self._lines[own] = _Here(place)
+            door = stack.enter_context(_open_door(place))
+            farm = stack.enter_context(Farm(launch=self._hosts, order="arrival", buffer_tasks=1))
+            stack.callback(self._close, door)  # before the farm ends: its tasks end with their lines
+            threading.Thread(target=self._attend, args=(door,), name="crosswind-door", daemon=True).start()
+            self._gather(farm, door.getsockname()[:2])
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, error, trace)
+
+    def _gather(self, farm: Farm, root: tuple[str, int]) -> None:
+        """Send a task to every node, and again while one has not come: a node may hold two."""
+        until = time.monotonic() + self._gather_s
+        wanted = len(self.hosts)
+        while len(self._lines) < wanted and time.monotonic() < until:
+            for _ in range(wanted - len(self._lines)):
+                farm.submit(reside, root, self._key)
+            waited = time.monotonic() + _LOOK_S
+            while len(self._lines) < wanted and time.monotonic() < waited:
+                time.sleep(0.02)
+
+    def _attend(self, door: socket.socket) -> None:
+        while True:
+            try:
+                line, _ = door.accept()
+            except OSError:  # it was closed
+                return
+            threading.Thread(target=self._greet, args=(line,), name="crosswind-greeting", daemon=True).start()
+
+    def _greet(self, line: socket.socket) -> None:
+        line.settimeout(_GREETING_S)
+        try:
+            said = receive(line, _GREETING_BYTES)
+        except (AgentLost, OSError):
+            line.close()
+            return
+        node, known = str(said.get("node")), hmac.compare_digest(str(said.get("key")).encode(), self._key.encode())
+        with self._held:
+            if known and node in self.hosts and not self.is_alive(node) and not self._is_over:
+                line.settimeout(None)
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                self._lines[node] = _Line(node, line)
+            else:
+                line.close()
+
+    def _close(self, door: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            door.shutdown(socket.SHUT_RDWR)  # or what waits in `accept` keeps it open
+        door.close()
+        with self._held:
+            self._is_over = True
+        for line in self._lines.values():
+            line.close()
+
+
+def _open_door(place: str) -> socket.socket:
+    try:
+        return socket.create_server((place, 0), family=socket.AF_INET6 if ":" in place else socket.AF_INET)
+    except OSError as error:
+        message = f"the root cannot listen on {place}: {error.strerror or error}"
+        raise DescriptionError(message, "listen", "the file of hosts says where the root listens") from None
