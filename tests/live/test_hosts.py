@@ -21,8 +21,6 @@ from crosswind.measure.cluster import at_host, on_hosts
 from crosswind.measure.cluster.calls import send
 from crosswind.measure.cluster.on_hosts import HostsCluster
 from crosswind.run.deploying import deployed
-from crosswind.run.deployment import Placing
-from crosswind.run.hosts import OnHosts
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
 from crosswind.serve import greet
 
@@ -150,7 +148,7 @@ def test_a_host_that_waits_for_its_parent_ends_when_it_is_asked_to(files):
 def cluster(files):
     """The hosts of the file as a cluster, and the processes that serve there."""
     served = {name: serving(files, name) for name in "ab"}
-    with HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token"))) as hosts:
+    with HostsCluster.load(files / "hosts.toml", files / "token") as hosts:
         yield hosts, served
     for process in served.values():
         process.communicate(timeout=20)
@@ -173,7 +171,7 @@ def test_functions_are_called_on_every_host_and_each_ends_with_the_measurement(c
 
 def test_what_is_under_way_is_not_waited_for(files):
     served = [serving(files, name) for name in "ab"]
-    with HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token"))) as hosts:
+    with HostsCluster.load(files / "hosts.toml", files / "token") as hosts:
         under_way = hosts.submit("b", at_host.measured, f"127.0.0.1:{free_port()}", {"max_seconds": 30.0}, 60.0)
         peer = hosts.submit("a", at_host.start_peer, "127.0.0.1", 60.0, "a token for one pair").result(20)
         begun = time.monotonic()
@@ -208,7 +206,7 @@ def test_strangers_at_the_door_hold_nobody_up(files, monkeypatch):
     doors = []
     opened = on_hosts._open_door
     monkeypatch.setattr(on_hosts, "_open_door", lambda place: doors.append(opened(place)) or doors[-1])
-    hosts = HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token")), gather_s=20.0)
+    hosts = HostsCluster.load(files / "hosts.toml", files / "token")
     gathering = threading.Thread(target=hosts.__enter__)
     gathering.start()
     wait_until(lambda: doors, "the door")

@@ -38,11 +38,8 @@ def cluster_on(
     if per != "host":
         raise DescriptionError("--per worker does not go with --on hosts:", "argument", "Dask has workers")
     from crosswind.measure.cluster.on_hosts import HostsCluster
-    from crosswind.run.deployment import Placing
-    from crosswind.run.hosts import OnHosts
 
-    placing = Placing(token_file=token_file, allow_loose_token=allow_loose_token)
-    return HostsCluster(OnHosts.load(on.removeprefix(HOSTS), placing))
+    return HostsCluster.load(on.removeprefix(HOSTS), token_file, allow_loose_token=allow_loose_token)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -22,6 +23,7 @@ from crosswind.cluster.hosts import Host
 from crosswind.errors import AgentLost, DescriptionError
 from crosswind.measure.cluster.calls import receive, request, send, value
 from crosswind.measure.cluster.resident import reside
+from crosswind.run.deployment import Placing
 from crosswind.run.farm import Farm
 from crosswind.run.hosts import OnHosts
 
@@ -102,6 +104,18 @@ class HostsCluster:
         self._lines: dict[str, _Line | _Here] = {}
         self._held, self._is_over = threading.Lock(), False
         self._stack = contextlib.ExitStack()
+
+    @classmethod
+    def load(cls, path: str | Path, token_file: str | Path | None, *, allow_loose_token: bool = False) -> HostsCluster:
+        """Return the cluster of a hosts.toml, whose hosts share the token in a file.
+
+        Raises
+        ------
+        DescriptionError
+            When the file is wrong, or no token's file is given.
+        """
+        token = Path(token_file) if token_file is not None else None
+        return cls(OnHosts.load(path, Placing(token_file=token, allow_loose_token=allow_loose_token)))
 
     @property
     def name(self) -> str:
