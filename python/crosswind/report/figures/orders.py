@@ -101,7 +101,7 @@ def predicted_and_run(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
     dots = base.mark_point(filled=True, size=70, opacity=1).encode(
         x=x,
         color=coloured("which", names, [colours[name] for name in names]),
-        shape=alt.Shape("which:N", legend=None, scale=shape),
+        shape=alt.Shape("which:N", scale=shape),
         tooltip=tooltip,
     )
     return layered(joined, dots, height=26.0 * len(rows))
