@@ -21,6 +21,8 @@ from crosswind.measure.cluster import at_host, on_hosts
 from crosswind.measure.cluster.calls import send
 from crosswind.measure.cluster.on_hosts import HostsCluster
 from crosswind.run.deploying import deployed
+from crosswind.run.deployment import Placing
+from crosswind.run.hosts import OnHosts
 from crosswind.run.local import Launch, Limits, LiveFarm, Task, Work
 from crosswind.serve import greet
 
@@ -182,6 +184,20 @@ def test_what_is_under_way_is_not_waited_for(files):
         assert process.wait(10) == 0
     with pytest.raises(MeasurementError):
         greet(peer, "a token for one pair")
+
+
+def test_without_any_other_host_it_is_said_and_ctrl_c_does_not_wait(files):
+    alone = HostsCluster(OnHosts.load(files / "hosts.toml", Placing(token_file=files / "token")), gather_s=1.0)
+    begun = time.monotonic()
+    with pytest.raises(AgentLost, match="no other host was there within 1 s"):
+        alone.__enter__()
+    command = [*CROSSWIND, "check", "--on", "hosts:hosts.toml", "--token-file", "token"]
+    check = subprocess.Popen(command, cwd=files, stderr=subprocess.PIPE, text=True)
+    assert time.monotonic() - begun < 10
+    time.sleep(3)  # it waits for the hosts
+    check.send_signal(signal.SIGINT)
+    _, said = check.communicate(timeout=10)
+    assert check.returncode == 130, said
 
 
 def test_a_host_that_goes_away_is_told_and_the_others_still_answer(cluster):

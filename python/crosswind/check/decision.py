@@ -101,6 +101,8 @@ class Judged:
         >>> Judged("memory", "sick", 0.48, 0.44, 0.52, 0.1).shown
         'memory -48 % (-52 .. -44)'
         """
+        if math.isnan(self.loss):
+            return f"{self.name} not known"
         sign, unit = (1, "points") if self.share else (-1, "%")
         ends = sorted((100 * sign * self.low, 100 * sign * self.high))
         return f"{self.name} {100 * sign * self.loss:+.0f} {unit} ({ends[0]:+.0f} .. {ends[1]:+.0f})"

@@ -19,6 +19,9 @@ from crosswind.terminal.signals import told_at
 OVER_TIME, DISK_FULL = 75, 76
 """Exit statuses of an agent that is to be started again: a task over its time ended it, or a disk without room."""
 
+NODE = "CROSSWIND_NODE"
+"""Where tasks find the name of their node, in the environment."""
+
 Call = Callable[["memoryview | str"], "tuple[bool, bytes]"]
 
 
@@ -114,7 +117,7 @@ def be_agent(
     mark = None
     if own_process:
         mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
-        os.environ["CROSSWIND_NODE"] = name
+        os.environ[NODE] = name
 
     config = {
         "parent": parent,

@@ -219,6 +219,10 @@ class Farm(Executor):
             self._feeder.join()
             self._reader.join()
 
+    def interrupt(self) -> None:
+        """End the run as soon as possible, whether or not agents are there: open calls fail with `AgentLost`."""
+        self._live.interrupt()
+
     @property
     def run(self) -> Run | None:
         """What each node did: known after `shutdown`."""

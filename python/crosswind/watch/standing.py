@@ -1,7 +1,7 @@
 """A node's part of a run, from the files in which its agent says how it stands.
 
-The agent is another process (`crosswind serve --parent`), written anew where a task ended it; it writes `run.json` and
-`now.json` (`crates/live/src/farm/standing.rs`).
+The agent is another process (below `crosswind serve --parent`), started anew where a task ended it; it writes
+`run.json` and `now.json` (`crates/live/src/farm/standing.rs`).
 """
 
 from __future__ import annotations

@@ -29,6 +29,7 @@ from crosswind.run.hosts import OnHosts
 
 GATHER_S = 30.0
 """How long hosts are waited for; those that are not there by then count as lost."""
+_START = "on each: crosswind serve --hosts FILE --name HOST --token-file FILE"
 _LOOK_S = 0.5
 _GREETING_S = 5.0
 _GREETING_BYTES = 4096
@@ -136,9 +137,7 @@ class HostsCluster:
     def submit(self, host: str, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Call one of the functions of `crosswind.measure.cluster.calls.MODULES` on a host."""
         if host not in self._lines:
-            why = f"{host} was not there within {self._gather_s:g} s"
-            hint = f"on {host}: crosswind serve --hosts FILE --name {host} --token-file FILE"
-            raise AgentLost(why, "host-lost", hint)
+            raise AgentLost(f"{host} was not there within {self._gather_s:g} s", "host-lost", _START)
         return self._lines[host].submit(function, *arguments)
 
     def is_alive(self, host: str) -> bool:
@@ -154,7 +153,11 @@ class HostsCluster:
             farm = stack.enter_context(Farm(launch=self._hosts, order="arrival", buffer_tasks=1))
             stack.callback(self._close, door)  # before the farm ends: its tasks end with their lines
             threading.Thread(target=self._attend, args=(door,), name="crosswind-door", daemon=True).start()
-            self._gather(farm, door.getsockname()[:2])
+            try:
+                self._gather(farm, door.getsockname()[:2])
+            except BaseException:  # there is nothing to wait for
+                farm.interrupt()
+                raise
             self._stack = stack.pop_all()
         return self
 
@@ -173,6 +176,8 @@ class HostsCluster:
             waited = time.monotonic() + _LOOK_S
             while len(self._lines) < wanted and time.monotonic() < waited:
                 time.sleep(0.02)
+        if len(self._lines) < 2:
+            raise AgentLost(f"no other host was there within {self._gather_s:g} s", "no-hosts", _START)
 
     def _attend(self, door: socket.socket) -> None:
         while True:

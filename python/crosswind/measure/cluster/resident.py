@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from crosswind.errors import AgentLost
 from crosswind.measure.cluster.calls import answer, receive, send
+from crosswind.run.agent import NODE
 
-NODE = "CROSSWIND_NODE"
-"""Where an agent's tasks find the name of their node."""
 _DIAL_S = 20.0
 _LOOK_S = 0.2
 
@@ -59,5 +58,6 @@ def _answered(calls: ThreadPoolExecutor, line: socket.socket, asked: dict[str, A
         try:
             return found.result(_LOOK_S)
         except TimeoutError:
-            if select.select([line], [], [], 0)[0]:
+            with contextlib.suppress(BlockingIOError):
+                line.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
                 raise AgentLost("the root waits no more", "interrupted") from None
