@@ -24,7 +24,7 @@ def checked(
     wiggle = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0]
     readings = {
         "memory cpu 0": Reading(tuple(memory * part for part in wiggle)),
-        "noise": Reading(tuple(noise * part for part in wiggle), "share", excusable=True, part=0.25),
+        "noise": Reading(tuple(noise * part for part in wiggle), "share", excusable=True, part=0.5),
     }
     host = {"name": node, "cpu": "a CPU", "cpus": 1, "kernel": "6.1", "settings": settings or SETTINGS}
     document = {

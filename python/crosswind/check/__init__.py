@@ -46,8 +46,8 @@ def check(
     baseline : path or Check, optional
         An earlier check of a healthy node of the same kind; without one, nothing is judged.
     tolerance : float
-        Permitted loss of a rate as a share, above 0 and below 1. Of lost time half of it is permitted, of noise a
-        quarter, in points of the time.
+        Permitted loss of a rate as a share, above 0 and below 1. Of memory rates twice as much is permitted, of lost
+        time and noise half of it, in points of the time.
     seconds : float
         About how long it takes, s, 10 to 300. Starts of processes come on top: some 3 s.
     peer : str, optional

@@ -38,8 +38,8 @@ def check_cluster(
     cluster : Cluster
         Hosts on which functions can be called, such as `crosswind.measure.cluster.on_dask.DaskCluster`.
     tolerance : float
-        Permitted loss against the median of the others, above 0 and below 1; of lost time half of it, of noise a
-        quarter, in points of the time.
+        Permitted loss against the median of the others, above 0 and below 1; of memory rates twice as much, of lost
+        time and noise half of it, in points of the time.
     seconds : float
         About how long a host is checked, s, 10 to 300.
     links : bool

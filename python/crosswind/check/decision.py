@@ -1,7 +1,7 @@
 """Whether a node is sick: intervals of readings against a baseline. No clock here.
 
-The chance of a false drain is shared over all measures and both looks (Bonferroni), and a loss counts only when every
-look saw it: what differs between sessions is not in the interval of one.
+Intervals are of 95 %. Sick asks for more: the chance of a false drain is shared over all measures and both looks
+(Bonferroni), and a loss counts only when every look saw it. For what differs between sessions is in no interval.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 Outcome = Literal["healthy", "sick", "unknown"]
+LEVEL = 0.95
 FALSE_DRAINS = 0.01
 LOOKS = 2
 CODES: dict[Outcome, int] = {"healthy": 0, "sick": 1, "unknown": 3}
 BUSY_LOSS = 0.4
 """Loss of a rate per own CPU second that other processes on a busy host are not taken to cause, 0 to 1."""
+NOT_SURE = "a drain asks for more certainty"
 _LEAST_BATCHES = 4
 
 
@@ -71,9 +73,10 @@ class Judged:
     ----------
     name : str
     outcome : str
-        "sick" where the whole interval lies beyond the tolerance, "healthy" where it lies within, else "unknown".
+        "sick" where the loss is surely beyond the tolerance (`FALSE_DRAINS`), "healthy" where the interval lies within,
+        else "unknown".
     loss, low, high : float
-        What was lost and its interval: a part of the baseline's rate, or for shares of time the difference; > 0 is
+        What was lost and its 95 % interval: a part of the baseline's rate, or for shares of time the difference; > 0 is
         worse.
     tolerance : float
         The permitted loss.
@@ -133,18 +136,29 @@ def judge(name: str, now: Reading, then: Reading, tolerance: float, measures: in
     share = now.unit == "share"
     permitted = tolerance * now.part
     if not (now.known and then.known and now.unit == then.unit):
-        return Judged(name, "unknown", math.nan, -math.inf, math.inf, permitted, share, "too few batches")
-    loss, half = _loss(now, then, FALSE_DRAINS / (measures * LOOKS), share)
-    low, high = loss - half, loss + half
+        return _unknown(name, now, tolerance, "too few batches")
+    loss, error, degrees = _loss(now, then, share)
+    half, sure = (error * _reach(degrees, level) for level in (LEVEL, 1 - FALSE_DRAINS / (measures * LOOKS)))
+    low, high, least = loss - half, loss + half, loss - sure
     if not share:  # computed in logarithms
-        loss, low, high = (-math.expm1(-value) for value in (loss, low, high))
-    outcome: Outcome = "sick" if low > permitted else "healthy" if high < permitted else "unknown"
-    why = "" if outcome != "unknown" else "the interval holds the tolerance"
+        loss, low, high, least = (-math.expm1(-value) for value in (loss, low, high, least))
+    outcome: Outcome = "sick" if least > permitted else "healthy" if high < permitted else "unknown"
+    why = "" if outcome != "unknown" else NOT_SURE if low > permitted else "the interval holds the tolerance"
     if outcome == "sick" and busy and (now.excusable or low <= BUSY_LOSS):
         outcome, why = "unknown", "the host is busy"
     if outcome == "sick" and not _every_look(now, then, permitted, share):
         outcome, why = "unknown", "only one look saw it"
     return Judged(name, outcome, loss, low, high, permitted, share, why)
+
+
+def not_measured(name: str, then: Reading, tolerance: float) -> Judged:
+    """Return the verdict on what the baseline has and this check has not: unknown."""
+    return _unknown(name, then, tolerance, "not measured")
+
+
+def _unknown(name: str, reading: Reading, tolerance: float, why: str) -> Judged:
+    permitted = tolerance * reading.part
+    return Judged(name, "unknown", math.nan, -math.inf, math.inf, permitted, reading.unit == "share", why)
 
 
 def together(judged: Sequence[Judged]) -> Outcome:
@@ -170,13 +184,20 @@ def middle(reading: Reading, share: bool) -> tuple[float, float, float]:
     return mean, math.sqrt(variance / len(values)), float(len(values) - 1)
 
 
-def _loss(now: Reading, then: Reading, level: float, share: bool) -> tuple[float, float]:
+def _loss(now: Reading, then: Reading, share: bool) -> tuple[float, float, float]:
+    """Return the loss, its standard error and Welch's degrees of freedom; of rates in logarithms."""
+    (mean, error, freedom), (was, error_then, freedom_then) = middle(now, share), middle(then, share)
+    parts = error**4 / freedom + error_then**4 / freedom_then
+    degrees = (error**2 + error_then**2) ** 2 / parts if parts > 0 else math.inf
+    return (mean - was if share else was - mean), math.hypot(error, error_then), degrees
+
+
+def _reach(degrees: float, level: float) -> float:
+    """Return half of a two-sided interval in standard errors."""
     from scipy import special
 
-    (mean, error, freedom), (was, error_then, freedom_then) = middle(now, share), middle(then, share)
-    degrees = min(freedom, freedom_then)
-    reach = special.stdtrit(degrees, 1 - level / 2) if math.isfinite(degrees) else special.ndtri(1 - level / 2)
-    return (mean - was if share else was - mean), float(reach) * math.hypot(error, error_then)
+    tail = (1 + level) / 2
+    return float(special.stdtrit(degrees, tail) if math.isfinite(degrees) else special.ndtri(tail))
 
 
 def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> bool:

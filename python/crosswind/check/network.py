@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from crosswind.check.decision import Reading
-from crosswind.errors import MeasurementError, Told, warning
+from crosswind.errors import DescriptionError, MeasurementError, Told, warning
 
 if TYPE_CHECKING:
     from crosswind.measurement import Measurement
@@ -21,6 +21,18 @@ _REACHED = 0.9
 def path_name(peer: str | None) -> str:
     """Return what readings call the path: `loopback`, or the peer's address."""
     return peer or LOOPBACK
+
+
+def path_of(name: str) -> str | None:
+    """Return which path a reading is of; None: of none.
+
+    Examples
+    --------
+    >>> path_of("interference loopback"), path_of("rate from 10.0.0.2:7117"), path_of("noise")
+    ('loopback', '10.0.0.2:7117', None)
+    """
+    kinds = [kind for kind in ("interference ", "rate from ") if name.startswith(kind)]
+    return name.removeprefix(kinds[0]) if kinds else None
 
 
 def interference(
@@ -54,7 +66,6 @@ def interference(
         )
         if found.header["ended"] == "interrupted":
             raise KeyboardInterrupt
-        channel = fit(found).alone("receive")
     except MeasurementError as error:
         if peer is not None:
             raise
@@ -62,6 +73,10 @@ def interference(
     readings: dict[str, Reading] = {}
     if peer is not None:
         readings[f"rate from {name}"] = Reading(_unpaced(found), "MB/s", excusable=True)
+    try:
+        channel = fit(found).alone("receive")
+    except DescriptionError as error:  # a starved CPU gives too few samples: the other measures say what is wrong
+        return readings, None, [warning(error.code, f"interference on {name} is unknown: {error}", "more --seconds")]
     if channel is None:
         return readings, None, [warning("no-receive", f"nothing was received from {name}", "more --seconds")]
     top = float(found.header["channels"][0]["top_mb_per_s"])

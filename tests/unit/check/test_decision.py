@@ -32,6 +32,14 @@ def test_a_faster_rate_is_healthy():
     assert judge("compute", rates(*(2 * rate for rate in GOOD.values)), GOOD, 0.1).outcome == "healthy"
 
 
+def test_healthy_asks_for_95_percent_and_sick_for_more():
+    was = rates(*[95.0, 105.0] * 5)
+    assert judge("memory", rates(*[93.0, 103.0] * 5), was, 0.1, 8).outcome == "healthy"
+    found = judge("memory", rates(*[80.0, 89.0] * 5), was, 0.1, 8)
+    assert (found.outcome, found.why) == ("unknown", "a drain asks for more certainty")
+    assert found.low > 0.1
+
+
 def test_a_scattered_rate_is_unknown_not_sick():
     assert judge("compute", rates(20.0, 150.0, 40.0, 120.0), GOOD, 0.1).outcome == "unknown"
 

@@ -6,6 +6,7 @@ import pytest
 from checks import SETTINGS, checked
 
 from crosswind.check import check, formats
+from crosswind.check.decision import Reading
 from crosswind.check.result import Check
 from crosswind.errors import DescriptionError
 
@@ -45,6 +46,17 @@ def test_a_measure_that_only_one_has_is_said():
     found = checked(base=checked(readings={"noise": GOOD.document["readings"]["noise"]}))
     assert [each.name for each in found.judged] == ["noise"]
     assert "not-in-both" in {each["code"] for each in found.warnings}
+
+
+def test_what_the_baseline_has_and_was_not_measured_is_unknown():
+    readings = GOOD.document["readings"]
+    loopback = Reading(mean=0.3, error=0.01, unit="share").to_dict()
+    base = checked(readings=readings | {"interference loopback": loopback, "rate from 10.0.0.2:7117": loopback})
+    found = checked(base=base)
+    assert found.sentence == "unknown: interference loopback not known (not measured)"
+    assert [each["message"] for each in found.warnings if each["code"] == "not-in-both"] == [
+        "not in both checks, so not judged: rate from 10.0.0.2:7117"
+    ]
 
 
 def test_a_saved_check_is_a_baseline(tmp_path):
