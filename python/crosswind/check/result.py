@@ -148,7 +148,7 @@ class Check:
         counted = [each for each in self.judged if each.outcome == self.outcome]
         if self.outcome == "healthy":
             of = f" of the median of {len(self.past)} earlier checks" if self.past and self.base is None else ""
-            said = f"{len(self.judged)} measures within {100 * self.tolerance:g} %{of}"
+            said = f"{len(self.judged)} measures within tolerance{of}"
         else:
             said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:3])
             said = said or "no measure in common with the baseline"

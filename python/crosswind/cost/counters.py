@@ -4,7 +4,7 @@
 |---|---|
 | `file:PATH` | size of a file that grows, bytes |
 | `count:PATH` | the decimal number that a file holds |
-| `u64:PATH` | 8 bytes of a file that the job maps and counts in, in the machine's order |
+| `u64:PATH` | 8 bytes of a file in memory (`/dev/shm`) that the job maps and counts in, in the machine's order |
 | `stdin-position` | where the job's standard input, a file, is read, bytes |
 | `io` | bytes read and written by all its processes (`rchar` + `wchar` of `/proc/PID/io`) |
 | `cpu` | its CPU time, s: sees what is taken, not what is slowed |
@@ -24,7 +24,7 @@ from crosswind.errors import DescriptionError, MeasurementError
 WAYS = ("file:PATH", "count:PATH", "u64:PATH", "stdin-position", "io", "cpu")
 COUNTS_PER_BLOCK = 10
 SHORTEST_BLOCK_S, LONGEST_CHOSEN_BLOCK_S, LONGEST_BLOCK_S = 0.02, 0.2, 5.0
-_U64 = struct.Struct("=Q")
+_U64 = struct.Struct("Q")  # read at once; "=Q" is read byte by byte
 
 
 class Job(Protocol):

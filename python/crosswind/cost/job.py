@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +24,6 @@ class Job:
         self.pid, self.name = pid, name
         self._started = list(started)
         self._cpu = processes.CpuTime()
-        self._directory: tempfile.TemporaryDirectory[str] | None = None
         self._progress: Callable[[], float] | None = None
         self.progress_of, self.unit = "", ""
         self.members: set[int] = set()
@@ -70,16 +68,21 @@ class Job:
         MeasurementError
             When one does not begin within 30 s.
         """
-        directory = tempfile.TemporaryDirectory(prefix="crosswind-cost-")
-        started, read = [], []
+        started, memories = [], []
         for cpu in cpus:
-            path = Path(directory.name) / f"counter-{cpu}"
-            path.write_bytes(bytes(8))
-            command = [sys.executable, "-m", "crosswind.cost.kernel", kernel, str(cpu), str(path)]
-            started.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment(), process_group=0))
+            memory = os.memfd_create("crosswind-counter")  # no file: a disk that is busy would hold the kernel up
+            memories.append(memory)
+            os.ftruncate(memory, 8)
+            command = [sys.executable, "-m", "crosswind.cost.kernel", kernel, str(cpu), f"/proc/self/fd/{memory}"]
+            started.append(
+                subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, env=environment(), process_group=0, pass_fds=[memory]
+                )
+            )
         job = cls(started[0].pid, f"{kernel} on CPU {', '.join(map(str, cpus))}", started=started)
-        job._directory = directory
-        read = [counters.counter(f"u64:{directory.name}/counter-{cpu}", job)[0] for cpu in cpus]
+        read = [counters.counter(f"u64:/proc/self/fd/{memory}", job)[0] for memory in memories]
+        for memory in memories:
+            os.close(memory)
         job._progress = lambda: sum(one() for one in read)
         job.progress_of, job.unit = "kernel", "steps"
         until = time.monotonic() + _READY_S
@@ -134,8 +137,6 @@ class Job:
         """End what we started."""
         for process in self._started:
             end(process)
-        if self._directory is not None:
-            self._directory.cleanup()
 
 
 def changes_per_s(job: Job, seconds: float = 0.3) -> float:

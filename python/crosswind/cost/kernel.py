@@ -50,7 +50,7 @@ def main() -> None:
     kernel, cpu, path = sys.argv[1:]
     with Path(path).open("r+b") as file:
         shared = mmap.mmap(file.fileno(), 8)
-    step, word, count = stepper(kernel, int(cpu)), struct.Struct("=Q"), 0
+    step, word, count = stepper(kernel, int(cpu)), struct.Struct("Q"), 0
     while True:
         step()
         count += 1

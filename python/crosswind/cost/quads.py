@@ -85,6 +85,13 @@ class Quads:
         """Wall time of all blocks, s."""
         return float(self.wall_s.sum())
 
+    def stand_still_without(self) -> bool:
+        """Whether the job's rate is below a tenth while stopped, in nine of ten quads in which it moved, 5 at least."""
+        moved = self.work.sum(axis=1) > 0
+        rate = self.work[moved] / self.wall_s[moved]
+        still = rate[:, OFF] < 0.1 * rate[:, ON]
+        return len(still) >= 5 and float(still.mean()) >= 0.9
+
     def first(self, count: int) -> Quads:
         """Return the first `count` quads."""
         return Quads(*(getattr(self, name)[:count] for name in FIELDS))

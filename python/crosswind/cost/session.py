@@ -14,7 +14,7 @@ import numpy as np
 
 from crosswind.cost import counters, processes
 from crosswind.cost.job import Job, changes_per_s, choose_progress
-from crosswind.cost.quads import OFF, ON, contrasts, schedule
+from crosswind.cost.quads import ON, contrasts, schedule
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
 from crosswind.cost.watchdog import Watchdog
@@ -290,11 +290,11 @@ class Session:
         Raises
         ------
         MeasurementError
-            When its rate is below a tenth then.
+            When its rate is below a tenth then, in nearly every quad: a job that something else holds up now and then
+            does not wait for the target.
         """
         for one in found.costs:
-            work, wall = one.quads.work.sum(axis=0), one.quads.wall_s.sum(axis=0)
-            if len(one.quads) >= 5 and work[OFF] / wall[OFF] < 0.1 * work[ON] / wall[ON]:
+            if one.quads.stand_still_without():
                 message = (
                     f"the job nearly stands still while {one.name} is stopped: it waits for it, by a lock or a pipe"
                 )

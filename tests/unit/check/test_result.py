@@ -22,7 +22,7 @@ def test_half_the_memory_rate_is_sick_and_named():
 
 
 def test_the_same_node_is_healthy():
-    assert (HEALTHY.exit_code, HEALTHY.sentence) == (0, "healthy: 2 measures within 10 %")
+    assert (HEALTHY.exit_code, HEALTHY.sentence) == (0, "healthy: 2 measures within tolerance")
 
 
 def test_a_busy_host_is_unknown_and_said():
