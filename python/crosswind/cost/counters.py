@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +23,6 @@ from crosswind.errors import DescriptionError, MeasurementError
 WAYS = ("file:PATH", "count:PATH", "u64:PATH", "stdin-position", "io", "cpu")
 COUNTS_PER_BLOCK = 10
 SHORTEST_BLOCK_S, LONGEST_CHOSEN_BLOCK_S, LONGEST_BLOCK_S = 0.02, 0.2, 5.0
-_U64 = struct.Struct("Q")  # read at once; "=Q" is read byte by byte
 
 
 class Job(Protocol):
@@ -98,7 +96,14 @@ def _mapped(path: Path, text: str) -> tuple[Callable[[], float], str]:
         raise _refused(text, f"{path} holds less than 8 bytes") from None
     finally:
         os.close(descriptor)
-    return (lambda: float(_U64.unpack_from(shared, 0)[0])), "counts"
+    words, last = memoryview(shared).cast("Q"), 0
+
+    def read() -> float:
+        nonlocal last
+        last = words[0] or last  # `struct.pack_into`, for one, writes zeros before it writes a number
+        return float(last)
+
+    return read, "counts"
 
 
 def _position(job: Job) -> tuple[Callable[[], float], str]:

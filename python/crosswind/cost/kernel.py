@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import mmap
 import signal
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -49,12 +48,12 @@ def main() -> None:
     _core.end_with_parent()
     kernel, cpu, path = sys.argv[1:]
     with Path(path).open("r+b") as file:
-        shared = mmap.mmap(file.fileno(), 8)
-    step, word, count = stepper(kernel, int(cpu)), struct.Struct("Q"), 0
+        counter = memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")  # written at once, which `struct.pack_into` is not
+    step, count = stepper(kernel, int(cpu)), 0
     while True:
         step()
         count += 1
-        word.pack_into(shared, 0, count)
+        counter[0] = count
 
 
 if __name__ == "__main__":

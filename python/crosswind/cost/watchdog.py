@@ -24,7 +24,7 @@ class Watchdog:
     def __init__(self) -> None:
         memory = os.memfd_create("crosswind-due")
         os.ftruncate(memory, mmap.PAGESIZE)
-        self._due = mmap.mmap(memory, mmap.PAGESIZE)
+        self._due = memoryview(mmap.mmap(memory, mmap.PAGESIZE)).cast(watching.DUE)
         command = [sys.executable, "-I", "-S", str(Path(watching.__file__)), str(memory)]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[memory], start_new_session=True
@@ -60,7 +60,7 @@ class Watchdog:
 
     def stopped_until(self, due_ns: int) -> None:
         """Note that something is about to be stopped, and when it is to go on (CLOCK_MONOTONIC, ns); 0: nothing is."""
-        watching.DUE.pack_into(self._due, 0, due_ns)
+        self._due[0] = due_ns
 
     def check(self) -> None:
         """Make sure that it is there.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -100,6 +103,21 @@ def test_counters_read_what_they_say(tmp_path):
     before = read()
     log.read_bytes()
     assert read() >= before + 5
+
+
+def test_a_counter_that_is_written_in_two_steps_is_never_read_as_0(tmp_path):
+    path = tmp_path / "mapped"
+    path.write_bytes(struct.pack("Q", 1))
+    code = "import mmap, struct, sys; f = open(sys.argv[1], 'r+b'); m = mmap.mmap(f.fileno(), 8); n = 1\n"
+    code += "while True: n += 1; struct.pack_into('Q', m, 0, n)"
+    with subprocess.Popen([sys.executable, "-S", "-c", code, str(path)]) as writer:
+        read, _ = counter(f"u64:{path}", NoJob())
+        until, values = time.monotonic() + 1.0, [1.0]
+        while time.monotonic() < until:
+            values.append(read())
+        writer.kill()
+    assert values[-1] > 1.0
+    assert values == sorted(values)
 
 
 def test_counters_that_cannot_be_read_are_refused(tmp_path):
