@@ -139,7 +139,9 @@ def told(case: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     sick = counts["sick"] / len(runs)
     lost = [each["loss"] for run in runs for each in run["judged"] if each["name"].startswith("memory")]
     about = {"memory_lost": record.spread(lost)} if case == "memory" and lost else {}
-    return {"runs": len(runs), **counts, **about, "reached": sick <= 0.01 if case == "healthy" else sick >= 0.95}
+    enough = len(runs) >= (200 if case == "healthy" else 20)
+    reached = (sick <= 0.01 if case == "healthy" else sick >= 0.95) if enough else None
+    return {"runs": len(runs), **counts, **about, "reached": reached}
 
 
 def main() -> None:

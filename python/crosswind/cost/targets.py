@@ -187,6 +187,7 @@ def opened(text: str, watchdog: Watchdog) -> Target:
 
 
 def _shortened(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
 
 
