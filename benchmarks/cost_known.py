@@ -218,11 +218,8 @@ def told(case: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     covered = sum(abs(value - true) <= half for (value, half), true in pairs)
     bias = float(np.mean([value - true for (value, _), true in pairs]))
     width = float(np.median([half for (_, half), _ in pairs]))
-    reached: bool | None = (abs(bias) <= 0.002 or case.startswith("5") or case == "exporter") and covered >= 0.9 * len(
-        runs
-    )
-    if len(runs) < ASKED_RUNS:
-        reached = None
+    is_near = abs(bias) <= 0.002 or case.startswith("5") or case == "exporter"
+    reached = is_near and covered >= 0.9 * len(runs) if len(runs) >= ASKED_RUNS else None
     return found | {
         "true": float(np.mean(truths)),
         "bias": bias,
