@@ -18,7 +18,7 @@ LOOKS = 2
 CODES: dict[Outcome, int] = {"healthy": 0, "sick": 1, "unknown": 3}
 BUSY_LOSS = 0.4
 """Loss of a rate per own CPU second that other processes on a busy host are not taken to cause, 0 to 1."""
-NOT_SURE = "a drain asks for more certainty"
+NOT_SURE = "not certain enough for a drain"
 _LEAST_BATCHES = 4
 
 

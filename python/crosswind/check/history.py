@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosswind.check.decision import Judged
+from crosswind.check.decision import Judged, not_measured
+from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import among, worst_first
 from crosswind.check.result import Check
 
@@ -55,6 +56,9 @@ def against(now: Check, past: Sequence[Check]) -> list[Judged]:
         )
         for name, reading in now.readings.items()
     ]
+    always = set.intersection(*(set(one.readings) for one in usable)) - set(now.readings)
+    missing = [name for name in sorted(always) if is_always_measured(name)]
+    judged += [not_measured(name, usable[-1].readings[name], now.tolerance) for name in missing]
     return sorted(judged, key=worst_first)
 
 

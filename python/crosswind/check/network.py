@@ -23,16 +23,15 @@ def path_name(peer: str | None) -> str:
     return peer or LOOPBACK
 
 
-def path_of(name: str) -> str | None:
-    """Return which path a reading is of; None: of none.
+def is_always_measured(name: str) -> bool:
+    """Return whether every check has this reading; those of a path to a peer must be asked for.
 
     Examples
     --------
-    >>> path_of("interference loopback"), path_of("rate from 10.0.0.2:7117"), path_of("noise")
-    ('loopback', '10.0.0.2:7117', None)
+    >>> is_always_measured("interference loopback"), is_always_measured("rate from 10.0.0.2:7117")
+    (True, False)
     """
-    kinds = [kind for kind in ("interference ", "rate from ") if name.startswith(kind)]
-    return name.removeprefix(kinds[0]) if kinds else None
+    return name == f"interference {LOOPBACK}" or not name.startswith(("interference ", "rate from "))
 
 
 def interference(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, not_measured, together
-from crosswind.check.network import LOOPBACK, path_of
+from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
@@ -104,12 +104,9 @@ class Check:
         found = [
             judge(name, self.readings[name], then[name], self.tolerance, len(names), busy=self.busy) for name in names
         ]
-        found += [not_measured(name, then[name], self.tolerance) for name in then if self._misses(name)]
+        missing = [name for name in then if name not in self.readings and is_always_measured(name)]
+        found += [not_measured(name, then[name], self.tolerance) for name in missing]
         return sorted(found, key=worst_first)
-
-    def _misses(self, name: str) -> bool:
-        """Whether it has no such reading, although every check has one; only those of peers must be asked for."""
-        return name not in self.readings and path_of(name) in (None, LOOPBACK)
 
     @property
     def is_judged(self) -> bool:
@@ -173,8 +170,8 @@ class Check:
             message = "the baseline was measured on a busy host"
             found.append(warning("busy-baseline", message, "save another on an idle, healthy node"))
         if self.base is not None:
-            missing = [n for n in sorted(self.base.readings.keys() ^ self.readings.keys()) if not self._misses(n)]
+            missing = sorted(self.base.readings.keys() ^ self.readings.keys())
             if missing:
-                message = f"not in both checks, so not judged: {', '.join(missing)}"
+                message = f"not in both checks: {', '.join(missing)}"
                 found.append(warning("not-in-both", message, "save a baseline with the same options"))
         return found

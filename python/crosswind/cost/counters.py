@@ -100,7 +100,7 @@ def _mapped(path: Path, text: str) -> tuple[Callable[[], float], str]:
 
     def read() -> float:
         nonlocal last
-        last = words[0] or last  # `struct.pack_into`, for one, writes zeros before it writes a number
+        last = words[0] or last  # `struct.pack_into` stores zeros before the number
         return float(last)
 
     return read, "counts"

@@ -70,7 +70,7 @@ class Job:
         """
         started, memories = [], []
         for cpu in cpus:
-            memory = os.memfd_create("crosswind-counter")  # no file: a disk that is busy would hold the kernel up
+            memory = os.memfd_create("crosswind-counter")  # not a file: write-back to a busy disk delays the kernel
             memories.append(memory)
             os.ftruncate(memory, 8)
             command = [sys.executable, "-m", "crosswind.cost.kernel", kernel, str(cpu), f"/proc/self/fd/{memory}"]

@@ -48,7 +48,7 @@ def main() -> None:
     _core.end_with_parent()
     kernel, cpu, path = sys.argv[1:]
     with Path(path).open("r+b") as file:
-        counter = memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")  # written at once, which `struct.pack_into` is not
+        counter = memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")  # one store; `struct.pack_into` needs two
     step, count = stepper(kernel, int(cpu)), 0
     while True:
         step()

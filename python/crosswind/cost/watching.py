@@ -22,7 +22,7 @@ from typing import Final
 
 LOOK_S = 0.5
 LATE_NS = 1_000_000_000
-DUE: Final = "q"  # a word of memory, written and read at once: ns of CLOCK_MONOTONIC; 0: nothing is stopped
+DUE: Final = "q"  # one 64-bit load or store each: ns of CLOCK_MONOTONIC; 0: nothing is stopped
 PATIENCE_S = 2.0
 
 

@@ -36,7 +36,7 @@ def test_healthy_asks_for_95_percent_and_sick_for_more():
     was = rates(*[95.0, 105.0] * 5)
     assert judge("memory", rates(*[93.0, 103.0] * 5), was, 0.1, 8).outcome == "healthy"
     found = judge("memory", rates(*[80.0, 89.0] * 5), was, 0.1, 8)
-    assert (found.outcome, found.why) == ("unknown", "a drain asks for more certainty")
+    assert (found.outcome, found.why) == ("unknown", "not certain enough for a drain")
     assert found.low > 0.1
 
 

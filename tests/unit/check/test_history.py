@@ -30,6 +30,13 @@ def test_a_node_as_it_was_is_healthy():
     )
 
 
+def test_what_every_earlier_check_measured_and_this_one_did_not_is_unknown():
+    earlier = past(LEAST_PAST)
+    noise = {"noise": earlier[0].document["readings"]["noise"]}
+    found = now(earlier, readings=noise)
+    assert found.sentence == "unknown: memory cpu 0 not known (not measured)"
+
+
 def test_with_too_few_nothing_is_judged():
     found = now(past(LEAST_PAST - 1), memory=50.0)
     assert (found.exit_code, found.judged) == (0, [])

@@ -54,9 +54,7 @@ def test_what_the_baseline_has_and_was_not_measured_is_unknown():
     base = checked(readings=readings | {"interference loopback": loopback, "rate from 10.0.0.2:7117": loopback})
     found = checked(base=base)
     assert found.sentence == "unknown: interference loopback not known (not measured)"
-    assert [each["message"] for each in found.warnings if each["code"] == "not-in-both"] == [
-        "not in both checks, so not judged: rate from 10.0.0.2:7117"
-    ]
+    assert "not-in-both" in {each["code"] for each in found.warnings}
 
 
 def test_a_saved_check_is_a_baseline(tmp_path):
