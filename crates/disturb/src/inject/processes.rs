@@ -56,6 +56,8 @@ pub struct Finder {
     seen: HashMap<Pid, Seen>,
     /// Whether those that were there before the command have been seen: they stay strangers.
     began: bool,
+    /// Which variable has told, as a place in [`VARIABLES`]: a launcher outlives its ranks, and stays one.
+    told_by: Option<usize>,
 }
 
 /// What is known of a process: how often it was looked at, whether it is the command's, its ranks as told.
@@ -73,7 +75,7 @@ impl Finder {
     /// For the command that is this process, with that mark.
     #[must_use]
     pub fn new(command: Pid, mark: String) -> Self {
-        Self { command, mark, seen: HashMap::new(), began: false }
+        Self { command, mark, seen: HashMap::new(), began: false, told_by: None }
     }
 
     /// The processes of each rank now. Until a launcher has told any process its rank, the whole command is rank 0.
@@ -99,10 +101,12 @@ impl Finder {
         self.ranks()
     }
 
-    fn ranks(&self) -> Ranks {
+    fn ranks(&mut self) -> Ranks {
         let told: Vec<(Pid, &Vec<(usize, u32)>)> =
             self.seen.iter().filter(|(_, seen)| seen.is_member).map(|(pid, seen)| (*pid, &seen.ranks)).collect();
-        let Some(place) = told.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place)).min() else {
+        let places = told.iter().flat_map(|(_, ranks)| ranks.iter().map(|(place, _)| *place));
+        self.told_by = places.chain(self.told_by).min();
+        let Some(place) = self.told_by else {
             return Ranks { leaders: BTreeMap::from([(0, vec![self.command])]), told_by: None };
         };
         let mut leaders: BTreeMap<u32, Vec<Pid>> = BTreeMap::new();
@@ -168,5 +172,16 @@ mod tests {
         assert_eq!(ranks.told_by, Some("OMPI_COMM_WORLD_RANK"));
         assert_eq!(ranks.leaders, BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]));
         [launcher, first, second, others].into_iter().for_each(end);
+    }
+
+    #[test]
+    fn a_launcher_that_outlives_its_ranks_is_not_a_rank() {
+        let launcher = sleeper(&[(MARK, "job")]);
+        let only = sleeper(&[(MARK, "job"), ("PMI_RANK", "0")]);
+        let mut finder = Finder::new(launcher.id() as Pid, "job".into());
+        assert_eq!(finder.look().leaders, BTreeMap::from([(0, vec![only.id() as Pid])]));
+        end(only);
+        assert_eq!(finder.look(), Ranks { leaders: BTreeMap::new(), told_by: Some("PMI_RANK") });
+        end(launcher);
     }
 }
