@@ -27,6 +27,12 @@ TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
 TRIAL_COUNTS = 20
 LATE_S = 0.5
 """A block that takes so much longer than asked says nothing: its quad is dropped. The watchdog waits longer."""
+SETTLING_S = (0.002, 0.008)
+"""What is left out after something was stopped or continued: what it missed it may do in its first moments, while the
+counters are read. Of random length, so that no block begins at the same place of a daemon's period again and again."""
+STARTING_S = (1.0, 1.5)
+"""How long a command that we start is left to itself first: what it does then is not what it does later. Of random
+length, so that the undisturbed part does not begin with one of its bursts each time."""
 _NS = 1e-9
 
 
@@ -87,6 +93,7 @@ class Session:
         self.document["job"]["cpus"] = sorted(processes.cpus_of(self.job.members))
         block_s = self.settings.block_s or self._block_s()
         self.document["job"]["block_s"] = block_s
+        self._let_start()
         self._measure_duty()
         try:
             self._try_each()
@@ -131,6 +138,15 @@ class Session:
         told = warning(code, message, hint)
         if told not in self.document["warnings"]:
             self.document["warnings"].append(told)
+
+    def _let_start(self) -> None:
+        if any(target.process for target in self.targets):
+            self._tell("what was started is left to itself first")
+            draw = np.random.default_rng([self.settings.seed, len(self.document["undisturbed"]["wall_s"])])
+            until = time.monotonic() + draw.uniform(*STARTING_S)
+            while (left_s := until - time.monotonic()) > 0.0 and not self._is_over():
+                time.sleep(min(left_s, WINDOW_S))
+            self._refresh()
 
     def _measure_duty(self) -> None:
         """Let all run, and count what they use; in fine windows where the intervals are wanted."""
@@ -215,7 +231,7 @@ class Session:
             if time.monotonic() + 4 * block_s > deadline:
                 break
             contrast, order = next(plan)
-            row = self._quad(which[contrast], order, block_s)
+            row = self._quad(which[contrast], order, block_s, draw)
             if row is None:
                 continue
             for name, value in (
@@ -240,12 +256,14 @@ class Session:
         self.document["steal_share"] = _stolen(steal)
 
     def _quad(
-        self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float
+        self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float, draw: np.random.Generator
     ) -> dict[str, Any] | None:
         """Measure four blocks; None when one of them took much longer than asked."""
         row = {name: [0.0, 0.0] for name in ("work", "wall_s", "job_cpu_s", "x_cpu_s")}
         for label in order:
-            self._let_run(set(running) if label == ON else set(), block_s)
+            settling_s = draw.uniform(*SETTLING_S)
+            if self._let_run(set(running) if label == ON else set(), settling_s + block_s):
+                time.sleep(settling_s)
             at, work, job, used = self._reading(running)
             time.sleep(block_s)
             at_end, work_end, job_end, used_end = self._reading(running)
@@ -265,9 +283,10 @@ class Session:
         work = self.job.progress()
         return time.monotonic_ns(), work, self.job.cpu_ns(), sum(self.targets[one].cpu.ns() for one in running)
 
-    def _let_run(self, running: set[int], block_s: float) -> None:
-        """Have exactly these targets run; the watchdog is told first when the others are to go on."""
+    def _let_run(self, running: set[int], block_s: float) -> bool:
+        """Have exactly these targets run, and say whether that is new; the watchdog knows when the others go on."""
         stopped = set(range(len(self.targets))) - running
+        is_new = stopped != self._stopped
         due_ns = time.monotonic_ns() + int(1e9 * (block_s + 0.1)) if stopped else 0
         if stopped:
             self.watchdog.stopped_until(due_ns)
@@ -279,6 +298,7 @@ class Session:
         self._stopped = stopped
         if not stopped:
             self.watchdog.stopped_until(0)
+        return is_new
 
     def _note_wants(self, before: float, since: float) -> None:
         elapsed = time.monotonic() - since
