@@ -7,8 +7,8 @@ Known duties: a daemon on the job's CPU, or on another, with relative timers (it
 (it catches up), ten times a second, of 0.5, 1, 2 and 5 % of a CPU, or bursts of 10 ms a second. The truth on the job's
 CPU is the CPU time that the daemon uses per second while nothing stops it, measured beside the same job for half as
 long as a session; on another CPU it is 0. What a daemon costs beside its CPU time (caches, switches) counts as bias: it
-is 0.1 points of 50 wake-ups a second on the host of the record, so the daemons wake as often as exporters do. Asked: bias at most 0.2 points up
-to a duty of 2 %, 90 % of the 95 % intervals cover the truth, in 40 runs of each.
+is 0.1 points of 50 wake-ups a second on the host of the record, so the daemons wake as often as exporters do. Asked:
+bias at most 0.2 points up to a duty of 2 %, 90 % of the 95 % intervals cover the truth, in 40 runs of each.
 
 Exporter: a process that reads much of /proc ten times a second, on the CPU of a `gzip` whose place in its input is the
 progress. The truth is the exporter's CPU time and what `own` sees.

@@ -170,7 +170,7 @@ def test_hosts_whose_agents_a_task_ends_stay_in_the_farm(hosts):
     for server in hosts.servers:
         try:
             status = server.wait(timeout=5)
-        except subprocess.TimeoutExpired:  # it was being started again when the run ended, and still looks for its parent
+        except subprocess.TimeoutExpired:  # being started again when the run ended, it still looks for its parent
             server.terminate()
             status = server.wait(timeout=30)
         assert status == 0
