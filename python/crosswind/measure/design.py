@@ -37,10 +37,10 @@ UNITS_PER_BLOCK = 5
 STEPS_WHERE_CPU_LIMITS = (1.0, 2.0, 5.0)
 PART_WHERE_CPU_LIMITS = 0.5
 PART_WHERE_WIRE_LIMITS = 0.9
-TOP_ON_LOOPBACK_MB_PER_S = 1500.0
-"""Top where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows it from
+TOPS_ON_LOOPBACK_MB_PER_S = (1500.0, 1000.0, 500.0)
+"""Tops where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows it from
 one step to the next makes a third of difference to the slope. The higher the top, the more of the loss is signal; up to
-this rate pacing is checked (benchmarks/traffic_against_iperf3.py)."""
+the first of them pacing is checked (benchmarks/traffic_against_iperf3.py)."""
 PART_ON_LOOPBACK = 0.75
 
 
@@ -135,7 +135,7 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
 
 
 def top_on_loopback(unpaced_mb_per_s: float) -> float:
-    """Return the highest paced rate of a ladder where no wire is, MB/s: one and the same while it is within reach.
+    """Return the highest paced rate of a ladder where no wire is, MB/s: one of few, the same while it is within reach.
 
     Parameters
     ----------
@@ -144,12 +144,11 @@ def top_on_loopback(unpaced_mb_per_s: float) -> float:
 
     Examples
     --------
-    >>> top_on_loopback(3900.0), top_on_loopback(2300.0), top_on_loopback(1100.0)
-    (1500.0, 1500.0, 500.0)
+    >>> top_on_loopback(3900.0), top_on_loopback(1900.0), top_on_loopback(700.0), top_on_loopback(300.0)
+    (1500.0, 1000.0, 500.0, 100.0)
     """
-    if PART_ON_LOOPBACK * unpaced_mb_per_s >= TOP_ON_LOOPBACK_MB_PER_S:
-        return TOP_ON_LOOPBACK_MB_PER_S
-    return min(top_of_ladder(unpaced_mb_per_s, limited_by_cpu=True), TOP_ON_LOOPBACK_MB_PER_S)
+    within = [top for top in TOPS_ON_LOOPBACK_MB_PER_S if top <= PART_ON_LOOPBACK * unpaced_mb_per_s]
+    return within[0] if within else top_of_ladder(unpaced_mb_per_s, limited_by_cpu=True)
 
 
 def ladder_cycle(channel: int, tops: Sequence[float], index: int, random: Random, passes: int = 1) -> list[Block]:

@@ -157,12 +157,15 @@ class Session:
             if any(row["work"] > 0 and not row["settling"] for row in self._take()):
                 break
         contended = self._connect(unit_s)
+        self._rehearse(scale)
         if first:
             for channel in range(len(self.channels)):
+                self._warm_traffic(channel, scale)
                 self._calibrate(channel, scale)
         moving = [channel for channel, top in enumerate(self.tops) if top or contended]
         for channel in moving:
-            self._warm_traffic(channel, scale)
+            if not first:
+                self._warm_traffic(channel, scale)
             self._until_quiet(self._only(channel, self.tops[channel]), self._channel_name(channel), scale)
         if self.asked["direction"] == "both":
             self._cycles(list(range(1)), together=True)
@@ -191,10 +194,11 @@ class Session:
         """Let a runtime compile what it will, at this level, before anything of it is used."""
         if self.main.name != "runtime":
             return
-        most_s = min(WARMING_S * scale, WARMING_SHARE * (self.until_s - self.main.elapsed_s()))
+        most_s = self._warming_s(scale)
         rows: list[dict[str, Any]] = []
-        for _ in range(max(round(most_s / (self.timing.block_s * len(self.subjects))), warming.BLOCKS)):
-            self.block(levels, "warm-up")
+        for _ in range(max(round(most_s / self.timing.block_s), warming.BLOCKS)):
+            self._block_of(self.main, levels, "warm-up")
+            self._hold(self.main)
             rows += self._take()
             if warming.quiet(rows, len(self.channels)):
                 return
@@ -205,6 +209,28 @@ class Session:
         if not any(one["code"] == code for one in self.found):
             message = f"after {most_s:.1f} s at {where} {what} (fork {self.forks} of {self.asked.forks})"
             self.found.append(warning(code, message, "give it longer (--max-seconds), or fewer --forks"))
+
+    def _rehearse(self, scale: float) -> None:
+        """Let a runtime do all that a cycle asks of it, over new connections each time, until its compilers rest.
+
+        A direction that begins, and a connection that is closed, make a JVM throw away what it compiled for the others.
+        Whether compilers rested while it was measured is told by the samples.
+        """
+        if self.main.name != "runtime":
+            return
+        most_s, began = self._warming_s(scale), self.main.elapsed_s()
+        tops = [top or design.UNPACED for top in self.tops]
+        levels = [*(self._only(channel, top) for channel, top in enumerate(tops)), tops]
+        rows: list[dict[str, Any]] = []
+        while self.main.elapsed_s() - began < most_s and not warming.rests(rows):
+            self.main.probe.renew()
+            for level in levels * 2:
+                self._block_of(self.main, level, "warm-up")
+            self._hold(self.main)
+            rows += self._take()
+
+    def _warming_s(self, scale: float) -> float:
+        return min(WARMING_S * scale, WARMING_SHARE * self._left_s())
 
     def _unit_s(self) -> float:
         """Time of one unit of work that cannot be cut; 0 for kernels, which count finer."""

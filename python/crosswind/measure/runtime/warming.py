@@ -15,6 +15,8 @@ import numpy as np
 BLOCKS = 8
 JIT_SHARE = 0.005
 """Most CPU time of compilers, as a part of a block."""
+RESTING_BLOCKS = 80
+"""As many rows, 40 blocks with the part that settles: what a JVM compiles late it compiles one method at a time."""
 TREND = 0.02
 """Smallest change over those blocks that counts as a trend: below, a host's own noise looks like one."""
 T_VALUE = 2.447
@@ -49,6 +51,19 @@ def quiet(rows: Sequence[Row], channels: int) -> bool:
 def compiles(rows: Sequence[Row]) -> bool:
     """Return whether compilers took more than their share of any of these blocks."""
     return any(row.get("jit_cpu_s", 0.0) > JIT_SHARE * row["dt_s"] for row in rows)
+
+
+def rests(rows: Sequence[Row]) -> bool:
+    """Return whether compilers had less than their share of the last `RESTING_BLOCKS`, all together.
+
+    Examples
+    --------
+    >>> rests([{"dt_s": 0.04, "jit_cpu_s": 0.0}] * 80), rests([{"dt_s": 0.04, "jit_cpu_s": 0.001}] * 80)
+    (True, False)
+    """
+    used = rows[-RESTING_BLOCKS:]
+    used_s, all_s = (sum(row[name] for row in used) for name in ("jit_cpu_s", "dt_s"))
+    return len(used) >= RESTING_BLOCKS and used_s <= JIT_SHARE * all_s
 
 
 def has_trend(values: Any) -> bool:
