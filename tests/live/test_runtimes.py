@@ -143,6 +143,15 @@ def test_a_runtime_is_measured(runtime):
     assert samples[samples["phase"] == "calibrate"]["channel0_mb"].sum() > 0
 
 
+@pytest.mark.alone
+def test_the_compilers_of_a_jvm_rest_while_it_is_measured():
+    found = measure(runtime=at_hand("java"), **{**BRIEF, "direction": "each", "max_seconds": 20.0})
+    samples = found.samples.to_pandas()
+    ladder = samples[samples["phase"] == "ladder"]
+    assert ladder["jit_cpu_s"].sum() <= 0.005 * ladder["dt_s"].sum()
+    assert "jit-compiles" not in {warning["code"] for warning in found.warnings}
+
+
 def test_two_take_turns_within_each_cycle(in_c):
     found = measure(runtime=in_c, beside="native", **{**BRIEF, "max_seconds": 10.0})
     both = [one.samples.to_pandas() for one in (found, found.beside)]
