@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn a_launcher_that_outlives_its_ranks_is_not_a_rank() {
-        let launcher = sleeper(&[(MARK, "job")]);
-        let only = sleeper(&[(MARK, "job"), ("PMI_RANK", "0")]);
-        let mut finder = Finder::new(launcher.id() as Pid, "job".into());
+        let launcher = sleeper(&[(MARK, "outlived")]);
+        let only = sleeper(&[(MARK, "outlived"), ("PMI_RANK", "0")]);
+        let mut finder = Finder::new(launcher.id() as Pid, "outlived".into());
         assert_eq!(finder.look().leaders, BTreeMap::from([(0, vec![only.id() as Pid])]));
         end(only);
         assert_eq!(finder.look(), Ranks { leaders: BTreeMap::new(), told_by: Some("PMI_RANK") });
