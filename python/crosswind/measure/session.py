@@ -8,6 +8,7 @@ them once for each fork, and takes turns with our own threads where it is measur
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -157,11 +158,12 @@ class Session:
             if any(row["work"] > 0 and not row["settling"] for row in self._take()):
                 break
         contended = self._connect(unit_s)
-        self._rehearse(scale)
         if first:
+            self._rehearse(scale)
             for channel in range(len(self.channels)):
                 self._warm_traffic(channel, scale)
                 self._calibrate(channel, scale)
+        self._rehearse(scale)
         moving = [channel for channel, top in enumerate(self.tops) if top or contended]
         for channel in moving:
             if not first:
@@ -211,21 +213,29 @@ class Session:
             self.found.append(warning(code, message, "give it longer (--max-seconds), or fewer --forks"))
 
     def _rehearse(self, scale: float) -> None:
-        """Let a runtime do all that a cycle asks of it, over new connections each time, until its compilers rest.
+        """Let a runtime do all that cycles ask of it, over new connections each time, until its compilers rest.
 
-        A direction that begins, and a connection that is closed, make a JVM throw away what it compiled for the others.
-        Whether compilers rested while it was measured is told by the samples.
+        A direction that begins, a pace at which it first waits for data, and a connection that is closed while it reads
+        or waits make a JVM throw away what it compiled before. So it rehearses before tops are looked for, without
+        pacing, and again when they are known. Whether compilers rested while it was measured is told by the samples.
         """
         if self.main.name != "runtime":
             return
         most_s, began = self._warming_s(scale), self.main.elapsed_s()
-        tops = [top or design.UNPACED for top in self.tops]
-        levels = [*(self._only(channel, top) for channel, top in enumerate(tops)), tops]
+        tops, channels = [top or 1.0 for top in self.tops], range(len(self.tops))
         rows: list[dict[str, Any]] = []
-        while self.main.elapsed_s() - began < most_s and not warming.rests(rows):
+        for channel in itertools.cycle([*channels, None]):
+            if self.main.elapsed_s() - began >= most_s or warming.rests(rows):
+                return
+            if channel is None:
+                blocks = design.together_cycle(tops, 0, self.random)
+            else:
+                blocks = design.ladder_cycle(channel, tops, 0, self.random)
             self.main.probe.renew()
-            for level in levels * 2:
-                self._block_of(self.main, level, "warm-up")
+            for block in blocks:
+                pairs = zip(block.levels, self.tops, strict=True)
+                levels = [design.UNPACED if level and not top else level for level, top in pairs]
+                self._block_of(self.main, levels, "warm-up")
             self._hold(self.main)
             rows += self._take()
 
