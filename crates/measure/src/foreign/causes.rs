@@ -1,7 +1,7 @@
 //! Which threads of a foreign process had the CPU: the task, the traffic, or the runtime itself, told apart by name.
 //!
-//! The total is exact (the process's clock); the parts come from the threads' `schedstat`, which lags by up to a tick
-//! while a thread runs. Threads that ended keep what they had.
+//! The total is the process's clock; the parts come from the threads' `schedstat`. Both lag by up to a tick while a thread
+//! runs, so the kernel is made to count those that run before they are read. Threads that ended keep what they had.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -62,6 +62,8 @@ struct Thread {
     cause: Cause,
     file: Option<File>,
     had: Use,
+    /// Whether it had the CPU between the last two looks.
+    ran: bool,
 }
 
 /// The threads of a process, those that have ended included.
@@ -89,7 +91,7 @@ impl Threads {
             let at = format!("/proc/{}/task/{number}", self.process);
             let thread = self.known.entry(number).or_insert_with(|| {
                 let file = File::open(format!("{at}/schedstat")).ok();
-                Thread { cause: Cause::Other, file, had: Use::default() }
+                Thread { cause: Cause::Other, file, had: Use::default(), ran: true }
             });
             if thread.cause == Cause::Other {
                 // A thread may get its name a moment after its start.
@@ -99,7 +101,17 @@ impl Threads {
         }
         for thread in self.known.values_mut() {
             if let Some(had) = thread.file.as_ref().and_then(schedstat) {
+                thread.ran = had.cpu_s > thread.had.cpu_s;
                 thread.had = had;
+            }
+        }
+    }
+
+    /// Has the kernel count what those have had that may run now.
+    pub fn account(&self) {
+        for (number, thread) in &self.known {
+            if thread.ran || matches!(thread.cause, Cause::Task | Cause::Traffic | Cause::Carrier) {
+                linux::account_for(*number);
             }
         }
     }

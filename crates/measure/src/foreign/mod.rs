@@ -149,6 +149,7 @@ impl Workload for Foreign {
     }
 
     fn read_exact(&self, reading: &mut Reading) -> Result<(), MeasureError> {
+        self.threads.account();
         reading.steps = self.counter.steps();
         let cpu_ns = process_cpu_ns(self.process.number()).map_err(|_| self.process.wrong("it has ended"))?;
         reading.compute.cpu_s = cpu_ns as f64 * 1e-9; // of all its threads, until `read_coarse` tells them apart
