@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -229,6 +230,34 @@ def test_a_daemon_of_10_percent_costs_more_than_the_margin(tmp_path):
     assert found.verdict.outcome == "above", found.sentence
     assert 0.04 < one.best.value < 0.25
     assert one.quads.x_cpu_s[:, 0].sum() < 0.1 * one.quads.x_cpu_s[:, 1].sum()
+
+
+def test_the_cpu_time_of_what_runs_is_counted_up_to_the_moment():
+    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+    try:
+        used = processes.CpuTime()
+        used.watch({busy.pid})
+        seen = []
+        for _ in range(200):
+            time.sleep(0.0003)
+            used.account()
+            seen.append(used.ns())
+        # By the clock alone it is one of four, or of ten: the ticks.
+        moved = sum(now > before for before, now in itertools.pairwise(seen))
+        assert moved > 70, f"of 199 readings {moved} differed from the one before"
+        assert os.sched_getscheduler(busy.pid) == os.SCHED_OTHER
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+def test_intervals_hold_all_of_a_burst_that_outlasts_a_tick(tmp_path):
+    script = tmp_path / "daemon.py"
+    script.write_text(DAEMON.replace("CPU", str(CPU)).replace("BURST", "0.03").replace("REST", "0.27"))
+    found = cost(f"command:{sys.executable} -S {script}", seconds=10, intervals=True)
+    undisturbed = found.document["undisturbed"]
+    kept = sum(duration for _, duration in found.document["intervals"]["of"][0])
+    assert kept > 0.8 * sum(used for [used] in undisturbed["cpu_s"]) > 0.0
 
 
 @pytest.mark.alone

@@ -65,6 +65,12 @@ pub fn account_for(thread: i32) {
     }
 }
 
+/// The same for all threads of a process.
+pub fn account_for_all(process: i32) {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).for_each(account_for);
+}
+
 /// CPUs on which a thread may run; 0 is the calling one.
 ///
 /// # Errors

@@ -260,6 +260,12 @@ fn end_with_parent() -> PyResult<()> {
     Ok(crosswind_linux::end_with_parent()?)
 }
 
+/// Has the kernel count the CPU time of what runs of these processes up to now.
+#[pyfunction]
+fn account_for(processes: Vec<i32>) {
+    processes.into_iter().for_each(crosswind_linux::account_for_all);
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyProbe>()?;
     module.add_class::<PyBurner>()?;
@@ -267,5 +273,6 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(burn_iterations_per_s, module)?)?;
     module.add_function(wrap_pyfunction!(serve, module)?)?;
     module.add_function(wrap_pyfunction!(greet, module)?)?;
+    module.add_function(wrap_pyfunction!(account_for, module)?)?;
     module.add_function(wrap_pyfunction!(end_with_parent, module)?)
 }

@@ -9,7 +9,7 @@ from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.interval import slope_ratio
 from crosswind.model.normalise import reference_rate
-from crosswind.model.points import Estimator, Points, available_is_valid, points
+from crosswind.model.points import Estimator, Points, available_is_valid, has_forks, points, samples
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,11 @@ def compare(first: Measurement, second: Measurement, *, seed: int = 0) -> list[B
     for index, channel in enumerate(first.header["channels"]):
         ladders = [_ladder(points(one, index, estimator)) for one in (first, second)]
         try:
-            ratio, low, high = slope_ratio(*[(p.x_mb_per_s, p.y_work_per_s, p.cycle) for p in ladders], seed=seed)
+            ratio, low, high = slope_ratio(
+                *[(p.x_mb_per_s, p.y_work_per_s, p.cycle) for p in ladders],
+                independent=has_forks(samples(first)),
+                seed=seed,
+            )
         except DescriptionError:
             continue  # one of them moved nothing: there is no ratio
         rates = [reference_rate(ladder, "idle") for ladder in ladders]

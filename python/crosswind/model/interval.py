@@ -145,6 +145,7 @@ def slope_ratio(
     first: tuple[ArrayLike, ArrayLike, ArrayLike],
     second: tuple[ArrayLike, ArrayLike, ArrayLike],
     *,
+    independent: bool = False,
     resamples: int = 400,
     seed: int = 0,
 ) -> tuple[float, float, float]:
@@ -157,6 +158,9 @@ def slope_ratio(
     ----------
     first, second : tuple of array_like
         x, y and cycle, as of `slope_interval`; only cycles that both have are used.
+    independent : bool
+        Whether cycles are forks: what a fork draws it draws anew, and what the host does cancels, so neighbours do not
+        push the same way. Whether five seem to is chance, and would make every second interval half as wide again.
     resamples, seed : int
         As of `slope_interval`.
 
@@ -189,7 +193,7 @@ def slope_ratio(
                 :, None
             ]
 
-    value, low, high = of_cycles(log_ratio, sums, resamples=resamples, seed=seed)[0]
+    [(value, low, high)] = of_cycles(log_ratio, sums, independent=independent, resamples=resamples, seed=seed)
     return float(np.exp(value)), float(np.exp(low)), float(np.exp(high))
 
 
@@ -206,7 +210,12 @@ def _line_sums(x: ArrayLike, y: ArrayLike, cycle: ArrayLike, common: NDArray[np.
 
 
 def of_cycles(
-    estimate: Callable[[Floats], Floats], sums: Floats, *, resamples: int = 400, seed: int = 0
+    estimate: Callable[[Floats], Floats],
+    sums: Floats,
+    *,
+    independent: bool = False,
+    resamples: int = 400,
+    seed: int = 0,
 ) -> list[tuple[float, float, float]]:
     """Return estimates from sums over cycles, each with a 95 % interval by a bootstrap as that of `slope_interval`.
 
@@ -216,6 +225,8 @@ def of_cycles(
         From sums, shape (k, ...), to as many estimates, shape (k, m); NaN where a resample lacks what it takes.
     sums : numpy.ndarray, shape (cycles, ...)
         Of each cycle.
+    independent : bool
+        Whether neighbouring cycles cannot push the same way.
     resamples, seed : int
         As of `slope_interval`.
 
@@ -230,7 +241,7 @@ def of_cycles(
         return [(value, -np.inf, np.inf) for value in values]
     drawn = estimate(np.tensordot(_draws(cycles, resamples, seed), sums, 1))
     without = estimate(whole - sums)
-    return [(value, *_stretched(value, drawn[:, at], without[:, at])) for at, value in enumerate(values)]
+    return [(value, *_stretched(value, drawn[:, at], without[:, at], independent)) for at, value in enumerate(values)]
 
 
 def half_width(deviation: float, independent: float) -> float:
@@ -348,19 +359,21 @@ def _line(sums: Floats, centre: float, at: float) -> tuple[Floats, Floats, Float
         return slope, intercept, 1.0 - top / n_top / rest - slope * (at - centre - top_u / n_top)
 
 
-def _stretched(estimate: float, drawn: Floats, left_out: Floats) -> tuple[float, float]:
+def _stretched(estimate: float, drawn: Floats, left_out: Floats, independent: bool = False) -> tuple[float, float]:
     drawn = drawn[np.isfinite(drawn)]
     if drawn.size < 2:
         return -np.inf, np.inf
     tail = (1.0 - CONFIDENCE) / 2.0
     low, high = np.quantile(drawn, [tail, 1.0 - tail])
-    stretch = _stretch(left_out[np.isfinite(left_out)])
+    stretch = _stretch(left_out[np.isfinite(left_out)], independent)
     return float(estimate + stretch * min(low - estimate, 0.0)), float(estimate + stretch * max(high - estimate, 0.0))
 
 
-def _stretch(left_out: Floats) -> float:
+def _stretch(left_out: Floats, independent: bool = False) -> float:
     """Return how much wider than its percentiles an interval must be, from the estimates without each cycle."""
     cycles = max(left_out.size, 2)
+    if independent:
+        return float(np.sqrt(cycles / (cycles - 1.0)) * _student(cycles - 1.0))
     influence = left_out.mean() - left_out
     power = float(influence @ influence)
     # The lag-1 correlation of n independent values is -1/n on average, not 0.

@@ -222,8 +222,12 @@ def unit_of_resampling(columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
     What a fork draws at its start (memory, what was compiled how) stays as long as it lives, so cycles of one fork are
     no independent draws of it.
     """
-    forks = columns.get("fork")
-    return columns["cycle"] if forks is None or np.unique(forks).size < 2 else forks
+    return columns["fork"] if has_forks(columns) else columns["cycle"]
+
+
+def has_forks(columns: dict[str, NDArray[Any]]) -> bool:
+    """Return whether a runtime was started more than once."""
+    return "fork" in columns and np.unique(columns["fork"]).size > 1
 
 
 def shares_core(measurement: Measurement) -> bool:

@@ -200,6 +200,25 @@ def test_the_interval_of_a_ratio_covers():
     assert covered >= 90
 
 
+def test_the_interval_of_a_ratio_over_forks_covers_and_is_no_wider_for_a_chance_order():
+    covered, widths = 0, {True: [], False: []}
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        both = []
+        for _ in range(2):
+            forks = [(IR * (1 + 0.05 * rng.normal()), fork) for fork in range(5)]
+            x = np.tile([0.0, 0.0, TOP / 2, TOP, TOP], 5)
+            y = np.concatenate([9.0 * (1 - slope * x[:5]) for slope, _ in forks]) * (1 + 0.01 * rng.normal(size=25))
+            both.append((x, y, np.repeat([fork for _, fork in forks], 5)))
+        for independent, own in widths.items():
+            ratio, low, high = slope_ratio(*both, independent=independent, seed=seed)
+            own.append((high - low) / ratio)
+            covered += independent and low <= 1.0 <= high
+    assert 0.91 <= covered / 400 <= 0.98
+    assert np.median(widths[True]) < 0.9 * np.median(widths[False])
+    assert np.quantile(widths[True], 0.9) < 0.7 * np.quantile(widths[False], 0.9)
+
+
 def test_a_ratio_needs_cycles_of_both():
     first, second = pair_of_lines(4, 0.5, 0.25, wander=0.1)
     with pytest.raises(DescriptionError, match="no cycle that both"):
