@@ -23,8 +23,8 @@ pub mod watchdog;
 pub use namespace::in_namespace;
 pub use sockets::{Sending, limit_unsent, memory_file, read_file, send_both, send_file, sending};
 pub use threads::{
-    account_for, account_for_all, affinity, boot_id, end_with_parent, host_name, process_cpu_ns, set_affinity, set_nice, thread_cpu_ns,
-    thread_id,
+    account_for, account_for_all, affinity, boot_id, end_with_parent, host_name, process_cpu_ns, set_affinity,
+    set_nice, thread_cpu_ns, thread_id,
 };
 pub use time::{exact_timers, now_ns, sleep_until};
 pub use waiting::{Bell, Watched, ended, input_ended, input_has_ended, readable, take_waiting, wait, watch, writable};

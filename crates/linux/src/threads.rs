@@ -56,7 +56,7 @@ pub fn process_cpu_ns(process: i32) -> io::Result<u64> {
 /// cannot be done is not done: the clock is behind then.
 pub fn account_for(thread: i32) {
     let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the pointers are to a live local; a thread that is gone or not ours is refused.
+    // SAFETY: the pointers are to a live local; one that is gone or of another user is refused.
     unsafe {
         if libc::sched_getscheduler(thread) == libc::SCHED_OTHER {
             libc::sched_setscheduler(thread, libc::SCHED_BATCH, &raw const parameters);
