@@ -195,8 +195,11 @@ def test_an_agent_whose_disk_is_full_ends_and_the_others_do_its_tasks(tmp_path):
     needs_root()
     large = tmp_path / "large"
     large.write_bytes(bytes(3_000_000))
-    # Of a's own, in place of the directory for temporary files.
-    small = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1m none /tmp && exec "$@"', "sh"]
+    # Of a's own, as its directory for temporary files.
+    mine = tmp_path / "small"
+    mine.mkdir()
+    mounted = f'mount -t tmpfs -o size=1m none {mine} && TMPDIR={mine} exec "$@"'
+    small = ["unshare", "--mount", "sh", "-c", mounted, "sh"]
     launch = Launch(prefix=lambda node: small if node == "a" else (), logs=tmp_path / "logs")
     sizes = []
     summary, _ = run_farm(
