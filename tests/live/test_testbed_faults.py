@@ -8,6 +8,7 @@ import pickle
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -191,15 +192,15 @@ def small_disk(at, size):
         subprocess.run(["umount", "-l", str(at)], check=True)
 
 
-def test_an_agent_whose_disk_is_full_ends_and_the_others_do_its_tasks(tmp_path):
+def test_an_agent_whose_disk_is_full_ends_and_the_others_do_its_tasks(tmp_path, monkeypatch):
     needs_root()
     large = tmp_path / "large"
     large.write_bytes(bytes(3_000_000))
-    # Of a's own, as its directory for temporary files.
-    mine = tmp_path / "small"
-    mine.mkdir()
-    mounted = f'mount -t tmpfs -o size=1m none {mine} && TMPDIR={mine} exec "$@"'
-    small = ["unshare", "--mount", "sh", "-c", mounted, "sh"]
+    # Of a's own, in place of the directory for temporary files, which is not /tmp: this package may lie there.
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    small = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size=1m none {temporary} && exec "$@"', "sh"]
     launch = Launch(prefix=lambda node: small if node == "a" else (), logs=tmp_path / "logs")
     sizes = []
     summary, _ = run_farm(
