@@ -118,10 +118,6 @@ class Job:
         self._cpu.forget(without or set())
         self._cpu.watch(self.members)
 
-    def account(self) -> None:
-        """Have the kernel count its CPU time up to this moment."""
-        self._cpu.account()
-
     def cpu_ns(self) -> int:
         """CPU time of all its processes, ns."""
         return self._cpu.ns()

@@ -151,12 +151,9 @@ class CpuTime:
         for pid in pids & self._clocks.keys():
             del self._clocks[pid], self._latest[pid]
 
-    def account(self) -> None:
-        """Have the kernel count what runs now: else `ns` is behind by up to a tick, which is 4 ms at 250 Hz."""
-        _core.account_for(list(self._clocks))
-
     def ns(self) -> int:
-        """Return what all have used so far, ns."""
+        """Return what all have used so far, ns; up to this moment, not to the last tick (up to 4 ms ago at 250 Hz)."""
+        _core.account_for(list(self._clocks))
         for pid, (clock, before) in list(self._clocks.items()):
             try:
                 self._latest[pid] = time.clock_gettime_ns(clock) - before

@@ -152,12 +152,12 @@ class Session:
         """Let all run, and count what they use; in fine windows where the intervals are wanted."""
         until = time.monotonic() + self.settings.undisturbed_s
         found, kept = self.document["undisturbed"], [[] for _ in self.targets]  # type: ignore[var-annotated]
-        before, used = time.monotonic_ns(), self._used()
+        before, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         wall_s, cpu_s, begun = 0.0, np.zeros(len(self.targets)), before
         refreshed = time.monotonic()
         while (now_s := time.monotonic()) < until and not self.asked_to_end():
             time.sleep(FINE_WINDOW_S if self.settings.intervals else WINDOW_S)
-            now, using = time.monotonic_ns(), self._used()
+            now, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
             for each, (was, is_now) in zip(kept, zip(used, using, strict=True), strict=True):
                 if self.settings.intervals and is_now > was:
                     each.append(((before - begun) * _NS, min(is_now - was, now - before) * _NS))
@@ -279,15 +279,7 @@ class Session:
                 row[name][label] += value
         return row
 
-    def _used(self) -> list[int]:
-        for target in self.targets:
-            target.cpu.account()
-        return [target.cpu.ns() for target in self.targets]
-
     def _reading(self, running: tuple[int, ...]) -> tuple[int, float, int, int]:
-        self.job.account()
-        for one in running:
-            self.targets[one].cpu.account()
         work = self.job.progress()
         return time.monotonic_ns(), work, self.job.cpu_ns(), sum(self.targets[one].cpu.ns() for one in running)
 

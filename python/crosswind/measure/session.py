@@ -222,7 +222,7 @@ class Session:
         if self.main.name != "runtime":
             return
         most_s, began = self._warming_s(scale), self.main.elapsed_s()
-        tops, channels = [top or 1.0 for top in self.tops], range(len(self.tops))
+        tops, channels = [top or 1.0 for top in self.tops], range(len(self.tops))  # 1.0: not known yet, sent unpaced
         rows: list[dict[str, Any]] = []
         for channel in itertools.cycle([*channels, None]):
             if self.main.elapsed_s() - began >= most_s or warming.rests(rows):

@@ -206,10 +206,10 @@ def test_the_interval_of_a_ratio_over_forks_covers_and_is_no_wider_for_a_chance_
         rng = np.random.default_rng(seed)
         both = []
         for _ in range(2):
-            forks = [(IR * (1 + 0.05 * rng.normal()), fork) for fork in range(5)]
             x = np.tile([0.0, 0.0, TOP / 2, TOP, TOP], 5)
-            y = np.concatenate([9.0 * (1 - slope * x[:5]) for slope, _ in forks]) * (1 + 0.01 * rng.normal(size=25))
-            both.append((x, y, np.repeat([fork for _, fork in forks], 5)))
+            slopes = np.repeat(IR * (1 + 0.05 * rng.normal(size=5)), 5)
+            y = 9.0 * (1 - slopes * x) * (1 + 0.01 * rng.normal(size=25))
+            both.append((x, y, np.repeat(np.arange(5), 5)))
         for independent, own in widths.items():
             ratio, low, high = slope_ratio(*both, independent=independent, seed=seed)
             own.append((high - low) / ratio)
