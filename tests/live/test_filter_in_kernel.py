@@ -16,6 +16,7 @@ import crosswind
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.filter.kernel import KernelFilter, messages, netlink, state, undo_all
 from crosswind.filter.kernel.check import Path as CheckedPath
+from crosswind.filter.kernel.far_end import dial
 from crosswind.filter.kernel.netlink import Kernel, KernelError, in_namespace
 
 pytestmark = pytest.mark.live
@@ -476,7 +477,7 @@ def test_a_check_shows_that_small_messages_pass_bulk(narrow):
     command, peer, hosts = narrow
     there = shown(hosts)
     words = ["check", *peer, "--parallel", "8001", "--in-kernel", "eth0", "--rate", "2.4", "--connections", "2"]
-    done = subprocess.run([*command, *words, "--seconds", "1", "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *words, "--json"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["lowered"]["64"] > 3, found
@@ -507,6 +508,19 @@ def test_the_far_end_turns_away_a_caller_that_does_not_know_the_token(narrow, tm
     assert "closed the connection" in done.stderr or "does not know the token" in done.stderr
     with pytest.raises(DescriptionError, match="off loopback"):
         CheckedPath(peer[1])
+
+
+def test_a_port_is_listened_at_again_at_once_after_the_one_who_asked_has_gone():
+    far_end = subprocess.Popen([*COMMAND, "check", "--listen", "127.0.0.1:0"], stderr=subprocess.PIPE, text=True)
+    try:
+        address = re.search(r"127\.0\.0\.1:(\d+)", far_end.stderr.readline())
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        for _ in range(20):
+            dial(("127.0.0.1", int(address[1])), None, {"do": "listen", "port": port}).close()
+    finally:
+        far_end.send_signal(signal.SIGINT)
+        assert far_end.wait(timeout=20) == 0
 
 
 def test_netlink_says_in_its_own_words_what_is_wrong(hosts):

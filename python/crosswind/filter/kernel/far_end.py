@@ -7,6 +7,7 @@ drew), and has a process of its own. What is sent means nothing: it is measured.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hmac
 import ipaddress
 import json
@@ -27,6 +28,7 @@ LARGEST_MESSAGE = 1 << 20
 LONGEST_S = 600.0
 _DRAWN = 32
 _PATIENCE_S = 5.0
+_PORT_PATIENCE_S = 2.0  # the caller before may have closed only now
 _IDLE_S = 60.0
 _MOST_CONNECTIONS = 256
 _LONGEST_REQUEST = 1024
@@ -145,13 +147,19 @@ def _proof(token: str | None, end: bytes, theirs: bytes, own: bytes) -> bytes:
 class FarEnd:
     """A listener whose connections each get a process; `serve` until it is asked to end."""
 
-    def __init__(self, listen: str, token: str | None, *, option: str = "--listen") -> None:
+    def __init__(self, listen: str, token: str | None, *, option: str = "--listen", patience_s: float = 0.0) -> None:
         host, port = address_of(listen, option, token)
         self._token = token
-        try:
-            self._listener = _listening(host, port)
-        except OSError as error:
-            raise DescriptionError(f"{option} is {listen!r}: {error.strerror}", "listen") from None
+        until = time.monotonic() + patience_s
+        while True:
+            try:
+                self._listener = _listening(host, port)
+                break
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or time.monotonic() > until:
+                    why = str(error.strerror).partition(" (while")[0]
+                    raise DescriptionError(f"{option} is {listen!r}: {why}", "listen") from None
+                time.sleep(0.02)
         self._children: set[int] = set()
         self.address = f"{host}:{self._listener.getsockname()[1]}"
 
@@ -279,7 +287,8 @@ def _listen(connection: socket.socket, port: int, token: str | None) -> None:
     try:
         if not 1024 <= port <= 65535:
             raise DescriptionError(f"port {port} is not 1024 to 65535", "listen")
-        there = FarEnd(f"[{host}]:{port}" if ":" in host else f"{host}:{port}", token)
+        place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        there = FarEnd(place, token, patience_s=_PORT_PATIENCE_S)
     except DescriptionError as error:
         connection.sendall(b"-" + str(error).encode()[:199])
         return
