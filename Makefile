@@ -104,15 +104,15 @@ test-rust: export PROPTEST_RNG_SEED ?= 1
 test-rust:
 	cargo test --quiet
 
-# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself. What fails
-# beside others is named, and must pass when it has the machine to itself.
+# What starts real processes, or a browser, runs by whole files; what asserts times has the machine to itself. What of these
+# fails is named, and must pass once more, one at a time: a host of others takes the CPU away at times.
 LIVE := (live or browser) and not alone
+once_more = || { test $$? -eq 1 && echo "what failed, once more, one at a time:" && \
+	  $(BIN)/python -m pytest -m "$(1)" --last-failed --last-failed-no-failures none --verbose tests; }
 test-python: $(VENV)/.built-dev
 	$(BIN)/python -m pytest -m "not live and not browser" --numprocesses auto
-	$(BIN)/python -m pytest -m "$(LIVE)" --numprocesses 2 --dist loadfile tests || { test $$? -eq 1 && \
-	  echo "what failed beside others, once more, one at a time:" && \
-	  $(BIN)/python -m pytest -m "$(LIVE)" --last-failed --last-failed-no-failures none --verbose tests; }
-	$(BIN)/python -m pytest -m alone tests
+	$(BIN)/python -m pytest -m "$(LIVE)" --numprocesses 2 --dist loadfile tests $(call once_more,$(LIVE))
+	$(BIN)/python -m pytest -m alone tests $(call once_more,alone)
 
 # Farms of agents under drawn faults, in virtual time; two thousand schedules are part of test-rust.
 test-faults:

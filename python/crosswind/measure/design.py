@@ -41,6 +41,8 @@ TOPS_ON_LOOPBACK_MB_PER_S = (1500.0, 1000.0, 500.0)
 """Tops where no wire is: the unpaced rate there says how fast memory is at that moment, and a top that follows it from
 one step to the next makes a third of difference to the slope. The higher the top, the more of the loss is signal; up to
 the first of them pacing is checked (benchmarks/traffic_against_iperf3.py)."""
+MOST_BESIDE_MB_PER_S = 1000.0
+"""The top of those that are compared: a ratio depends on the rate, and not every start of a runtime can have more."""
 PART_ON_LOOPBACK = 0.75
 
 
@@ -134,20 +136,25 @@ def top_of_ladder(unpaced_mb_per_s: float, limited_by_cpu: bool) -> float:
     return float(f"{max(step for step in STEPS_WHERE_CPU_LIMITS if step * scale <= wanted) * scale:.2g}")
 
 
-def top_on_loopback(unpaced_mb_per_s: float) -> float:
+def top_on_loopback(unpaced_mb_per_s: float, *, beside: bool = False) -> float:
     """Return the highest paced rate of a ladder where no wire is, MB/s: one of few, the same while it is within reach.
 
     Parameters
     ----------
     unpaced_mb_per_s : float
         Rate reached without pacing, greater than 0 MB/s.
+    beside : bool
+        Whether two are compared: at most 1000 MB/s then.
 
     Examples
     --------
+    >>> top_on_loopback(3900.0, beside=True)
+    1000.0
     >>> top_on_loopback(3900.0), top_on_loopback(1900.0), top_on_loopback(700.0), top_on_loopback(300.0)
     (1500.0, 1000.0, 500.0, 100.0)
     """
-    within = [top for top in TOPS_ON_LOOPBACK_MB_PER_S if top <= PART_ON_LOOPBACK * unpaced_mb_per_s]
+    most = min(PART_ON_LOOPBACK * unpaced_mb_per_s, MOST_BESIDE_MB_PER_S if beside else math.inf)
+    within = [top for top in TOPS_ON_LOOPBACK_MB_PER_S if top <= most]
     return within[0] if within else top_of_ladder(unpaced_mb_per_s, limited_by_cpu=True)
 
 

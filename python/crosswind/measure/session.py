@@ -294,7 +294,7 @@ class Session:
         if self.asked["top_mb_per_s"]:
             top: float = self.asked["top_mb_per_s"]
         elif loopback:
-            top = design.top_on_loopback(unpaced)
+            top = design.top_on_loopback(unpaced, beside=len(self.subjects) > 1)
         else:
             top = design.top_of_ladder(unpaced, calibration.limited_by_cpu(rows, self.asked["streams"]))
         if self.asked["variation"] == "contention":
