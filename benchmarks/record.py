@@ -12,6 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from crosswind import _core
+
+if _core.FOR_TESTS:
+    raise SystemExit("error: the extension was built for tests, whose rates are no record's\n\nhint: `make build`")
+
 RECORDS = Path(__file__).parent / "records"
 
 

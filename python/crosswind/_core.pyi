@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 __version__: str
+FOR_TESTS: bool
 KINDS: dict[str, list[tuple[str, str]]]
 LARGEST_DESCRIPTION_BYTES: int
 AGENT_PROTOCOL: int

@@ -28,7 +28,7 @@ def build_facts() -> dict[str, Any]:
         found = _COMPILER.search(content)
         compiler = f"rustc {found[1].decode().strip()}" if found else None
         digest = hashlib.sha256(content).hexdigest()
-    extension = {"file": str(file), "sha256": digest, "compiler": compiler}
+    extension = {"file": str(file), "sha256": digest, "compiler": compiler, "for_tests": _core.FOR_TESTS}
     return {
         "version": _core.__version__,
         "extension": extension,

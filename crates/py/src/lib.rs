@@ -25,6 +25,8 @@ mod watched;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    // A build for tests computes, and so loses, at other rates.
+    module.add("FOR_TESTS", cfg!(debug_assertions))?;
     schema::register(module)?;
     model::register(module)?;
     contention::register(module)?;

@@ -65,6 +65,8 @@ def _version(wanted: bool) -> None:
         print_text(f"crosswind {facts['version']}")
         print_text(f"extension {extension['file']}, {extension['compiler'] or 'compiler unknown'}", indent=10)
         print_text(f"sha256    {extension['sha256']}")
+        if extension["for_tests"]:
+            print_text("build     for tests: its kernels compute, and lose, at other rates than a release's", indent=10)
         print_text(f"python    {facts['python']}")
         print_text(f"system    {facts['system']}")
         raise typer.Exit

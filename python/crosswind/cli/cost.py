@@ -44,7 +44,7 @@ Examples:
 
     crosswind cost --of 'command:./exporter --interval 1' --margin 0.5% --seconds 120 -o cost.json
 
-    crosswind cost --of pid:1234 --of pid:1240 --progress stdin-position -- gzip -c < data > /dev/null
+    crosswind cost --of pid:1234 --of pid:1240 --progress stdin-position -- sha256sum < data
 
     crosswind cost --of pid:1234 --ranks 10000 --program bsp:work_s=0.0071
 

@@ -96,7 +96,8 @@ def _about_measurement(measurement: Measurement, base: Baseline, estimator: str)
         yield warning(
             "loopback",
             "the peer is this same machine: traffic never meets a network card, softirq runs on the sender's core",
-            "measure against another machine: `crosswind serve` there, --peer HOST:PORT here",
+            "measure against another machine: `crosswind serve --listen HOST:7117 --token-file FILE` there, "
+            "`--peer HOST:7117 --token-file FILE` here",
         )
 
 

@@ -190,9 +190,9 @@ def _warnings(session: Session, peer: Told) -> list[dict[str, str]]:
     found = []
     if peer["loopback"]:
         message = "both ends are this machine: the messages are copied by the same processors that compute, by no card"
-        found.append(
-            warning("overlap-loopback", message, "`crosswind serve` on another machine, --peer HOST:PORT here")
-        )
+        there, here = "`crosswind serve --listen HOST:7117 --token-file FILE`", "`--peer HOST:7117 --token-file FILE`"
+        hint = f"{there} on another machine, {here} here"
+        found.append(warning("overlap-loopback", message, hint))
     own = os.getpriority(os.PRIO_PROCESS, 0)
     if own != 0:
         message = f"this shell runs at nice {own}: so do the messages, and burners at nice 0"
