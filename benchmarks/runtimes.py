@@ -1,9 +1,7 @@
 """Claims about runtimes as probes, on a quiet host.
 
-- `oracle`: the example in C by the foreign protocol agrees with the built-in probe: the ratio's interval holds 1. With
-  a matrix of 64, which lies in the first cache: what a compiler made of the kernel then changes how fast it computes,
-  but hardly what it loses. `oracle-default` is the same with the default matrix, where the two kernels lose differently
-  for themselves: a result, not a claim.
+- `oracle-default`: the example in C by the foreign protocol agrees with the built-in probe: the ratio's interval holds
+  1. `oracle` is the same with a matrix of 64, which lies in the first cache.
 - `streams`, `direct`, `heap`: the paired ratio of Java's interference rate to native's is known to +- 10 % after 3
   minutes for streams and NIO direct, and five repeats lie within each other's intervals.
 - `counter`: what counting costs: the C probe with a step of 15 us against one whose steps are 16 times as long, below
