@@ -158,6 +158,7 @@ def test_two_take_turns_within_each_cycle(in_c):
     found = measure(runtime=in_c, beside="native", **{**BRIEF, "max_seconds": 10.0})
     both = [one.samples.to_pandas() for one in (found, found.beside)]
     assert "runtime" not in found.beside.header
+    assert found.header["channels"][0]["top_mb_per_s"] <= 1000
     cycles = [set(samples["cycle"]) for samples in both]
     assert cycles[0] == cycles[1]
     # What holds still has no CPU time: each has its own blocks, and none overlaps with the other's.

@@ -150,16 +150,11 @@ class FarEnd:
     def __init__(self, listen: str, token: str | None, *, option: str = "--listen", patience_s: float = 0.0) -> None:
         host, port = address_of(listen, option, token)
         self._token = token
-        until = time.monotonic() + patience_s
-        while True:
-            try:
-                self._listener = _listening(host, port)
-                break
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE or time.monotonic() > until:
-                    why = str(error.strerror).partition(" (while")[0]
-                    raise DescriptionError(f"{option} is {listen!r}: {why}", "listen") from None
-                time.sleep(0.02)
+        try:
+            self._listener = _listening(host, port, patience_s)
+        except OSError as error:
+            why = str(error.strerror).partition(" (while")[0]
+            raise DescriptionError(f"{option} is {listen!r}: {why}", "listen") from None
         self._children: set[int] = set()
         self.address = f"{host}:{self._listener.getsockname()[1]}"
 
@@ -207,11 +202,19 @@ class FarEnd:
                 self._children.discard(child)
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listening(host: str, port: int, patience_s: float) -> socket.socket:
     family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-    listener = socket.create_server((host, port), family=family, backlog=128)
-    listener.setblocking(False)
-    return listener
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            listener = socket.create_server((host, port), family=family, backlog=128)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() >= until:
+                raise
+            time.sleep(0.02)
+        else:
+            listener.setblocking(False)
+            return listener
 
 
 def _served(connection: socket.socket, token: str | None) -> None:
