@@ -6,6 +6,7 @@ root's card is full only with several sends at a time; `star6`, whose links are 
 compute. A task is some MB of input and 50 ms of a core. The same function computes everywhere, under the node's CPU
 share; whatever else a system runs on the node is outside of it. Time runs from handing over the first task to the last
 result, with all processes up and imports done. The bound is that of the exact plan, several ports, no interference.
+`most_of_bound` in the record is what whole tasks can reach of it (`testbed_farms/whole_tasks.py`).
 Dask and Ray know of no tree: they may send straight to any node, within the cards. Inputs of 1000 tasks of 10 MB
 stand once in the client's memory and once in the system's own, and with scattered data such a run takes up to 90
 minutes on the fork: 200 tasks are on record, too.
@@ -52,6 +53,7 @@ FARMS = Path(__file__).parent / "testbed_farms"
 sys.path.insert(0, str(FARMS))
 from kernel import CORE_S  # noqa: E402
 from nodes import Testbed, missing  # noqa: E402
+from whole_tasks import shortest_s  # noqa: E402
 
 NAME = "farm_on_testbed"
 PORT = 7317
@@ -80,8 +82,9 @@ class Combination(NamedTuple):
         return round(self.task_mb * 1e6)
 
 
-def platform(tree: str, spec: dict[str, Any], root: str) -> dict[str, Any]:
-    """Describe the testbed as a platform; a work unit is a task's."""
+def platform(tree: str) -> dict[str, Any]:
+    """Describe a tree of the testbed as a platform; a work unit is a task's."""
+    spec = json.loads((FARMS / f"{tree}.json").read_text())
 
     def node(name: str) -> dict[str, Any]:
         one = spec["nodes"][name]
@@ -91,7 +94,7 @@ def platform(tree: str, spec: dict[str, Any], root: str) -> dict[str, Any]:
     below = [
         {**node(link["to"]), "parent": link["from"], "receive_limit_mb_per_s": link["MBps"]} for link in spec["links"]
     ]
-    return {"schema_version": 1, "name": tree, "node": [node(root), *below]}
+    return {"schema_version": 1, "name": tree, "node": [node(spec["links"][0]["from"]), *below]}
 
 
 FORGETFUL = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
@@ -155,7 +158,7 @@ def crosswind(bed: Testbed, run: Combination, **policy: str) -> Again:
     workload = {"kind": "farm", "tasks": run.tasks, "task_size_mb": run.task_mb, "task_work": 1.0}
     point = {"schema_version": 1, "name": NAME, "platform": "", "workload": workload, "policy": policy}
     setup = {
-        "platform": platform(run.tree, bed.spec, bed.root),
+        "platform": platform(run.tree),
         "point": point,
         "addresses": bed.addresses,
         "prefixes": {node: bed.on(node) for node in bed.addresses},
@@ -176,10 +179,15 @@ ENVIRONMENTS: dict[str, tuple[str | None, Callable[[Testbed, Combination], Again
 }
 
 
-def bound_of(run: Combination, spec: dict[str, Any], root: str) -> float:
+def bound_of(run: Combination) -> float:
     """Tasks per second of the exact plan."""
-    described = Platform.from_dict(platform(run.tree, spec, root))
-    return plan(described, task_size_mb=run.task_mb, task_work=1.0, ports="multi").bound_tasks_per_s
+    farm = Platform.from_dict(platform(run.tree))
+    return plan(farm, task_size_mb=run.task_mb, task_work=1.0, ports="multi").bound_tasks_per_s
+
+
+def most_of_bound(run: Combination) -> float:
+    """Return the part of the exact bound that no schedule of so many whole tasks exceeds."""
+    return run.tasks / shortest_s(platform(run.tree), run.task_mb, run.tasks) / bound_of(run)
 
 
 def beside(bed: Testbed) -> set[str]:
@@ -200,7 +208,7 @@ def in_a_row(run: Combination, count: int, bed_number: int) -> Iterator[dict[str
     if bed_number:
         spec |= {"prefix": f"tb{bed_number}", "subnet": f"10.{77 + bed_number}.0.0/24"}
     with Testbed(spec) as bed:
-        bound = bound_of(run, bed.spec, bed.root)
+        bound = bound_of(run)
         again = start(bed, run)
         for number in range(count):
             others, before = beside(bed), idle_and_all()
@@ -243,6 +251,7 @@ def told(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
             "runs": len(group),
             "makespan_s": record.spread([run["makespan_s"] for run in group]),
             "of_bound": record.spread([run["of_bound"] for run in group]),
+            "most_of_bound": most_of_bound(key),
             "of_crosswind": medians[key] / crosswind
             if (crosswind := medians.get(key._replace(environment="crosswind")))
             else None,
@@ -260,8 +269,7 @@ def next_of(
     def fits(run: Combination) -> int:
         known = [float(found["makespan_s"]) for found in runs if of(found) == run]
         if not known:
-            spec = json.loads((FARMS / f"{run.tree}.json").read_text())
-            known = [1.3 * run.tasks / bound_of(run, spec, spec["links"][0]["from"])]
+            known = [1.3 * run.tasks / bound_of(run)]
         in_time = (left_s - START_S.get(run.environment, 20.0)) // max(known)
         return int(min(row, most - done[run], in_time))
 

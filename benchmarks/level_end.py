@@ -20,7 +20,7 @@ import statistics
 from typing import Any
 
 import record
-from farm_on_testbed import FARMS, platform
+from farm_on_testbed import platform
 
 from crosswind import Platform, _core, plan
 
@@ -44,8 +44,7 @@ def of_bound(farm: Platform, ports: str, task_mb: float, tasks: int, *, level_en
 
 
 def on_testbed(tree: str) -> Platform:
-    spec = json.loads((FARMS / f"{tree}.json").read_text())
-    described = platform(tree, spec, spec["links"][0]["from"])
+    described = platform(tree)
     for node in described["node"]:
         if "parent" in node:
             node["latency_s"] = LATENCY_S

@@ -1,10 +1,13 @@
 """Benchmarks measure what users get."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from crosswind import Platform, plan
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -15,3 +18,34 @@ def test_no_record_is_made_with_an_extension_that_was_built_for_tests(for_tests)
     script = f"from crosswind import _core; _core.FOR_TESTS = {for_tests}; {run}"
     done = subprocess.run([sys.executable, "-c", script], cwd=BENCHMARKS, capture_output=True, text=True, check=False)
     assert (done.returncode, "hint: `make build`" in done.stderr) == (int(for_tests), for_tests)
+
+
+@pytest.fixture
+def level_end(monkeypatch):
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    return importlib.import_module("level_end")
+
+
+@pytest.mark.parametrize("tree", ["fork7", "tree13", "tree8", "star6"])
+@pytest.mark.parametrize("task_mb", [1.0, 5.0])
+def test_no_simulated_run_is_shorter_than_whole_tasks_allow(level_end, tree, task_mb):
+    from whole_tasks import shortest_s
+
+    described = level_end.on_testbed(tree)
+    bound = plan(described, task_size_mb=task_mb, task_work=1.0, ports="multi").bound_tasks_per_s
+    for tasks in (1, 7, 40, 200):
+        shortest = shortest_s(described.to_dict(), task_mb, tasks)
+        found = level_end.of_bound(described, "multi", task_mb, tasks, level_end=True)
+        assert found <= tasks / shortest / bound <= 1 + 1e-9
+
+
+def test_a_lone_chain_takes_as_long_as_whole_tasks_need(level_end):
+    from whole_tasks import shortest_s
+
+    node = {"receive_limit_mb_per_s": 2.0, "compute_per_s": 0.0}
+    nodes = [{"name": "a", "compute_per_s": 0.0}, {"name": "b", "parent": "a", **node}]
+    nodes.append({"name": "c", "parent": "b", **node, "compute_per_s": 1.0})
+    chain = Platform.from_dict({"schema_version": 1, "name": "chain", "node": nodes})
+    found = level_end.of_bound(chain, "multi", 1.0, 5, level_end=True)
+    assert shortest_s(chain.to_dict(), 1.0, 5) == pytest.approx(6.0)
+    assert found == pytest.approx(5 / 6)
