@@ -1,6 +1,6 @@
 //! The end of a run: slow nodes get none of the last tasks, so the run does not wait for them.
 
-use crate::farms::{PORTS, Spot, below, bound, mean, platform, root, same};
+use crate::farms::{PORTS, Spot, below, bound, mean, platform, root, run, same, way};
 use crosswind_policy::farm::FarmOptions;
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::{Order, Policy};
@@ -110,4 +110,14 @@ fn however_many_children_there_are() {
         let (level, greedy) = (with_ports(&star, ports, 195_000, true), with_ports(&star, ports, 195_000, false));
         assert!(level < greedy, "{ports:?}: {level} instead of {greedy} s");
     }
+}
+
+#[test]
+fn a_child_that_the_plan_gives_next_to_nothing_is_not_waited_for() {
+    // The first child's link takes all of the card but 0.02 MB/s. At that, a task of 5 MB would take the other 250 s.
+    let platform = platform(&[Spot { send: Some(11.12), ..root(1.0) }, below(0, 10.0, 11.1), below(0, 0.7, 11.1)]);
+    let tasks = same(200, 5.0, 1.0);
+    let ideal = 200.0 / bound(&platform, &tasks, Ports::Multi);
+    let planned = run(&platform, &tasks, way(Order::Planned, Ports::Multi, None)).makespan_s;
+    assert!(planned < 1.05 * ideal, "{planned} of {ideal}");
 }

@@ -2,7 +2,8 @@
 //!
 //! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, at most what the link carries
 //! (interference-aware-scheduling, section 3.2), without limits of the ports: an estimate from above. With planned rates,
-//! those. Buffers and the pace of several sends at once follow from it.
+//! those. Buffers follow from it. The pace of several sends at once follows from what a subtree can use, whatever the plan
+//! gives it: a child that gets next to nothing would else be sent its first task for longer than the run lasts.
 
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
@@ -15,6 +16,8 @@ use super::order;
 pub(crate) struct Demand {
     /// Tasks per second.
     pub uses: Vec<f64>,
+    /// Tasks per second that it could use, were they there: without planned rates, what it uses.
+    can: Vec<f64>,
     /// Tasks per second while it receives nothing: how fast its buffer empties. No more than twice what its link carries,
     /// which could not fill it.
     pub empties: Vec<f64>,
@@ -33,7 +36,7 @@ pub(crate) struct Demand {
 pub(crate) struct Part {
     /// What its link carries.
     pub link: f64,
-    /// What it can use.
+    /// What it could use.
     pub uses: f64,
     /// Whether it is ever served.
     pub served: bool,
@@ -45,6 +48,7 @@ impl Demand {
         let (size, work) = (wishes.task.size_mb, wishes.task.work);
         let mut demand = Self {
             uses: vec![0.0; count],
+            can: vec![0.0; count],
             empties: vec![0.0; count],
             served: vec![false; count],
             link: platform
@@ -59,7 +63,8 @@ impl Demand {
             let n = node as usize;
             let own = platform.nodes[n].compute_per_s.get() / work;
             let rho = platform.nodes[n].ir_receive_s_per_mb.get() * size * own;
-            demand.uses[n] = ((own + demand.below[n]) / (1.0 + rho)).min(demand.link[n]);
+            demand.can[n] = ((own + demand.below[n]) / (1.0 + rho)).min(demand.link[n]);
+            demand.uses[n] = demand.can[n];
             demand.empties[n] = (own + demand.below[n]).min(2.0 * demand.link[n]);
             if node == tree.root {
                 continue;
@@ -95,7 +100,7 @@ impl Demand {
         let size = wishes.task.size_mb;
         let part = |&c: &u32| {
             let c = c as usize;
-            Part { link: self.link[c], uses: self.uses[c], served: self.served[c] }
+            Part { link: self.link[c], uses: self.can[c], served: self.served[c] }
         };
         let limit = platform.nodes[node as usize].send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size;
         paces(size, limit, tree.children(node).iter().map(part))
