@@ -341,9 +341,13 @@ fn near_the_end(level_end: bool) -> Told {
 fn one_of_the_last_tasks_goes_to_a_node_that_is_done_with_it_as_early_as_the_others() {
     // The slow leaf is preferred: its link is faster, and its interference lower.
     let mut root = near_the_end(true);
-    root.tell(RemainingHint { tasks: 0 });
-    // 4 of 4 are left: the end is far.
+    root.tell(RemainingHint { tasks: 1000 });
+    // The end is far.
     assert!(matches!(root.tell(Asked { child: 0, tasks: 1 })[..], [Send { child: 0, .. }]));
+    let mut root = near_the_end(true);
+    root.tell(RemainingHint { tasks: 0 });
+    // Four tasks in all: the run is over in 0.4 s without it.
+    assert_eq!(root.tell(Asked { child: 0, tasks: 1 }), [], "it would be done last");
     let mut root = near_the_end(true);
     root.tell(RemainingHint { tasks: 100 });
     (4..100).for_each(|task| drop(root.tell(Arrived { task })));
@@ -365,17 +369,18 @@ fn one_of_the_last_tasks_goes_to_a_node_that_is_done_with_it_as_early_as_the_oth
 #[test]
 fn when_nothing_is_left_all_children_are_told_so_once() {
     let mut root = near_the_end(true);
+    root.tell(Given { first: 4, tasks: 4 });
     root.tell(RemainingHint { tasks: 0 });
     for child in 0..2 {
         root.tell(Asked { child, tasks: 2 });
     }
     let mut commands = Vec::new();
-    for task in 1..4 {
-        for child in 0..2 {
-            commands.extend(root.tell(Sent { child, task }));
-        }
+    for task in 0..8 {
+        commands.extend(root.tell(Sent { child: 1, task }));
+        commands.extend(root.tell(Computed { task }));
     }
-    commands.extend(root.tell(Computed { task: 0 }));
+    assert!(commands.contains(&Send { child: 1, task: 3, limit_mb_per_s: None }), "{commands:?}");
+    assert!(commands.contains(&Compute { task: 7 }), "{commands:?}");
     let of = |child: u32| {
         commands.iter().rev().find(|c| matches!(c, HintRemaining { child: c, .. } if *c == child)).copied()
     };

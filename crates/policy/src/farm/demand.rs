@@ -17,7 +17,7 @@ pub(crate) struct Demand {
     /// Tasks per second.
     pub uses: Vec<f64>,
     /// Tasks per second that it could use, were they there: without planned rates, what it uses.
-    can: Vec<f64>,
+    pub can: Vec<f64>,
     /// Tasks per second while it receives nothing: how fast its buffer empties. No more than twice what its link carries,
     /// which could not fill it.
     pub empties: Vec<f64>,

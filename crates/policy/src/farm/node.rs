@@ -71,9 +71,7 @@ impl Node {
     /// A node to which nothing has happened yet.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let levels = settings.level_end && settings.returns; // without results it is unknown which node has what
-        let own_tasks_per_s = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
-        let mut ending = Ending::new(levels, settings.root, own_tasks_per_s, settings.sends_tasks_per_s);
+        let mut ending = Ending::new(&settings);
         let children: Vec<ChildState> = settings.children.into_iter().map(ChildState::new).collect();
         children.iter().for_each(|child| ending.count(child, true));
         Self {
@@ -278,7 +276,7 @@ impl Node {
             let fresh = if self.ready.is_empty() { None } else { self.next_child() };
             let Some((first, is_paused)) = self.multi.first(fresh) else { return };
             let mut share = self.multi.take_free(&self.children, first.1);
-            if self.ending.left(self.ready.len()).is_none() {
+            if !self.ending.left(self.ready.len()).is_some_and(|left| self.ending.is_close(left)) {
                 share = self.multi.take_over(&mut self.children, first, share, commands);
             }
             if share <= 0.0 {
