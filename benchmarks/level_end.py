@@ -6,7 +6,8 @@ Simulated, 0.3 ms latency, with and without, for each kind of ports:
 
 - the fork of 7 and the tree of 13 nodes of `testbed_farms`, 200 and 1000 tasks of 2, 5 and 10 MB;
 - 200 random trees of 3 to 13 nodes (0.5 to 20 tasks/s, links of 2 to 40 MB/s, in 7 of 10 trees nodes that send less
-  than all their links would take), 100, 300 and 1000 tasks of 1 and 5 MB.
+  than all their links would take), 100, 300 and 1000 tasks of 1 and 5 MB;
+- 200 whose nodes are further apart (0.03 to 20 tasks/s, links of 0.2 to 50 MB/s, latencies to 20 ms).
 
 `planned_longest` is the longest run in the order `planned` over that in the default order, of all trees.
 
@@ -57,13 +58,18 @@ def on_testbed(tree: str) -> Platform:
     return Platform.from_dict(described)
 
 
-def drawn(rng: random.Random) -> Platform:
-    """Return a tree whose nodes differ."""
+def drawn(rng: random.Random, *, apart: bool) -> Platform:
+    """Return a tree whose nodes differ, or are far apart."""
     root = {"name": "n0", "compute_per_s": rng.choice([0.0, rng.uniform(0.5, 5.0)])}
     nodes: list[dict[str, Any]] = [root]
     for n in range(1, rng.randint(3, 13)):
-        rates = {"compute_per_s": rng.uniform(0.5, 20.0), "receive_limit_mb_per_s": rng.uniform(2.0, 40.0)}
-        nodes.append({"name": f"n{n}", "parent": f"n{rng.randrange(n)}", "latency_s": LATENCY_S, **rates})
+        compute, link = rng.uniform(0.5, 20.0), rng.uniform(2.0, 40.0)
+        latency = LATENCY_S
+        if apart:
+            compute, link = 10 ** rng.uniform(-1.5, 1.3), 10 ** rng.uniform(-0.7, 1.7)
+            latency = rng.choice([LATENCY_S, 0.02])
+        rates = {"compute_per_s": compute, "receive_limit_mb_per_s": link}
+        nodes.append({"name": f"n{n}", "parent": f"n{rng.randrange(n)}", "latency_s": latency, **rates})
     is_scarce = rng.random() < 0.7
     for node in nodes:
         links = [child["receive_limit_mb_per_s"] for child in nodes if child.get("parent") == node["name"]]
@@ -72,12 +78,12 @@ def drawn(rng: random.Random) -> Platform:
     return Platform.from_dict({"schema_version": 1, "name": "drawn", "node": nodes})
 
 
-def over_random_trees(ports: str, tasks: int, task_mb: float) -> dict[str, Any]:
+def over_random_trees(ports: str, tasks: int, task_mb: float, *, apart: bool) -> dict[str, Any]:
     """Losses to the bound on average, and the largest makespan of one way over another's."""
     rng = random.Random(1)
     without, level, planned = [], [], []
     for _ in range(TREES):
-        farm = drawn(rng)
+        farm = drawn(rng, apart=apart)
         without.append(of_bound(farm, ports, task_mb, tasks, level_end=False))
         level.append(of_bound(farm, ports, task_mb, tasks, level_end=True))
         planned.append(of_bound(farm, ports, task_mb, tasks, level_end=True, order="planned"))
@@ -89,6 +95,7 @@ def over_random_trees(ports: str, tasks: int, task_mb: float) -> dict[str, Any]:
         return max(b / a for a, b in zip(many, beside, strict=True))
 
     return {
+        "apart": apart,
         "ports": ports,
         "tasks": tasks,
         "task_mb": task_mb,
@@ -116,9 +123,9 @@ def main() -> None:
         case = {"tree": tree, "ports": ports, "tasks": tasks, "task_mb": task_mb}
         cases.append({**case, "without": without, "level_end": level})
     trees = []
-    for ports, tasks, task_mb in itertools.product(PORTS, (100, 300, 1000), (1.0, 5.0)):
-        of = over_random_trees(ports, tasks, task_mb)
-        told = f"{TREES} trees, {ports}, {tasks} tasks of {task_mb:g} MB"
+    for apart, ports, tasks, task_mb in itertools.product((False, True), PORTS, (100, 300, 1000), (1.0, 5.0)):
+        of = over_random_trees(ports, tasks, task_mb, apart=apart)
+        told = f"{TREES} trees{', far apart' * apart}, {ports}, {tasks} tasks of {task_mb:g} MB"
         losses = f"loses {100 * of['lost']:.1f} -> {100 * of['lost_level']:.1f} %"
         planned = f"planned {100 * of['lost_planned']:.1f} %, {of['planned_longest']:.3f}"
         print(f"{told}: {losses}, at most {of['longest']:.3f} times as long; {planned}", flush=True)

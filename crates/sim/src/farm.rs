@@ -192,8 +192,8 @@ impl<'a> Run<'a> {
             self.tell(n, Event::Started);
         }
         self.empty_inbox();
+        self.tell(root, Event::RemainingHint { tasks });
         self.tell(root, Event::Given { first: 0, tasks });
-        self.tell(root, Event::RemainingHint { tasks: 0 });
         self.empty_inbox();
         self.world.schedule_change(0);
         let mut steps = 0;

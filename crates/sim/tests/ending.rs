@@ -48,6 +48,27 @@ fn far_below_the_root_too() {
 }
 
 #[test]
+fn a_node_that_needs_longer_for_one_task_than_the_others_for_all_gets_none() {
+    // All 50 tasks take the fast leaf 5 s, one takes the slow leaf 33 s and the slow inner node 100 s.
+    let slow = || below(0, 0.03, 1e4);
+    let platforms = [
+        platform(&[root(0.0), slow(), below(0, 10.0, 1e4)]),
+        platform(&[root(0.01), slow(), below(0, 10.0, 1e4)]),
+        platform(&[root(0.0), below(0, 0.01, 1e4), below(1, 0.03, 1e4), below(1, 10.0, 1e4)]),
+    ];
+    for (platform, ports) in platforms.iter().flat_map(|platform| PORTS.map(|ports| (platform, ports))) {
+        let level = with_ports(platform, ports, 50, true);
+        assert!((5.0..5.5).contains(&level), "{ports:?}: {level}");
+        let greedy = with_ports(platform, ports, 50, false);
+        assert!(greedy > 30.0, "{ports:?}: {greedy}");
+    }
+    // Of many tasks it gets its part.
+    let tasks = same(100_000, 1.0, 1.0);
+    let outcome = run(&platforms[0], &tasks, way(Order::Interference, Ports::Multi, None));
+    assert!((290..=300).contains(&outcome.nodes[1].tasks), "{}", outcome.nodes[1].tasks);
+}
+
+#[test]
 fn first_come_is_first_served_to_the_end() {
     let platform = platform(&[root(0.0), below(0, 10.0, 1e4), below(0, 0.5, 1e4)]);
     let tasks = same(105, 1.0, 1.0);

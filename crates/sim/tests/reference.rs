@@ -133,8 +133,8 @@ impl Slow<'_> {
             self.inbox.push_back((node, Event::Started));
         }
         self.empty_inbox();
+        self.tell(0, Event::RemainingHint { tasks: self.tasks.count });
         self.tell(0, Event::Given { first: 0, tasks: self.tasks.count });
-        self.tell(0, Event::RemainingHint { tasks: 0 });
         self.empty_inbox();
         let mut time = 0.0;
         while done.iter().sum::<u64>() < self.tasks.count {
