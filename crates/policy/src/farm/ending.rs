@@ -2,9 +2,9 @@
 //!
 //! While there are tasks for all, each child that asks gets one. Of the last ones a slow node would still be computing when
 //! all others are done. So a child gets a task only if it is done with it, at the rates that are known, by the time that
-//! all could be. With `L` tasks that no node has, `o_i` that computer `i` (a child's
-//! subtree, or the own processor) has and has not given back a result of, the rate `u_i` that it uses, the rate `e_c` at
-//! which child `c` computes what it has and the time `s_c` of a send to it, it is served if
+//! all could be. With `L` tasks that no node has, `o_i` that computer `i` (a child's subtree, or the own processor) has and
+//! has not given back a result of, the rate `u_i` that it uses, the rate `e_c` at which child `c` computes what it has and
+//! the time `s_c` of a send to it, it is served if
 //!
 //! ```text
 //! max(s_c, o_c / e_c) + 1 / e_c <= max((L + sum o_i) / sum u_i, (L + o_0) / (u_0 + S))
@@ -32,8 +32,8 @@ use super::options::FarmOptions;
 use super::settings::Settings;
 use super::waiting::ChildState;
 
-/// The part of all tasks, one in so many, with which the end begins at the latest where rates may be wrong; and no send
-/// is slowed or held any more.
+/// The part of all tasks, one in so many, with which the end begins at the latest where rates or nodes may change; and no
+/// send is slowed or held any more.
 const LAST: u64 = 5;
 /// How often the slowest node's time is looked ahead: children hear of the end with a task, so a little late.
 const AHEAD: f64 = 2.0;
@@ -84,8 +84,8 @@ pub(crate) struct Ending {
     sends: f64,
     /// See [`last_s`].
     last_s: f64,
-    /// Rates may turn out to be others.
-    adapts: bool,
+    /// Rates may turn out to be others, and nodes may come.
+    may_change: bool,
     /// Tasks that served children have.
     out: u64,
     /// Whether the children know that nothing is to come.
@@ -102,7 +102,7 @@ impl Ending {
             all: own,
             sends: settings.sends_tasks_per_s,
             last_s: settings.last_s,
-            adapts: settings.adapts,
+            may_change: settings.may_change,
             ..Self::default()
         }
     }
@@ -127,7 +127,8 @@ impl Ending {
             return None;
         }
         let left = self.remaining?.saturating_add(ready); // a parent may say anything
-        (!self.root || left <= (self.last_s * self.all) as u64 || self.adapts && self.is_close(left)).then_some(left)
+        (!self.root || left <= (self.last_s * self.all) as u64 || self.may_change && self.is_close(left))
+            .then_some(left)
     }
 
     /// Whether the last fifth has begun: what has begun to be sent is let through.

@@ -71,8 +71,8 @@ pub struct Settings {
     pub level_end: bool,
     /// For how long before the end of a run a node may be late with a task, s. Used at the root, with `level_end`.
     pub last_s: f64,
-    /// Whether rates may turn out to be others.
-    pub adapts: bool,
+    /// Whether rates may turn out to be others, and nodes may come.
+    pub may_change: bool,
     /// Tasks per second that the node itself computes.
     pub own_tasks_per_s: f64,
     /// Its children, in the order of the platform's file.
@@ -122,7 +122,7 @@ impl Settings {
                 recovers: wishes.recovers,
                 level_end: wishes.levels(),
                 last_s,
-                adapts: wishes.adapt,
+                may_change: wishes.adapt || wishes.recovers,
                 own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
                 children: known.collect(),
             }
@@ -144,7 +144,7 @@ impl Settings {
             recovers: wishes.recovers,
             level_end: false, // completion times are unknown
             last_s: 0.0,
-            adapts: wishes.adapt,
+            may_change: true,
             own_tasks_per_s: 0.0,
             children: Vec::new(),
         }
