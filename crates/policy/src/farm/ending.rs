@@ -15,8 +15,8 @@
 //! much if all wait for a slow one. Or `c` is served if no computer that has tasks or asks for some would be done with one
 //! earlier: so a task waits only for a node that will request it.
 //!
-//! While so much is left that even the slowest node would be in time, nothing of this is looked at: [`last_s`]. In a short
-//! run, or one with a very slow node, the end begins with the run.
+//! While so much is left that even the slowest node would be in time, nothing of this is looked at: see `last`. In a short
+//! run, or one with a very slow node, that is never.
 //!
 //! With several ports a send takes what it does at the child's pace, or longer: how much of the send limit is left for it later is
 //! not known.
@@ -24,50 +24,13 @@
 //! A node learns from its parent, the root from the user, how many tasks are still to come. Without results it is not known
 //! which node has what, and all are served as they ask.
 
-use crosswind_schema::units::Quantity;
-use crosswind_schema::{Platform, Tree};
-
-use super::demand::Demand;
-use super::options::FarmOptions;
+use super::last::Last;
 use super::settings::Settings;
 use super::waiting::ChildState;
 
 /// The part of all tasks, one in so many, with which the end begins at the latest where rates or nodes may change; and no
 /// send is slowed or held any more.
 const LAST: u64 = 5;
-/// How often the slowest node's time is looked ahead: children hear of the end with a task, so a little late.
-const AHEAD: f64 = 2.0;
-
-/// How long before its end a run may give a task to a node that would be late with it, s.
-///
-/// At most: what a node and those below it can hold, at the rate at which they compute it, or one task's own time.
-pub(crate) fn last_s(
-    platform: &Platform,
-    tree: &Tree,
-    wishes: &FarmOptions<'_>,
-    demand: &Demand,
-    places: &[u64],
-) -> f64 {
-    let mut held: Vec<f64> = places.iter().map(|&places| places as f64 + 1.0).collect();
-    let mut slowest_s = 0.0f64;
-    for &node in tree.order.iter().rev() {
-        let n = node as usize;
-        let own = platform.nodes[n].compute_per_s.get() / wishes.task.work;
-        if node != tree.root {
-            if !demand.served[n] {
-                continue;
-            }
-            held[tree.parent[n] as usize] += held[n];
-            let done_s = (held[n] / demand.empties[n]).max(1.0 / demand.can[n]) + 1.0 / demand.empties[n];
-            slowest_s = slowest_s.max(done_s);
-        }
-        if own > 0.0 {
-            slowest_s = slowest_s.max(1.0 / own);
-        }
-    }
-    AHEAD * slowest_s
-}
-
 /// What a node knows of a run's end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending {
@@ -82,10 +45,8 @@ pub(crate) struct Ending {
     all: f64,
     /// Tasks/s that it can send, at most.
     sends: f64,
-    /// See [`last_s`].
-    last_s: f64,
-    /// Rates may turn out to be others, and nodes may come.
-    may_change: bool,
+    /// When the end begins.
+    last: Last,
     /// Tasks that served children have.
     out: u64,
     /// Whether the children know that nothing is to come.
@@ -96,13 +57,12 @@ impl Ending {
     pub fn new(settings: &Settings) -> Self {
         let own = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
         Self {
-            on: settings.level_end && settings.returns, // without results it is unknown which node has what
+            on: settings.level_end.is_some() && settings.returns, // without results it is unknown which node has what
             root: settings.root,
             own,
             all: own,
             sends: settings.sends_tasks_per_s,
-            last_s: settings.last_s,
-            may_change: settings.may_change,
+            last: settings.level_end.unwrap_or_default(),
             ..Self::default()
         }
     }
@@ -127,8 +87,9 @@ impl Ending {
             return None;
         }
         let left = self.remaining?.saturating_add(ready); // a parent may say anything
-        (!self.root || left <= (self.last_s * self.all) as u64 || self.may_change && self.is_close(left))
-            .then_some(left)
+        let Last { late_s, may_change } = self.last;
+        let has_begun = left <= (late_s * self.all) as u64 || may_change && self.is_close(left);
+        (!self.root || has_begun).then_some(left)
     }
 
     /// Whether the last fifth has begun: what has begun to be sent is let through.

@@ -14,6 +14,7 @@
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ending` | which child gets none of the last tasks? |
+//! | `last` | when does the end of a run begin? |
 //! | `in_time` | near the end, which child would be done first? |
 //! | `ledger` | which tasks are out, and what if a child leaves? |
 //! | [`giving_up`] | when is a task, or a run, not tried again? |
@@ -31,6 +32,7 @@ mod event;
 pub mod gathering;
 pub mod giving_up;
 mod in_time;
+mod last;
 mod ledger;
 mod mean_task;
 mod multi;
@@ -44,6 +46,7 @@ pub mod supplying;
 mod waiting;
 
 pub use event::{Child, Command, Commands, Event, TaskId};
+pub use last::Last;
 pub use ledger::Ledger;
 pub use mean_task::MeanTask;
 pub use node::Node;

@@ -6,7 +6,7 @@ use crosswind_schema::{Node, Platform, Tree};
 
 use super::buffer;
 use super::demand::Demand;
-use super::ending;
+use super::last::Last;
 use super::mean_task::MeanTask;
 use super::options::FarmOptions;
 use super::order::{self, Rule};
@@ -67,12 +67,8 @@ pub struct Settings {
     pub returns: bool,
     /// Whether it keeps a ledger.
     pub recovers: bool,
-    /// Whether the last tasks go only to nodes that are done with them as early as the others. Needs results.
-    pub level_end: bool,
-    /// For how long before the end of a run a node may be late with a task, s. Used at the root, with `level_end`.
-    pub last_s: f64,
-    /// Whether rates may turn out to be others, and nodes may come.
-    pub may_change: bool,
+    /// The last tasks go only to nodes that are done with them as early as the others; none: to all that ask. Needs results.
+    pub level_end: Option<Last>,
     /// Tasks per second that the node itself computes.
     pub own_tasks_per_s: f64,
     /// Its children, in the order of the platform's file.
@@ -94,7 +90,7 @@ impl Settings {
     ) -> impl Iterator<Item = Self> + Clone + 'a {
         let demand = Demand::of(platform, tree, wishes);
         let places = buffer::places(platform, tree, wishes, &demand);
-        let last_s = if wishes.levels() { ending::last_s(platform, tree, wishes, &demand, &places) } else { 0.0 };
+        let level_end = wishes.levels().then(|| Last::of(platform, tree, wishes, &demand, &places));
         (0..platform.nodes.len()).map(move |n| {
             let node = &platform.nodes[n];
             let send_limit_mb_per_s = match wishes.ports {
@@ -120,9 +116,7 @@ impl Settings {
                 rule: order::rule(wishes.order),
                 returns: wishes.returns,
                 recovers: wishes.recovers,
-                level_end: wishes.levels(),
-                last_s,
-                may_change: wishes.adapt || wishes.recovers,
+                level_end,
                 own_tasks_per_s: node.compute_per_s.get() / wishes.task.work,
                 children: known.collect(),
             }
@@ -142,9 +136,7 @@ impl Settings {
             rule: order::rule(wishes.order),
             returns: wishes.returns,
             recovers: wishes.recovers,
-            level_end: false, // completion times are unknown
-            last_s: 0.0,
-            may_change: true,
+            level_end: None, // completion times are unknown
             own_tasks_per_s: 0.0,
             children: Vec::new(),
         }
