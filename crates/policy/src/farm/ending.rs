@@ -31,6 +31,7 @@ use super::waiting::ChildState;
 /// The part of all tasks, one in so many, with which the end begins at the latest where rates or nodes may change; and no
 /// send is slowed or held any more.
 const LAST: u64 = 5;
+
 /// What a node knows of a run's end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending {
