@@ -26,7 +26,7 @@ def level_end(monkeypatch):
     return importlib.import_module("level_end")
 
 
-@pytest.mark.parametrize("tree", ["fork7", "tree13", "tree8", "star6"])
+@pytest.mark.parametrize("tree", ["fork7", "tree13", "tree8", "star6", "apart6"])
 @pytest.mark.parametrize("task_mb", [1.0, 5.0])
 def test_no_simulated_run_is_shorter_than_whole_tasks_allow(level_end, tree, task_mb):
     from whole_tasks import shortest_s
@@ -39,13 +39,33 @@ def test_no_simulated_run_is_shorter_than_whole_tasks_allow(level_end, tree, tas
         assert found <= tasks / shortest / bound <= 1 + 1e-9
 
 
-def test_a_lone_chain_takes_as_long_as_whole_tasks_need(level_end):
+@pytest.mark.parametrize(
+    ("rate", "shortest"),
+    [
+        (1.0, 6.0),  # the processor is what limits: the first task is there after 1 s
+        (10.0, 3.1),  # the first link is: five tasks in 2.5 s, then 0.5 and 0.1 s for the last
+    ],
+)
+def test_a_chain_takes_as_long_as_whole_tasks_need(level_end, rate, shortest):
     from whole_tasks import shortest_s
 
     node = {"receive_limit_mb_per_s": 2.0, "compute_per_s": 0.0}
     nodes = [{"name": "a", "compute_per_s": 0.0}, {"name": "b", "parent": "a", **node}]
-    nodes.append({"name": "c", "parent": "b", **node, "compute_per_s": 1.0})
+    nodes.append({"name": "c", "parent": "b", **node, "compute_per_s": rate})
     chain = Platform.from_dict({"schema_version": 1, "name": "chain", "node": nodes})
-    found = level_end.of_bound(chain, "multi", 1.0, 5, level_end=True)
-    assert shortest_s(chain.to_dict(), 1.0, 5) == pytest.approx(6.0)
-    assert found == pytest.approx(5 / 6)
+    assert shortest_s(chain.to_dict(), 1.0, 5) == pytest.approx(shortest)
+    # A buffer of one task, as in so short a run, keeps the links from sending at the same time.
+    found = level_end.of_bound(chain, "multi", 1.0, 5, level_end=True) * min(rate, 2.0)
+    assert 0.6 < found / (5 / shortest) < 1 + 1e-9
+
+
+def test_a_full_card_takes_as_long_as_whole_tasks_need(level_end):
+    from whole_tasks import shortest_s
+
+    below = {"parent": "root", "receive_limit_mb_per_s": 10.0, "compute_per_s": 100.0}
+    root = {"name": "root", "compute_per_s": 0.0, "send_limit_mb_per_s": 2.0}
+    star = Platform.from_dict(
+        {"schema_version": 1, "name": "star", "node": [root, {"name": "x", **below}, {"name": "y", **below}]}
+    )
+    assert shortest_s(star.to_dict(), 1.0, 4) == pytest.approx(2.01)
+    assert level_end.of_bound(star, "multi", 1.0, 4, level_end=True) == pytest.approx(4 / 2.01 / 2.0)

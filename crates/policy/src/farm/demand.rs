@@ -2,8 +2,8 @@
 //!
 //! From the leaves up, `T = (C + sum T_i (1 - cost_i)) / (1 + IR_r Z C)`, at most what the link carries
 //! (interference-aware-scheduling, section 3.2), without limits of the ports: an estimate from above. With planned rates,
-//! those. Buffers follow from it. The pace of several sends at once follows from what a subtree can use, whatever the plan
-//! gives it: a child that gets next to nothing would else be sent its first task for longer than the run lasts.
+//! those. The size of buffers follows from it. Several sends at once go at what each child's subtree could use, not at what
+//! the plan gives it: where that is next to nothing, one task would take longer to arrive than the run lasts.
 
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};

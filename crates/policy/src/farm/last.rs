@@ -1,6 +1,6 @@
-//! How long before the end of a run a node could be late with a task: while more is left, the end need not be looked at.
+//! How long before the end of a run a node could be late with a task: while more is left, every node is in time.
 //!
-//! At most: what a node and those below it can hold, at the rate at which they compute it, or one task's own time.
+//! A node is late by no more than it takes to compute all that it and those below it can hold, or a single task.
 
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
@@ -8,7 +8,7 @@ use crosswind_schema::{Platform, Tree};
 use super::demand::Demand;
 use super::options::FarmOptions;
 
-/// How often the slowest node's time is looked ahead: children hear of the end with a task, so a little late.
+/// The end begins so many times the slowest node's time ahead: children hear of it with a task, so a little late.
 const AHEAD: f64 = 2.0;
 
 /// When the end of a run begins.
