@@ -92,6 +92,20 @@ def test_the_duty_is_a_ratio_of_sums_with_an_error():
     assert 0.003 < duty.error < 0.01
 
 
+@pytest.mark.parametrize("burst", [0.001, 0.005, 0.02])
+def test_the_duty_of_a_daemon_that_wakes_about_as_often_as_windows_end_is_covered(burst):
+    """Counted in 20 windows of 0.1 s, a burst each 103 ms is 19 or 20 times there; and the same in all, or none."""
+    draw = np.random.default_rng(7)
+    ends, covered, trials = 0.1 * np.arange(21), 0, 400
+    for _ in range(trials):
+        period = draw.uniform(0.09, 0.11)
+        begins = period * np.arange(-2, 25) + draw.uniform(0.0, period)
+        counted = burst * np.histogram(begins, ends)[0]
+        duty = Duty.of(np.diff(ends), counted)
+        covered += abs(duty.value - burst / period) <= 1.96 * duty.error
+    assert covered >= 0.95 * trials
+
+
 def test_a_few_quads_give_a_value_and_no_interval():
     found = estimate(synthetic(5, 4), "wall")
     assert np.isfinite(found.value)
