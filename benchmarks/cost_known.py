@@ -13,8 +13,9 @@ bias at most 0.2 points up to a duty of 2 %, 90 % of the 95 % intervals cover th
 Exporter: a process that reads much of /proc ten times a second, on the CPU of a `gzip` whose place in its input is the
 progress. The truth is the exporter's CPU time and what `own` sees.
 
-How long 1 % takes to be known is `seconds` of the sessions that end by themselves ("detected"; asked: 30 s). Under
-"detected busy" another process takes half of the job's CPU meanwhile (asked: 120 s, or "unknown").
+How long 1 % takes to be known is `session_s` of the sessions that end by themselves ("detected"; asked: 30 s): from the
+call to its answer, the undisturbed part included, while `blocks_s` is the wall time of the blocks only. Under "detected
+busy" another process takes half of the job's CPU meanwhile (asked: 120 s, or "unknown").
 
     python benchmarks/cost_known.py [RUNS SECONDS [CASE ...]]
 
@@ -22,7 +23,8 @@ Without arguments it is a short try, printed and not recorded (`make bench`).
 
 Cases: sleep, identical, exporter, detected, detected busy, and duties such as `1 relative same`, `2 absolute other`,
 `bursts same`. Runs are added to those in the record, each with its time and commit, one of every case in turn, so that
-it can be made in parts and stopped at any time. Quiet host; a run of 6 s of every case takes 4 minutes.
+it can be made in parts and stopped at any time; an interrupted session is left out. Quiet host; a run of 6 s of every
+case takes 4 minutes.
 """
 
 from __future__ import annotations
@@ -154,7 +156,7 @@ def of(found: Cost) -> dict[str, Any]:
     return {
         "outcome": found.verdict.outcome,
         "headline": one.headline,
-        "seconds": found.measured_s,
+        "blocks_s": found.measured_s,
         "quads": len(one.quads),
         "catches_up": one.catches_up,
         "steal_share": found.document["steal_share"],
@@ -177,6 +179,7 @@ def session(case: str, seed: int, seconds: float, directory: Path) -> dict[str, 
             other.mkdir()
             stack.enter_context(running(daemon(other, cpus[-1], 0.02, 0.01, "relative")))
         truth = 0.0 if case == "sleep" or case.endswith("other") else true_duty(command, seconds / 2)
+        begun = time.monotonic()
         found = cost(
             f"command:{shlex.join(command)}",
             job=pid,
@@ -186,13 +189,18 @@ def session(case: str, seed: int, seconds: float, directory: Path) -> dict[str, 
             to_the_end=case != "sleep" and not detects,
             seed=seed,
         )
+        session_s = time.monotonic() - begun
+    if found.interrupted:
+        raise SystemExit("interrupted: this session is left out")
     print(case, seed, f"{100 * truth:.3f}", found.sentence, flush=True)
-    return {"asked_seconds": seconds, "true": truth, **of(found)}
+    return {"asked_seconds": seconds, "true": truth, "session_s": session_s, **of(found)}
 
 
 def identical(seed: int, seconds: float) -> dict[str, Any]:
     """Compare a command with itself once."""
     found = compare(IDENTICAL, IDENTICAL, seconds=seconds, seed=seed)
+    if found.interrupted:
+        raise SystemExit("interrupted: this session is left out")
     each = {by: [found.estimate(by).value, found.estimate(by).half_width(found.level)] for by in ("wall", "cpu")}
     print("identical", seed, found.sentence, flush=True)
     return {"asked_seconds": seconds, "outcome": found.verdict.outcome, "quads": len(found.pairs), **each}
@@ -209,10 +217,11 @@ def told(case: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
         reached = max(alarms.values()) <= 0.06 * len(runs) if len(runs) >= ASKED_ALARMS else None
         return found | {"false_alarms": alarms, "reached": reached}
     if case in FOR_DETECTION_S:
-        known = [one["seconds"] for one in runs if one["outcome"] == "above"]
+        known = [one for one in runs if one["outcome"] == "above"]
         outcomes = [one["outcome"] for one in runs]
         counts = {outcome: outcomes.count(outcome) for outcome in sorted(set(outcomes))}
-        return found | counts | {"seconds": record.spread(known) if known else None}
+        times = {name: [one[name] for one in known if name in one] for name in ("session_s", "blocks_s")}
+        return found | counts | {name: record.spread(each) for name, each in times.items() if each}
     own = "own" if case == "exporter" else None
     truths = [one["true"] + (one[own][0] if own else 0.0) for one in runs]
     pairs = [(one[one["headline"]], truth) for one, truth in zip(runs, truths, strict=True)]

@@ -88,8 +88,8 @@ class Duty:
 
         That is a jackknife over at most 40 groups of windows, and what is not known of the ends: a daemon that wakes
         with the windows uses the same in each, and yet one burst more or less may fall into them all. Of bursts of b at
-        a random phase the sum's variance is b^2 f (1 - f), b^2/6 over all fractions f of a period; b is at most what
-        the fullest window holds.
+        a random phase the sum's variance is b^2 f (1 - f), where a fraction f of a period is left over, and b^2/6 over
+        all f. What the fullest window holds is taken for b.
 
         Examples
         --------
