@@ -15,8 +15,6 @@ NPD_CHARACTERS = 80
 """Node Problem Detector cuts longer messages (`max_output_length`)."""
 NPD_CODES = {0: 0, 1: 1, 3: 2}
 """For its custom plugins 0 is OK, 1 is a problem, and all else is unknown."""
-HEAD = "# HELP crosswind_check"
-"""With what the metrics begin."""
 _STATES = ("healthy", "sick", "unknown")
 
 

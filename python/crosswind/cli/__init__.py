@@ -1,7 +1,8 @@
 """The command line: one file per verb. stdout is data, everything else goes to stderr.
 
 Exit codes: 0 done, 1 the run failed, 2 bad input, 3 done but not trustworthy, or not known, 4 more than the margin
-(`cost`, `compare`), 130 interrupted (ctrl-C, SIGTERM, SIGHUP), 141 nothing reads standard output any more.
+(`cost`, `compare`), 70 a fault of Crosswind, 130 interrupted (ctrl-C, SIGTERM, SIGHUP), 141 nothing reads standard
+output any more. `check` has 1 for a sick node, and 3 for all that is 1 elsewhere.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +22,9 @@ from crosswind.cli.streams import StdoutLostError, guard_streams
 from crosswind.cli.usage import path_of
 from crosswind.errors import CrosswindError
 from crosswind.terminal.signals import interrupt_on
+
+FAULT = 70
+"""EX_SOFTWARE of sysexits.h: scripts must not take a fault for a verdict, and Python's own is 1."""
 
 
 class _InterruptedError(Exception):
@@ -111,6 +116,11 @@ def _performed() -> int:
     except (_InterruptedError, KeyboardInterrupt, Abort):
         tell_error("interrupted", None)
         code = 130
+    except Exception:
+        traceback.print_exc()
+        hint = "`crosswind doctor --report FILE` writes what a bug report needs"
+        tell_error("this is a fault of Crosswind; the lines above say where", hint)
+        code = FAULT
     return code if isinstance(code, int) else 0
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from crosswind.check.formats import HEAD, NPD_CODES, Format, failed
+from crosswind.check.formats import NPD_CODES, Format, failed
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.checked_cluster import check_all
 from crosswind.cli.clusters import cluster_on
@@ -20,15 +22,16 @@ from crosswind.cli.options import spread
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
 from crosswind.cost.shares import parsed_share
-from crosswind.errors import DescriptionError
-from crosswind.files.output import writable_directory
-from crosswind.files.stored import place_of, write_text
+from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.files.output import distinct, writable_directory
+from crosswind.files.stored import write_text
 from crosswind.terminal.progress import Advance, duration, progress_bar
 
 if TYPE_CHECKING:
     from crosswind.check.result import Check
 
 INTERRUPTED = 130
+SICK, UNKNOWN = 1, 3
 _MANY = "Many nodes, many times"
 
 EXAMPLES = """
@@ -58,7 +61,7 @@ With --history a check is held against the earlier ones of the same node there, 
 of a cluster and every link between two is checked once, and held against the others: no baseline is needed.
 
 Exit codes: 0 healthy, or saved; 1 sick; 3 unknown; 2 bad input; 130 interrupted. With --format npd, unknown is 2.
-When a measurement fails it is unknown, not sick: 3.
+Whatever fails, such as a measurement or a full disk, is unknown, not sick: 3.
 """
 
 
@@ -93,7 +96,22 @@ class Many:
     ] = 0.0
 
 
+@contextmanager
+def _never_sick() -> Iterator[None]:
+    """Have no error end with the exit code that says sick, by which nodes are drained."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # what fails here would else fail after this
+    except CrosswindError as error:
+        if error.exit_code == SICK:
+            error.exit_code = UNKNOWN
+        raise
+
+
 @spread
+@_never_sick()
 def check(
     *,
     save: Annotated[Path | None, typer.Option(help="Write check.json: a baseline, or a record of this check.")] = None,
@@ -118,7 +136,6 @@ def check(
     from crosswind.check import check as measure
     from crosswind.check.formats import prometheus as as_prometheus
     from crosswind.check.result import Check
-    from crosswind.errors import MeasurementError
 
     share = parsed_share(tolerance, "--tolerance")
     form = "json" if json else form
@@ -135,8 +152,8 @@ def check(
     writable(save, "check", "--save", inputs=[baseline], force=force)
     if many.history is not None:
         writable_directory(many.history, "--history")
-    if prometheus:
-        _refuse_other(prometheus, force)
+    writable(prometheus, "metrics", "--prometheus", inputs=[baseline], force=force)
+    distinct({"--save": save, "--prometheus": prometheus})
     try:
         with progress_bar() as advance:
             _wait(many.jitter, advance)
@@ -150,22 +167,22 @@ def check(
                 history=many.history,
                 progress=advance,
             )
-    except MeasurementError as error:
-        if baseline is None and many.history is None:
+    except CrosswindError as error:
+        if error.exit_code != CrosswindError.exit_code or (baseline is None and many.history is None):
             raise
         if form in ("json", "junit"):
             tell(f"error: {error}")  # standard output stays empty: there is no document
         else:
             print_text(failed(str(error), form))
-        raise typer.Exit(NPD_CODES[3] if form == "npd" else 3) from error
+        raise typer.Exit(NPD_CODES[UNKNOWN] if form == "npd" else UNKNOWN) from error
+    tell_warnings(found.warnings)
+    _print(found, form)
     if save and not found.interrupted:
         found.save(save)
         tell(f"wrote {save} ({len(found.readings)} measures)")
     if prometheus and not found.interrupted:
         write_text(as_prometheus(found), prometheus)
         tell(f"wrote {prometheus}")
-    tell_warnings(found.warnings)
-    _print(found, form)
     code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
 
@@ -187,16 +204,6 @@ def _refuse_beside_on(given: Mapping[str, object], form: Format) -> None:
             raise DescriptionError(f"{option} does not go with --on: {why}", "argument", hint)
     if form not in ("text", "json"):
         raise DescriptionError(f"--format is {form!r}; with --on it must be text or json", "format")
-
-
-def _refuse_other(path: Path, force: bool) -> None:
-    """Refuse to replace a file that is not an earlier check's metrics."""
-    place = place_of(path)
-    if place.is_file() and place.stat().st_size and not force:
-        with place.open("rb") as file:
-            if not file.read(len(HEAD)).startswith(HEAD.encode()):
-                message = f"--prometheus {path} is not an earlier check's metrics; it stays as it is"
-                raise DescriptionError(message, "out", "name another file, or use --force")
 
 
 def _print(found: Check, form: Format) -> None:

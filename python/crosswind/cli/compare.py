@@ -13,6 +13,7 @@ from crosswind.cli.verbs import help_of
 from crosswind.compare.clock import By
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
+from crosswind.files.output import distinct
 from crosswind.files.stored import write_text
 from crosswind.terminal.progress import progress_bar
 
@@ -72,6 +73,8 @@ def compare(
         raise DescriptionError(f"there is one argument, {a!r}, and it is not a file", "command", hint)
     base = Path(a) if b is None else None
     writable(out, "comparison", inputs=[base], force=force)
+    writable(junit, "junit", "--junit", inputs=[base], force=force)
+    distinct({"--out": out, "--junit": junit})
     with progress_bar() as advance:
         found = measure(
             None if base else a,

@@ -28,9 +28,11 @@ WORDS = {
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
+    "junit": "a test report for CI",
     "links": "links of a cluster",
     "measured-cluster": "the index of a measured cluster",
     "measurement": "a measurement",
+    "metrics": "metrics of a check",
     "overlap": "an overlap matrix",
     "perfetto": "a time line for Perfetto",
     "plan": "a plan",
@@ -79,6 +81,8 @@ _BY_FIELD = (
 """A field at the top of a description, or of a result of version 0.1.0 -> its kind; the first that is there decides."""
 _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
+_MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
+_METRICS = "# HELP crosswind_check"  # as `crosswind.check.formats.prometheus` begins
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
 
 
@@ -129,7 +133,9 @@ def found_at(path: str | Path) -> Found:
     if not text:
         return Found(EMPTY)
     if text.startswith("<"):
-        return Found("report" if '<meta name="generator" content="Crosswind ' in text else UNKNOWN)
+        return Found(next((kind for kind, mark in _MARKS.items() if mark in text), UNKNOWN))
+    if text.startswith(_METRICS):
+        return Found("metrics")
     return _of_json(text) if text.startswith("{") else _of_toml(text)
 
 

@@ -63,7 +63,9 @@ VERBS = {
     "blame": (["blame", BLAMED, "--seeds", "1", "--set", "workload.parameters.iterations=50", "-o", "OUT"], "blame"),
     "cost": (["cost", "--of", "command:sleep 60", "--seconds", "5", "-o", "OUT"], "cost"),
     "compare": (["compare", "true", "true", "--seconds", "0.2", "--margin", "90%", "-o", "OUT"], "comparison"),
+    "compare, junit": (["compare", "true", "true", "--seconds", "0.2", "--margin", "90%", "--junit", "OUT"], "junit"),
     "check": (["check", "--seconds", "10", "--save", "OUT"], "check"),
+    "check, metrics": (["check", "--seconds", "10", "--history", "IN/h", "--prometheus", "OUT"], "metrics"),
     "record": (["record", "--seconds", "0.1", "--how", "loop", "-o", "OUT"], "recording"),
     "inject": (["inject", "IN/half.toml", "-o", "OUT", "--", "true"], "recording"),
     "overlap": (["overlap", "--burn-s", "0.05", "-o", "OUT"], "overlap"),
@@ -73,7 +75,8 @@ VERBS = {
     "schema": (["schema", "plan", "-o", "OUT"], "schema"),
 }  # fmt: skip
 # What is quick enough to be done for real, and does not depend on how busy the host is.
-NOT_QUICK = ("measure", "overlap", "reproduce, report", "map, trace", "cost", "compare", "check")
+NOT_QUICK = ("measure", "overlap", "reproduce, report", "map, trace", "cost", "compare", "compare, junit", "check")
+NOT_QUICK += ("check, metrics",)
 DONE = [verb for verb in VERBS if verb not in NOT_QUICK]
 TEXT = [verb for verb in DONE if VERBS[verb][1] not in ("trace", "report")]
 DIRECTORIES = {
