@@ -22,6 +22,13 @@ def test_the_dashboard_asks_only_for_metrics_that_are_written():
     assert asked <= written
 
 
+@pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool")
+def test_prometheus_takes_the_metrics():
+    text = prometheus(checked(base=checked()))
+    ran = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
 def _metrics(text: str) -> set[str]:
     return set(re.findall(r"crosswind_check_\w+", text))
 
