@@ -40,9 +40,14 @@ class ClusterCheck(Plotted):
         Raises
         ------
         DescriptionError
-            When it is none.
+            When it is none, or with the first field that is wrong.
         """
-        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+        from crosswind.check.shape import ClusterCheckShape
+        from crosswind.files.shape import refuse_misshapen
+
+        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
+        refuse_misshapen(document, ClusterCheckShape, path, HINT)
+        return cls(document)
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cluster-check.json`."""

@@ -47,9 +47,14 @@ class Check:
         Raises
         ------
         DescriptionError
-            When it is none.
+            When it is none, or with the first field that is wrong.
         """
-        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+        from crosswind.check.shape import CheckShape
+        from crosswind.files.shape import refuse_misshapen
+
+        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
+        refuse_misshapen(document, CheckShape, path, HINT)
+        return cls(document)
 
     def save(self, path: str | Path) -> None:
         """Write it as a `check.json`."""

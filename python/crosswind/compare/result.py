@@ -47,9 +47,14 @@ class Comparison(Plotted):
         Raises
         ------
         DescriptionError
-            When it is none.
+            When it is none, or with the first field that is wrong.
         """
-        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+        from crosswind.compare.shape import ComparisonShape
+        from crosswind.files.shape import refuse_misshapen
+
+        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
+        refuse_misshapen(document, ComparisonShape, path, HINT)
+        return cls(document)
 
     def save(self, path: str | Path) -> None:
         """Write it as a `comparison.json`."""

@@ -138,9 +138,14 @@ class Cost(Plotted):
         Raises
         ------
         DescriptionError
-            When it is none.
+            When it is none, or with the first field that is wrong.
         """
-        return cls(read_json(path, KIND, SCHEMA_VERSION, HINT))
+        from crosswind.cost.shape import CostShape
+        from crosswind.files.shape import refuse_misshapen
+
+        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
+        refuse_misshapen(document, CostShape, path, HINT)
+        return cls(document)
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cost.json`, with its figures beside what was counted."""

@@ -1,0 +1,82 @@
+"""The fields of a `check.json` and a `cluster-check.json` (docs/reference/files.md)."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from crosswind.files.shape import Host, NotNegative, Number, Positive, Share, Told
+
+
+@with_config(ConfigDict(extra="forbid"))
+class ReadingShape(TypedDict):
+    """A measure."""
+
+    values: list[Number]
+    unit: str
+    excusable: bool
+    part: Positive
+    mean: Number | None
+    error: Number | None
+
+
+@with_config(ConfigDict(extra="forbid"))
+class JudgedShape(TypedDict):
+    """A measure as it was judged."""
+
+    name: str
+    outcome: Literal["healthy", "sick", "unknown"]
+    loss: Number | None
+    low: Number | None
+    high: Number | None
+    tolerance: Number
+    share: bool
+    why: str
+
+
+class ResultShape(TypedDict):
+    """What a check was found to say."""
+
+    judged: list[JudgedShape]
+    changed: list[str]
+
+
+class Load(TypedDict):
+    """Who else used the host."""
+
+    others: Number
+    steal: Number
+
+
+class CheckShape(TypedDict):
+    """A check of a node."""
+
+    at: str
+    host: Host
+    tolerance: Share
+    readings: dict[str, ReadingShape]
+    tops_mb_per_s: dict[str, Positive]
+    load: Load
+    hidden: str | None
+    took_s: NotNegative
+    interrupted: bool
+    warnings: list[Told]
+    result: NotRequired[ResultShape]
+
+
+LinkShape = TypedDict("LinkShape", {"from": str, "to": str, "receive_limit_mb_per_s": Number})
+"""A measured link."""
+
+
+class ClusterCheckShape(TypedDict):
+    """A check of a cluster."""
+
+    at: str
+    hosts: dict[str, str]
+    tolerance: Share
+    checks: dict[str, CheckShape]
+    links: list[LinkShape]
+    failed: dict[str, str]
+    interrupted: bool

@@ -1,0 +1,90 @@
+"""The fields of a `cost.json` (docs/reference/files.md)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NotRequired
+
+from annotated_types import Ge, Len
+from pydantic import AfterValidator
+from typing_extensions import TypedDict
+
+from crosswind.cost.quads import FIELDS, contrasts
+from crosswind.files.shape import Host, LooksShape, NotNegative, Share, Told, Two, of_one_length
+
+Cpus = list[Annotated[int, Ge(0)]]
+
+
+class TargetShape(TypedDict):
+    """What was stopped and continued."""
+
+    text: str
+    name: str
+    cpus: Cpus
+
+
+class JobShape(TypedDict):
+    """What ran beside it."""
+
+    name: str
+    command: list[str] | None
+    progress: str
+    unit: str
+    cpus: Cpus
+    wants_cpus: NotNegative
+    block_s: NotNegative
+
+
+class UndisturbedShape(TypedDict):
+    """CPU time of each target, in windows in which all ran."""
+
+    wall_s: list[NotNegative]
+    cpu_s: list[list[NotNegative]]
+
+
+class QuadsShape(TypedDict):
+    """What was counted, a row a quad."""
+
+    contrast: list[Annotated[int, Ge(0)]]
+    at_s: list[NotNegative]
+    work: list[Two]
+    wall_s: list[Two]
+    job_cpu_s: list[Two]
+    x_cpu_s: list[Two]
+
+
+class IntervalsShape(TypedDict):
+    """When each target computed, undisturbed: start and duration, s."""
+
+    length_s: NotNegative
+    of: list[list[Two]]
+
+
+class _Fields(TypedDict):
+    """The cost of a process."""
+
+    margin: Share
+    of: Annotated[list[TargetShape], Len(1)]
+    job: JobShape
+    host: Host
+    steal_share: NotNegative
+    looks: LooksShape
+    undisturbed: UndisturbedShape
+    quads: QuadsShape
+    warnings: list[Told]
+    intervals: NotRequired[IntervalsShape]
+    interrupted: NotRequired[bool]
+
+
+def _consistent(document: Any) -> Any:
+    quads, undisturbed, targets = document["quads"], document["undisturbed"], len(document["of"])
+    of_one_length(quads, ("at_s", "contrast", *FIELDS))
+    of_one_length(undisturbed, ("wall_s", "cpu_s"))
+    if any(len(row) != targets for row in undisturbed["cpu_s"]):
+        raise ValueError(f"undisturbed.cpu_s has a row without a value for each of {targets} targets")
+    most = len(contrasts(targets)) - 1
+    if any(each > most for each in quads["contrast"]):
+        raise ValueError(f"quads.contrast is {max(quads['contrast'])}; it must be at most {most}")
+    return document
+
+
+CostShape = Annotated[_Fields, AfterValidator(_consistent)]
