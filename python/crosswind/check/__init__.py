@@ -81,12 +81,14 @@ def check(
     from crosswind.check.history import earlier, keep
     from crosswind.check.result import Check
     from crosswind.check.session import performed
+    from crosswind.files.stored import made
 
     permitted(tolerance, seconds)
     base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
-    past = earlier(history, socket.gethostname()) if history is not None else []
+    past, told = ([], []) if history is None else earlier(made(history), socket.gethostname())
     rates_of = base or (past[-1] if past else None)
-    found = Check(performed(rates_of, tolerance, seconds, peer, token, tls, progress), base, past)
+    document = performed(rates_of, tolerance, seconds, peer, token, tls, progress)
+    found = Check({**document, "warnings": told + document["warnings"]}, base, past)
     if history is not None and not found.interrupted:
         keep(history, found)
     return found

@@ -144,12 +144,14 @@ class Check:
     @property
     def sentence(self) -> str:
         """One line, fit for a drain reason."""
+        from crosswind.check.history import LEAST_PAST, quiet
+
         if not self.is_judged:
-            past = f" and {len(self.past)} earlier checks" if self.past else ""
-            return f"{len(self.readings)} measures, no baseline{past} to judge them by"
+            past = f", and of {LEAST_PAST} earlier checks on a quiet host {len(quiet(self.past))}" if self.past else ""
+            return f"{len(self.readings)} measures, not judged: there is no baseline{past}"
         counted = [each for each in self.judged if each.outcome == self.outcome]
         if self.outcome == "healthy":
-            of = f" of the median of {len(self.past)} earlier checks" if self.past and self.base is None else ""
+            of = f" of the median of {len(quiet(self.past))} earlier checks" if self.past and self.base is None else ""
             said = f"{len(self.judged)} measures within tolerance{of}"
         else:
             said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:3])

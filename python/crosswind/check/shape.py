@@ -44,7 +44,7 @@ class ResultShape(TypedDict):
 
 
 class Load(TypedDict):
-    """Who else used the host."""
+    """What others used of the host."""
 
     others: Number
     steal: Number

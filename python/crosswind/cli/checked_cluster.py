@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import writable
 from crosswind.files.output import writable_directory
+from crosswind.files.stored import made
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def check_all(
     writable(save, "cluster-check", "--save", force=force)
     if history is not None:
         writable_directory(history, "--history")
+        made(history)
     with hosts as cluster, progress_bar() as advance:
         found = check_cluster(cluster, tolerance=tolerance, seconds=seconds, links=links, progress=advance)
     if save:

@@ -1,11 +1,9 @@
 """A node held against its own earlier checks."""
 
-import pytest
 from checks import checked
 
 from crosswind.check.history import LEAST_PAST, earlier, keep
 from crosswind.check.result import Check
-from crosswind.errors import DescriptionError
 
 
 def past(count, **changed):
@@ -40,25 +38,34 @@ def test_what_every_earlier_check_measured_and_this_one_did_not_is_unknown():
 def test_with_too_few_nothing_is_judged():
     found = now(past(LEAST_PAST - 1), memory=50.0)
     assert (found.exit_code, found.judged) == (0, [])
-    assert found.sentence == "2 measures, no baseline and 4 earlier checks to judge them by"
+    assert found.sentence == ("2 measures, not judged: there is no baseline, and of 5 earlier checks on a quiet host 4")
 
 
 def test_checks_of_a_busy_host_are_no_history():
-    assert not now(past(LEAST_PAST, others=0.5), memory=50.0).judged
+    found = now(past(LEAST_PAST, others=0.5), memory=50.0)
+    assert not found.judged
+    assert found.sentence.endswith("and of 5 earlier checks on a quiet host 0")
+    assert now([*past(LEAST_PAST), *past(2, others=0.5)]).sentence.endswith("of the median of 5 earlier checks")
 
 
 def test_what_is_kept_is_found_again_by_node_and_in_order(tmp_path):
     checks = past(3)
     for one in [*reversed(checks), checked(node="other"), checked(node="node1-b")]:
         keep(tmp_path / "new", one)
-    assert [one.document["at"] for one in earlier(tmp_path / "new", "node1")] == [one.document["at"] for one in checks]
-    assert earlier(tmp_path / "none", "node1") == []
+    found, told = earlier(tmp_path / "new", "node1")
+    assert [one.document["at"] for one in found] == [one.document["at"] for one in checks]
+    assert told == []
+    assert earlier(tmp_path / "none", "node1") == ([], [])
 
 
-def test_a_file_there_that_is_no_check_is_named(tmp_path):
+def test_a_file_there_that_is_no_check_is_named_and_ends_no_other_check(tmp_path):
+    keep(tmp_path, past(1)[0])
     (tmp_path / "node1-x.json").write_text('{"kind": "plan"}')
-    with pytest.raises(DescriptionError, match=r"node1-x\.json"):
-        earlier(tmp_path, "node1")
+    (tmp_path / "node1-y.json").write_text('{"kind": "check", "schema_version": 99}')
+    found, told = earlier(tmp_path, "node1")
+    assert len(found) == 1
+    assert [each["code"] for each in told] == ["not-read", "not-read"]
+    assert "node1-x.json" in told[0]["message"]
 
 
 def test_a_verdict_stands_in_the_file(tmp_path):
