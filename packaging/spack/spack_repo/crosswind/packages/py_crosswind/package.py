@@ -31,6 +31,7 @@ class PyCrosswind(PythonPackage):
     depends_on("py-numpy@2:", type="run")
     depends_on("py-pandas@2.2:", type="run")
     depends_on("py-pyarrow@18:", type="run")
+    depends_on("py-pydantic@2.10:", type="run")
     depends_on("py-rich@14:", type="run")
     depends_on("py-scipy@1.14:", type="run")
     depends_on("py-typer@0.15:", type="run")
