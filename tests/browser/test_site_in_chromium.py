@@ -95,7 +95,7 @@ def test_a_reader_searches_and_finds_without_a_server(site, tmp_path):
     with chromium(tmp_path) as driver:
         show(driver, site / "start" / "researcher.html", 1280, drawn=False)
         box = driver.find_element(By.CSS_SELECTOR, ".md-search__input")
-        # At once, as one pastes: letter by letter the search asks for "bandwidth-" too, on a slow host, and complains.
+        # All at once: typed letter by letter on a slow host, the search also runs for "bandwidth-" and logs an error.
         paste = "arguments[0].focus(); document.execCommand('insertText', false, arguments[1])"
         driver.execute_script(paste, box, SOUGHT)
         results = ".md-search-result__item a"

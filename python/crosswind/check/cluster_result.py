@@ -12,7 +12,7 @@ from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links
 from crosswind.check.result import Check
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
-from crosswind.files.stored import read_json, write_json
+from crosswind.files.stored import write_json
 from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1
@@ -43,11 +43,9 @@ class ClusterCheck(Plotted):
             When it is none, or with the first field that is wrong.
         """
         from crosswind.check.shape import ClusterCheckShape
-        from crosswind.files.shape import refuse_misshapen
+        from crosswind.files.shape import read_shaped
 
-        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
-        refuse_misshapen(document, ClusterCheckShape, path, HINT)
-        return cls(document)
+        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, ClusterCheckShape))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cluster-check.json`."""

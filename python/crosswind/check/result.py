@@ -15,7 +15,7 @@ from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
-from crosswind.files.stored import read_json, write_json
+from crosswind.files.stored import write_json
 
 SCHEMA_VERSION = 1
 KIND = "check"
@@ -50,11 +50,9 @@ class Check:
             When it is none, or with the first field that is wrong.
         """
         from crosswind.check.shape import CheckShape
-        from crosswind.files.shape import refuse_misshapen
+        from crosswind.files.shape import read_shaped
 
-        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
-        refuse_misshapen(document, CheckShape, path, HINT)
-        return cls(document)
+        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CheckShape))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `check.json`."""

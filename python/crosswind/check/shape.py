@@ -57,7 +57,7 @@ class CheckShape(TypedDict):
     host: Host
     tolerance: Share
     readings: dict[str, ReadingShape]
-    tops_mb_per_s: dict[str, Positive]
+    tops_mb_per_s: dict[str, NotNegative]
     load: Load
     hidden: str | None
     took_s: NotNegative

@@ -15,7 +15,7 @@ from crosswind.cost.estimate import Estimate
 from crosswind.cost.looks import Looks
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
-from crosswind.files.stored import read_json, write_json
+from crosswind.files.stored import write_json
 from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1
@@ -50,11 +50,9 @@ class Comparison(Plotted):
             When it is none, or with the first field that is wrong.
         """
         from crosswind.compare.shape import ComparisonShape
-        from crosswind.files.shape import refuse_misshapen
+        from crosswind.files.shape import read_shaped
 
-        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
-        refuse_misshapen(document, ComparisonShape, path, HINT)
-        return cls(document)
+        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, ComparisonShape))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `comparison.json`."""

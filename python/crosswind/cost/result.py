@@ -15,7 +15,7 @@ from crosswind.cost.looks import Looks
 from crosswind.cost.quads import FIELDS, OFF, ON, Quads, contrasts
 from crosswind.cost.verdict import Verdict, judge
 from crosswind.errors import Told, warning
-from crosswind.files.stored import read_json, write_json
+from crosswind.files.stored import write_json
 from crosswind.files.tabular import Plotted
 
 SCHEMA_VERSION = 1
@@ -141,11 +141,9 @@ class Cost(Plotted):
             When it is none, or with the first field that is wrong.
         """
         from crosswind.cost.shape import CostShape
-        from crosswind.files.shape import refuse_misshapen
+        from crosswind.files.shape import read_shaped
 
-        document = read_json(path, KIND, SCHEMA_VERSION, HINT)
-        refuse_misshapen(document, CostShape, path, HINT)
-        return cls(document)
+        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CostShape))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `cost.json`, with its figures beside what was counted."""

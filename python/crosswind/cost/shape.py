@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from typing_extensions import TypedDict
 
 from crosswind.cost.quads import FIELDS, contrasts
-from crosswind.files.shape import Host, LooksShape, NotNegative, Share, Told, Two, of_one_length
+from crosswind.files.shape import Host, LooksShape, NotNegative, Number, Share, Told, Two, of_one_length
 
 Cpus = list[Annotated[int, Ge(0)]]
 
@@ -30,7 +30,7 @@ class JobShape(TypedDict):
     progress: str
     unit: str
     cpus: Cpus
-    wants_cpus: NotNegative
+    wants_cpus: Number
     block_s: NotNegative
 
 
@@ -38,7 +38,7 @@ class UndisturbedShape(TypedDict):
     """CPU time of each target, in windows in which all ran."""
 
     wall_s: list[NotNegative]
-    cpu_s: list[list[NotNegative]]
+    cpu_s: list[list[Number]]
 
 
 class QuadsShape(TypedDict):

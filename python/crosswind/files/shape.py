@@ -14,12 +14,13 @@ from pydantic import AfterValidator, AllowInfNan, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from crosswind.errors import DescriptionError
+from crosswind.files.stored import read_json
 
 Number = Annotated[float, AllowInfNan(False)]
 Share = Annotated[Number, Gt(0), Lt(1)]
 Positive = Annotated[Number, Gt(0)]
 NotNegative = Annotated[Number, Ge(0)]
-Two = Annotated[list[NotNegative], Len(2, 2)]
+Two = Annotated[list[Number], Len(2, 2)]
 _SHOWN = 60
 
 
@@ -46,7 +47,7 @@ class _Looks(TypedDict):
     one: bool
     began_s: NotNegative
     before: NotNegative
-    taken: list[Annotated[list[Positive], Len(2, 2)]]
+    taken: list[Two]
 
 
 def _rising(looks: Any) -> Any:
@@ -76,6 +77,19 @@ def of_one_length(document: Mapping[str, Any], names: tuple[str, ...]) -> None:
     for name in names[1:]:
         if len(document[name]) != len(document[first]):
             raise ValueError(f"{name} has {len(document[name])} values and {first} {len(document[first])}")
+
+
+def read_shaped(path: str | Path, kind: str, schema_version: int, hint: str, shape: Any) -> dict[str, Any]:
+    """Read a result as `read_json` does, and refuse one with a wrong field.
+
+    Raises
+    ------
+    DescriptionError
+        As `read_json` and `refuse_misshapen`.
+    """
+    document = read_json(path, kind, schema_version, hint)
+    refuse_misshapen(document, shape, path, hint)
+    return document
 
 
 def refuse_misshapen(document: Any, shape: Any, path: str | Path, hint: str) -> None:

@@ -128,3 +128,12 @@ def test_the_error_says_what_is_permitted(tmp_path, result, path, value, said):
         type(result).load(file)
     assert said in str(error.value)
     assert error.value.hint
+
+
+def test_what_a_session_may_save_is_read_again(tmp_path):
+    """A log that was cut meanwhile has less in it, and an early look may spend so little that it is 0."""
+    found = session(quads=6)
+    found.document["quads"]["work"][0] = [-5.0, 3.0]
+    found.document["looks"]["taken"] = [[0.1, 0.0], [0.48, 0.05]]
+    found.save(tmp_path / "cost.json")
+    assert Cost.load(tmp_path / "cost.json").document["quads"] == found.document["quads"]
