@@ -136,4 +136,4 @@ def test_what_a_session_may_save_is_read_again(tmp_path):
     found.document["quads"]["work"][0] = [-5.0, 3.0]
     found.document["looks"]["taken"] = [[0.1, 0.0], [0.48, 0.05]]
     found.save(tmp_path / "cost.json")
-    assert Cost.load(tmp_path / "cost.json").document["quads"] == found.document["quads"]
+    assert type(found).load(tmp_path / "cost.json").document["quads"] == found.document["quads"]
