@@ -43,6 +43,12 @@ impl PyTarget {
     fn how(&self) -> &'static str {
         self.0.means.name()
     }
+
+    /// Whether it would stay frozen if everything of this process's control group were killed at once.
+    #[getter]
+    fn exposed(&self) -> bool {
+        self.0.exposed
+    }
 }
 
 #[pymethods]

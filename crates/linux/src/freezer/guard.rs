@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::group::{Group, members};
 use super::refusal::Refusal;
-use super::signals::Signalled;
+use super::signals::{Signalled, send};
 use super::tracing::Tracing;
 use super::wire;
 use super::{Means, checks};
@@ -32,6 +32,8 @@ enum How {
 
 struct Target {
     how: How,
+    /// Processes that were named.
+    roots: Vec<Pid>,
     /// When it is to be thawed, on the monotonic clock, ns; none: it is not frozen.
     due_ns: Option<u64>,
 }
@@ -171,14 +173,25 @@ impl Guard {
         target.due_ns = None;
     }
 
-    /// Ends what was started for the command: asked first, then made to.
-    fn end_all(&self) {
+    /// Ends what was started for the command, with what has left its process group: asked first, then made to.
+    fn end_all(&mut self) {
+        let started = |target: &Target| target.roots.iter().any(|root| self.ends.contains(root));
+        let started: Vec<usize> = self.targets.iter().filter(|(_, each)| started(each)).map(|(id, _)| *id).collect();
+        let others: Vec<OwnedFd> = started
+            .into_iter()
+            .flat_map(|id| {
+                let members = self.members(id);
+                self.release(id);
+                members.into_iter().filter_map(|pid| checks::open_process(pid).ok())
+            })
+            .collect();
         for (signal, wait_ns) in [(libc::SIGTERM, PATIENCE_NS), (libc::SIGKILL, 0)] {
             let mut any = false;
             for group in &self.ends {
                 // SAFETY: process groups that the command started; it was their parent until a moment ago.
                 any |= unsafe { libc::killpg(*group, signal) } == 0;
             }
+            any |= others.iter().filter(|process| send(process, signal).is_ok()).count() > 0;
             if any {
                 sleep_until(now_ns() + wait_ns);
             }
@@ -230,11 +243,17 @@ impl Guard {
         }
     }
 
-    fn add(&mut self, how: How) -> String {
+    /// `ID MEANS EXPOSED`
+    fn add(&mut self, how: How, roots: &[Pid]) -> String {
         let (id, means) = (self.next, how.means());
+        let exposed = match means {
+            Means::Tracing => false,
+            Means::Signals => true,
+            Means::Group => !hardened::outlives(self.command_group.as_deref()),
+        };
         self.next += 1;
-        self.targets.insert(id, Target { how, due_ns: None });
-        format!("{id} {}", means.name())
+        self.targets.insert(id, Target { how, roots: roots.to_vec(), due_ns: None });
+        format!("{id} {} {}", means.name(), u8::from(exposed))
     }
 
     /// `seize MEANS PID...`
@@ -248,7 +267,7 @@ impl Guard {
         if means != Means::Signals.name() {
             let result = self.tracing.seize(self.next, &roots, |pid| lock(locks, pid));
             match result {
-                Ok(()) => return Ok(self.add(How::Traced(None))),
+                Ok(()) => return Ok(self.add(How::Traced(None), &roots)),
                 Err(refusal) => {
                     self.tracing.release(self.next, STOPPED_WITHIN_NS, self.signals);
                     if !matches!(refusal, Refusal::NotPermitted(_)) || means == Means::Tracing.name() {
@@ -259,7 +278,7 @@ impl Guard {
         }
         let signalled = Signalled::new(&roots);
         signalled.check(|pid| lock(locks, pid))?;
-        Ok(self.add(How::Signals(signalled)))
+        Ok(self.add(How::Signals(signalled), &roots))
     }
 
     fn extend(&mut self, id: usize, roots: &[Pid]) -> Result<(), Refusal> {
@@ -290,9 +309,9 @@ impl Guard {
         }
         let outlives = hardened::outlives(self.command_group.as_deref());
         match group {
-            Ok(group) if outlives => Ok(self.add(How::Group(group))),
+            Ok(group) if outlives => Ok(self.add(How::Group(group), &[])),
             Ok(group) => match self.trace_group(directory) {
-                Err(Refusal::NotPermitted(_)) => Ok(self.add(How::Group(group))),
+                Err(Refusal::NotPermitted(_)) => Ok(self.add(How::Group(group), &[])),
                 other => other,
             },
             Err(_) => match self.trace_group(directory) {
@@ -300,7 +319,7 @@ impl Guard {
                     let roots: Vec<Pid> = members(directory).into_iter().collect();
                     let signalled = Signalled::new(&roots);
                     signalled.check(|_| Ok(()))?;
-                    Ok(self.add(How::Signals(signalled)))
+                    Ok(self.add(How::Signals(signalled), &roots))
                 }
                 other => other,
             },
@@ -310,7 +329,7 @@ impl Guard {
     fn trace_group(&mut self, directory: &Path) -> Result<String, Refusal> {
         let roots: Vec<Pid> = members(directory).into_iter().collect();
         match self.tracing.seize(self.next, &roots, |_| Ok(())) {
-            Ok(()) => Ok(self.add(How::Traced(Some(directory.to_path_buf())))),
+            Ok(()) => Ok(self.add(How::Traced(Some(directory.to_path_buf())), &[])),
             Err(refusal) => {
                 self.tracing.release(self.next, STOPPED_WITHIN_NS, self.signals);
                 Err(refusal)

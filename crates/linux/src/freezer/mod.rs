@@ -64,6 +64,8 @@ pub struct Target {
     id: usize,
     /// How it is frozen.
     pub means: Means,
+    /// Whether it would stay frozen if the command's control group, with the process that freezes, were killed as a whole.
+    pub exposed: bool,
 }
 
 /// When and whether something was frozen.
@@ -343,9 +345,11 @@ fn listed(pids: &[Pid]) -> String {
 }
 
 fn taken(answer: &str) -> Result<Target, Refusal> {
-    let (id, means) = answer.split_once(' ').ok_or(Refusal::Lost)?;
+    let words: Vec<&str> = answer.split(' ').collect();
+    let &[id, means, exposed] = words.as_slice() else { return Err(Refusal::Lost) };
     let means = [Means::Tracing, Means::Signals, Means::Group].into_iter().find(|each| each.name() == means);
-    Ok(Target { id: id.parse().map_err(|_| Refusal::Lost)?, means: means.ok_or(Refusal::Lost)? })
+    let id = id.parse().map_err(|_| Refusal::Lost)?;
+    Ok(Target { id, means: means.ok_or(Refusal::Lost)?, exposed: exposed == "1" })
 }
 
 /// Continues what a guard that was killed left stopped.

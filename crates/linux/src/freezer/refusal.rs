@@ -120,7 +120,10 @@ impl fmt::Display for Refusal {
             Self::Stopped(pid) => write!(out, "process {pid} is already stopped"),
             Self::Frozen(group) => write!(out, "the control group {group} is already frozen"),
             Self::InUse(what) => write!(out, "another session already freezes {what}"),
-            Self::NotPermitted(pid) => write!(out, "process {pid} may not be stopped: it is another user's"),
+            Self::NotPermitted(0) => write!(out, "this user may not freeze the control group"),
+            Self::NotPermitted(pid) => {
+                write!(out, "process {pid} ({}) may not be stopped: it is another user's", super::checks::name(*pid))
+            }
             Self::TooMany(limit) => write!(out, "more processes than descriptors may be open ({limit})"),
             Self::Lost => write!(out, "the watchdog was ended, and nothing is stopped without it"),
             Self::System(number) => write!(out, "{}", std::io::Error::from_raw_os_error(*number)),

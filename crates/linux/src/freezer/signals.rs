@@ -110,7 +110,7 @@ impl Signalled {
 }
 
 /// Signals exactly that process, whatever its number belongs to by now.
-fn send(process: &OwnedFd, signal: i32) -> Result<(), i32> {
+pub fn send(process: &OwnedFd, signal: i32) -> Result<(), i32> {
     let nothing = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: a live descriptor of `/proc/PID`; no information is passed along.
     let result =
