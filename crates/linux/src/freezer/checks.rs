@@ -85,6 +85,7 @@ pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
     }
     refuse_traced(pid, &found)?;
     if found.state == 'T' {
+        lock_process(pid)?; // another session may be why
         return Err(Refusal::Stopped(pid));
     }
     refuse_frozen(pid)
