@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.live.freezing import (
+from freezing import (
     FORKS,
     ONE,
     PATIENCE_S,
