@@ -231,13 +231,13 @@ class Session:
                 break
             contrast, order = next(plan)
             row = self._quad(which[contrast], order, block_s, draw)
-            self._refresh()
-            if row is None or any(target.is_gone for target in self.targets):
+            if row is None:
                 continue
             for name, value in (
                 {"contrast": contrast, "at_s": earlier_s + time.monotonic() - self._begun} | row
             ).items():
                 columns[name].append(value)
+            self._refresh()
             measured_s = float(np.sum(columns["wall_s"]))
             self._note_wants(waited, counted_s)
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
@@ -257,7 +257,7 @@ class Session:
     def _quad(
         self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float, draw: np.random.Generator
     ) -> dict[str, Any] | None:
-        """Measure four blocks; None when one of them took much longer than asked."""
+        """Measure four blocks; None when one of them took much longer than asked, or a target is gone."""
         row = {name: [0.0, 0.0] for name in ("work", "wall_s", "job_cpu_s", "x_cpu_s")}
         for label in order:
             settling_s = draw.uniform(*SETTLING_S)
@@ -266,7 +266,7 @@ class Session:
             at, work, job, used = self._reading(running)
             time.sleep(block_s)
             at_end, work_end, job_end, used_end = self._reading(running)
-            if (at_end - at) * _NS > block_s + LATE_S:
+            if (at_end - at) * _NS > block_s + LATE_S or any(target.is_gone for target in self.targets):
                 self._let_run(set(range(len(self.targets))), 0.0)  # the freezer may have continued some
                 return None
             for name, value in (
