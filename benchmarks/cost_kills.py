@@ -124,7 +124,7 @@ class Trial:
         mount = group_mount()
         if mount is None or os.geteuid() != 0:
             raise SystemExit("error: this needs root and control groups of version 2")
-        self.theirs, self.ours = mount / f"kills-{self.mark}", mount / f"kills-{self.mark}-tool"
+        self.target_group, self.tool_group = mount / f"kills-{self.mark}", mount / f"kills-{self.mark}-tool"
         self.daemon: subprocess.Popen[bytes] | None = None
         self.terminal: list[int] = []
 
@@ -160,9 +160,9 @@ class Trial:
             self.daemon = subprocess.Popen([PYTHON, "-S", str(script)], env=self.environment, start_new_session=True)
             of = f"pid:{self.daemon.pid}"
         if self.target == "cgroup" and self.daemon is not None:
-            self.theirs.mkdir()
-            (self.theirs / "cgroup.procs").write_text(str(self.daemon.pid))
-            of = f"cgroup:/{self.theirs.name}"
+            self.target_group.mkdir()
+            (self.target_group / "cgroup.procs").write_text(str(self.daemon.pid))
+            of = f"cgroup:/{self.target_group.name}"
         command = [sys.executable, "-m", "crosswind.cli", "cost", "--of", of, "--seconds", "12", "--to-the-end"]
         command += ["--seed", str(self.draw.randrange(1 << 30)), "--progress", f"u64:{counter}"]
         command += ["--", PYTHON, "-S", "-c", JOB, str(counter)]
@@ -171,24 +171,24 @@ class Trial:
                 shell = ["sh", "-c", '"$@"; true', "sh", *command]
                 return self.under_a_terminal(shell)
             if self.attack == "group":
-                self.ours.mkdir()
-                command = ["sh", "-c", f'echo $$ > {self.ours}/cgroup.procs && exec "$@"', "sh", *command]
+                self.tool_group.mkdir()
+                command = ["sh", "-c", f'echo $$ > {self.tool_group}/cgroup.procs && exec "$@"', "sh", *command]
             return subprocess.Popen(
                 command, env=self.environment, start_new_session=True, stdin=nowhere, stdout=nowhere, stderr=nowhere
             )
 
     def under_a_terminal(self, command: list[str]) -> subprocess.Popen[bytes]:
         """Start a command as the leader of a session with a terminal of its own."""
-        ours, theirs = os.openpty()
-        self.terminal = [ours, theirs]
+        near, far = os.openpty()
+        self.terminal = [near, far]
         return subprocess.Popen(
             command,
             env=self.environment,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (one call to the kernel)
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
+            preexec_fn=lambda: fcntl.ioctl(far, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (one call to the kernel)
+            stdin=far,
+            stdout=far,
+            stderr=far,
         )
 
     def kill(self, tool: subprocess.Popen[bytes]) -> None:
@@ -196,7 +196,7 @@ class Trial:
         if self.attack in ("command", "leader"):
             tool.kill()
         elif self.attack == "group":
-            (self.ours / "cgroup.kill").write_text("1")
+            (self.tool_group / "cgroup.kill").write_text("1")
         else:
             for pid in sorted(pid for pid, _ in of_trial(self.mark)):
                 if "crosswind" in command_line(pid):
@@ -209,21 +209,21 @@ class Trial:
 
     def is_stopped(self) -> bool:
         """Whether anything of the trial is stopped now."""
-        return is_frozen(self.theirs) or any(state in "Tt" for _, state in of_trial(self.mark))
+        return is_frozen(self.target_group) or any(state in "Tt" for _, state in of_trial(self.mark))
 
     def left(self) -> dict[str, int]:
         """Count what must not be left."""
         found = list(of_trial(self.mark))
         return {
             "left_stopped": sum(state in "Tt" for _, state in found),
-            "left_frozen": int(is_frozen(self.theirs)),
+            "left_frozen": int(is_frozen(self.target_group)),
             "left_watchdogs": sum(command_line(pid).startswith("undo-watchdog") for pid, _ in found),
         }
 
     def clean(self) -> None:
         """End what is left of the trial."""
         with contextlib.suppress(OSError):
-            (self.theirs / "cgroup.freeze").write_text("0")
+            (self.target_group / "cgroup.freeze").write_text("0")
 
         def ended() -> bool:
             found = [pid for pid, state in of_trial(self.mark) if state not in "ZX"]
@@ -235,7 +235,7 @@ class Trial:
         waited_for(ended, PATIENCE_S)
         if self.daemon is not None:
             self.daemon.wait()
-        for group in (self.theirs, self.ours):
+        for group in (self.target_group, self.tool_group):
             waited_for(lambda group=group: not group.exists() or removed(group), PATIENCE_S)
 
 

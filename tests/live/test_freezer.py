@@ -1,4 +1,4 @@
-"""What is frozen is thawed, whoever is killed; what was stopped already, or belongs to another session, is refused."""
+"""What is frozen is thawed, whatever is killed; what was stopped already, or belongs to another session, is refused."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ def test_what_is_stopped_already_is_refused_and_stays_so(freezer, how):
 
 
 @pytest.mark.parametrize("how", MEANS)
-def test_a_child_that_somebody_else_stopped_stays_stopped(how):
+def test_a_child_that_was_stopped_already_stays_stopped(how):
     text = SPIN + "import os\npid = os.fork()\nif pid: print(pid, flush=True)\nspin()"
     with running(text) as parent:
         child = int(parent.stdout.readline())
@@ -243,7 +243,7 @@ def test_a_child_that_somebody_else_stopped_stays_stopped(how):
         end(child)
 
 
-def test_a_stop_by_somebody_else_in_mid_session_stays_one(freezer):
+def test_a_stop_by_job_control_in_mid_session_stays_one(freezer):
     with running(THREADS) as target:
         found = seized(freezer, target.pid, "tracing")
         os.kill(target.pid, signal.SIGSTOP)
@@ -381,6 +381,30 @@ def test_a_command_that_daemonises_at_once_is_held_and_ended():
     target.close()
     freezer.close()
     wait_until(lambda: all(processes.has_ended(pid) for pid in target.members))
+
+
+FEW_DESCRIPTORS = """
+import resource, sys
+from crosswind import _core
+from crosswind.cost.targets import opened
+resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+freezer = _core.Freezer()
+try: opened(sys.argv[1], freezer)
+except Exception as error: print(type(error).__name__, error)
+freezer.close()
+"""
+
+
+def test_a_target_of_more_processes_than_descriptors_is_refused():
+    with running("import os\nfor _ in range(40):\n  if os.fork() == 0: break\n" + SPIN + "time.sleep(60)") as target:
+        wait_until(lambda: len(processes.with_descendants([target.pid])) == 41)
+        members = processes.with_descendants([target.pid])
+        command = [sys.executable, "-c", FEW_DESCRIPTORS, f"pid:{target.pid}"]
+        said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
+        assert said.startswith("DescriptionError")
+        assert "more processes than descriptors may be open (30)" in said
+        assert not {state(pid) for pid in members} & set("Tt")
+        end(*members)
 
 
 AS_NOBODY = """

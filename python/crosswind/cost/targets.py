@@ -188,7 +188,8 @@ class Target:
         undo = f"`echo 0 > {self.group}/cgroup.freeze`" if self.frozen.how == "freezer" else "`kill -CONT PID`"
         message = f"{self.name} may not be traced, so only a watchdog (process {self.freezer.pid}) continues it: "
         message += "it stays stopped if Crosswind and the watchdog are killed at the same moment"
-        return warning("watchdog-only", message, f"{undo} continues it then; as root, nothing stays stopped")
+        better = "permit tracing (kernel.yama.ptrace_scope)" if os.geteuid() == 0 else "run as root"
+        return warning("watchdog-only", message, f"{undo} continues it then; to be sure before, {better}")
 
     def close(self) -> None:
         """Continue it, and end it if we started it."""

@@ -91,7 +91,7 @@ pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
     refuse_frozen(pid)
 }
 
-/// Refuses a process that somebody else traces.
+/// Refuses a process that another process traces.
 pub fn refuse_traced(pid: Pid, found: &Status) -> Result<(), Refusal> {
     // SAFETY: takes nothing.
     if found.tracer == 0 || found.tracer == unsafe { libc::getpid() } {

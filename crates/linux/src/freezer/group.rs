@@ -41,7 +41,7 @@ impl Group {
         })
     }
 
-    /// Freezes it, and returns whether all were in this time. A group that somebody else has frozen is left alone.
+    /// Freezes it, and returns whether all were in this time. A group that was frozen already is left alone.
     ///
     /// # Errors
     /// When the group is no more.

@@ -32,7 +32,7 @@ use crate::processes::{Pid, with_descendants};
 use crate::watchdog::process_descriptor;
 pub use refusal::Refusal;
 
-/// After this long without an answer the guard is continued (somebody may have stopped it), and then given up.
+/// After this long without an answer the guard is continued (it may have been stopped), and then given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How something is frozen.
@@ -151,7 +151,7 @@ impl Freezer {
     }
 
     /// Takes these processes and all that descend from them: by tracing, so that what they give birth to later belongs
-    /// to them whoever its parent becomes, or where that is not permitted by signals. With `means` by nothing else.
+    /// to them whatever its parent becomes, or where that is not permitted by signals. With `means` by nothing else.
     ///
     /// # Errors
     /// When one of them is gone, no process, stopped, traced, frozen, another session's, or another user's.

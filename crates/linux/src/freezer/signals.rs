@@ -1,4 +1,4 @@
-//! Stops processes by SIGSTOP, where they may not be traced. What was stopped is continued from the record of it, whoever
+//! Stops processes by SIGSTOP, where they may not be traced. What was stopped is continued from the record of it, whatever
 //! its parent is by then.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ impl Signalled {
         self.stopped.keys().copied()
     }
 
-    /// Stops all, and returns whether all were in this time. What somebody else has stopped is left alone.
+    /// Stops all, and returns whether all were in this time. What was stopped already is left alone.
     ///
     /// # Errors
     /// When one may not be signalled, or cannot be opened; what was stopped until then stays in the record.

@@ -1,8 +1,8 @@
 //! Stops threads by tracing them, which the kernel undoes by itself when the tracer ends, for whatever reason.
 //!
 //! Every thread is seized, and what they give birth to is seized at birth: neither a double fork nor a helper that exits
-//! leaves the record. Signals pass through the tracer and are delivered at once, or at the thaw; a stop by somebody else
-//! (job control) stays one.
+//! leaves the record. Signals pass through the tracer and are delivered at once, or at the thaw; a stop by
+//! job control stays one.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -26,7 +26,7 @@ enum State {
     Running,
     /// Stopped for us, with the signal that it gets when it is continued; 0: none.
     Trapped(i32),
-    /// Stopped by somebody else, and waiting for SIGCONT.
+    /// Stopped by job control, and waiting for SIGCONT.
     Listening,
     /// A leader that ended before its threads: nothing is heard of it until they have ended.
     Ended,
@@ -46,7 +46,7 @@ pub struct Tracing {
     threads: HashMap<Pid, Thread>,
     /// Targets that are frozen now.
     frozen: HashSet<usize>,
-    /// Threads that stopped before it was heard who gave birth to them.
+    /// Threads that stopped before their parent reported their birth.
     unknown: HashMap<Pid, i32>,
 }
 
