@@ -356,6 +356,18 @@ def test_a_frozen_group_and_what_is_in_it_are_refused_and_stay_frozen():
             wait_until(lambda: is_frozen(group))
 
 
+def test_a_group_that_a_killed_session_left_frozen_is_thawed_by_the_next(holder, freezer):
+    with running(ONE) as target, grouped(target.pid) as group:
+        process, guard = holder(f"cgroup:/{group.name}")
+        os.kill(process.pid, signal.SIGSTOP)
+        os.kill(guard, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        wait_until(lambda: is_frozen(group))
+        assert opened(f"cgroup:/{group.name}", freezer).members == {target.pid}
+        assert runs_again(target.pid)
+
+
 def test_a_process_under_a_debugger_is_refused(freezer):
     other = _core.Freezer()
     text = SPIN + "import os\npid = os.fork()\nif pid: print(pid, flush=True)\nspin()"
@@ -387,7 +399,7 @@ FEW_DESCRIPTORS = """
 import resource, sys
 from crosswind import _core
 from crosswind.cost.targets import opened
-resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30))
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 freezer = _core.Freezer()
 try: opened(sys.argv[1], freezer)
 except Exception as error: print(type(error).__name__, error)
@@ -402,7 +414,7 @@ def test_a_target_of_more_processes_than_descriptors_is_refused():
         command = [sys.executable, "-c", FEW_DESCRIPTORS, f"pid:{target.pid}"]
         said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
         assert said.startswith("DescriptionError")
-        assert "more processes than descriptors may be open (30)" in said
+        assert "more processes than descriptors may be open (64)" in said
         assert not {state(pid) for pid in members} & set("Tt")
         end(*members)
 

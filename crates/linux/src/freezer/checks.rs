@@ -8,6 +8,7 @@ use std::fs;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
+use super::group::thaw_leftover;
 use super::refusal::{Refusal, errno};
 use crate::processes::{Pid, group_of};
 
@@ -111,6 +112,7 @@ fn refuse_frozen(pid: Pid) -> Result<(), Refusal> {
             return Err(Refusal::InUse(above.display().to_string()));
         }
     }
+    thaw_leftover(&group);
     refuse_frozen_group(&group)
 }
 

@@ -1,6 +1,7 @@
 //! Freezes a control group of version 2 as a whole. Neither its processes nor their parents see it.
 
 use std::collections::BTreeSet;
+use std::ffi::{CStr, CString};
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
@@ -9,9 +10,13 @@ use std::path::{Path, PathBuf};
 use super::checks;
 use super::refusal::Refusal;
 use crate::processes::Pid;
-use crate::time::now_ns;
+use crate::time::{now_ns, sleep_until};
 
 const LOOK_NS: u64 = 1_000_000;
+/// Attribute of a group's directory while it is frozen here: should all be killed, the next session knows what to thaw.
+const MARK: &CStr = c"user.frozen-by-undo-watchdog";
+/// How long a group takes to thaw, at most.
+const THAWED_WITHIN_NS: u64 = 100_000_000;
 
 /// A control group that may be frozen.
 #[derive(Debug)]
@@ -31,6 +36,7 @@ impl Group {
             libc::ENOENT | libc::ENODEV => Refusal::Gone(0),
             other => Refusal::System(other),
         };
+        thaw_leftover(directory);
         checks::refuse_frozen_group(directory)?;
         Ok(Self {
             freeze: OpenOptions::new().read(true).write(true).open(directory.join("cgroup.freeze")).map_err(failed)?,
@@ -52,6 +58,7 @@ impl Group {
                 return Ok(true);
             }
             self.frozen = true;
+            set_mark(&self.directory, true);
             self.freeze.write_all_at(b"1", 0).map_err(|error| {
                 self.frozen = false;
                 gone(error)
@@ -78,11 +85,42 @@ impl Group {
     pub fn thaw(&mut self) {
         if std::mem::take(&mut self.frozen) {
             let _ = self.freeze.write_all_at(b"0", 0); // a group that was removed has nothing left to thaw
+            set_mark(&self.directory, false);
         }
     }
 
     pub fn members(&self) -> BTreeSet<Pid> {
         members(&self.directory)
+    }
+}
+
+/// Sets or removes the mark, where the kernel keeps attributes of groups (Linux 5.7).
+fn set_mark(directory: &Path, set: bool) {
+    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return };
+    // SAFETY: live strings, and a live byte where one is set.
+    unsafe {
+        if set {
+            libc::setxattr(path.as_ptr(), MARK.as_ptr(), c"1".as_ptr().cast(), 1, 0);
+        } else {
+            libc::removexattr(path.as_ptr(), MARK.as_ptr());
+        }
+    }
+}
+
+/// Thaws a group that was frozen by a session of which nothing is left: it and its guard were killed at once.
+pub fn thaw_leftover(directory: &Path) {
+    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return };
+    // SAFETY: live strings; with no room for a value the kernel only says how long it is.
+    let is_marked = unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) } > 0;
+    if !is_marked || checks::lock_group(directory).is_err() {
+        return;
+    }
+    let _ = fs::write(directory.join("cgroup.freeze"), "0"); // another user's: it is refused as frozen
+    set_mark(directory, false);
+    let is_frozen = || fs::read_to_string(directory.join("cgroup.events")).is_ok_and(|text| text.contains("frozen 1"));
+    let until = now_ns() + THAWED_WITHIN_NS;
+    while is_frozen() && now_ns() < until {
+        sleep_until(now_ns() + LOOK_NS);
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 
 use super::group::{Group, members};
-use super::refusal::Refusal;
+use super::refusal::{Refusal, limit, most_processes};
 use super::signals::{Signalled, send};
 use super::tracing::Tracing;
 use super::wire;
@@ -396,13 +396,16 @@ impl How {
 
 fn lock(locks: &mut BTreeMap<Pid, OwnedFd>, pid: Pid) -> Result<(), Refusal> {
     if let Some(old) = locks.get(&pid) {
-        // The number may have been given to another process meanwhile: then the old directory is empty.
-        // SAFETY: a live descriptor, a live string, no flags.
-        let same = unsafe { libc::faccessat(old.as_raw_fd(), c"stat".as_ptr(), libc::F_OK, 0) } == 0;
-        if same {
+        if is_alive(old) {
             return Ok(());
         }
         locks.remove(&pid);
+    }
+    if locks.len() >= most_processes() {
+        locks.retain(|_, lock| is_alive(lock));
+        if locks.len() >= most_processes() {
+            return Err(Refusal::TooMany(limit()));
+        }
     }
     match checks::lock_process(pid) {
         Ok(lock) => {
@@ -412,6 +415,12 @@ fn lock(locks: &mut BTreeMap<Pid, OwnedFd>, pid: Pid) -> Result<(), Refusal> {
         Err(Refusal::Gone(_)) => Ok(()),
         Err(refusal) => Err(refusal),
     }
+}
+
+/// Whether `/proc/PID` is still that of the process, whose number another may have by now: then it is empty.
+fn is_alive(process: &OwnedFd) -> bool {
+    // SAFETY: a live descriptor, a live string, no flags.
+    unsafe { libc::faccessat(process.as_raw_fd(), c"stat".as_ptr(), libc::F_OK, 0) == 0 }
 }
 
 /// Takes over a descriptor that was just opened.

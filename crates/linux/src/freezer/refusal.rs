@@ -137,7 +137,14 @@ pub(super) fn errno() -> i32 {
     std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-fn limit() -> i32 {
+/// How many processes may be taken: each needs a descriptor for its lock and one to signal it, and some are needed to
+/// look at processes at all.
+pub(super) fn most_processes() -> usize {
+    (limit() as usize / 2).saturating_sub(16)
+}
+
+/// How many descriptors may be open.
+pub(super) fn limit() -> i32 {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a live local.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut found) };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::checks;
-use super::refusal::{Refusal, errno};
+use super::refusal::{Refusal, errno, limit, most_processes};
 use crate::processes::{Pid, with_descendants};
 use crate::time::{now_ns, sleep_until};
 
@@ -66,6 +66,9 @@ impl Signalled {
                     None => continue,
                     Some(found) if matches!(found.state, 'Z' | 'X' | 'x' | 'T' | 't') => continue,
                     Some(_) => {}
+                }
+                if self.stopped.len() >= most_processes() {
+                    return Err(Refusal::TooMany(limit()));
                 }
                 let process = match checks::open_process(pid) {
                     Err(Refusal::Gone(_)) => continue,
