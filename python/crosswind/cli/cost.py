@@ -31,8 +31,8 @@ GROUPS = {
 
 EXAMPLES = """
 It is stopped and continued in randomised quads of blocks of 20 ms, and the job's progress is compared. Nothing is
-restarted. It is traced, as by a debugger, or its control group is frozen, and it runs again however this ends, `kill -9`
-included. Where neither is permitted, signals stop it, and a warning comes first.
+restarted. It is traced, as by a debugger, or its control group is frozen, and it runs again however this ends,
+`kill -9` included. Where neither is permitted, signals stop it, and a warning comes first.
 
 Four estimators: wall (work per wall time), own (per CPU time of the job: caches, switches), available (per CPU time of
 both), exchange (the same, for the duty that the process has when nothing stops it). The headline is the one that holds
