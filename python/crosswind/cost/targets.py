@@ -131,6 +131,8 @@ class Target:
         The process that freezes it.
     frozen : Frozen
         What it is to the freezer; its attribute `how` is "tracing", "freezer" (of a control group) or "signals".
+    roots : list of int
+        Processes that were named or started.
     group : Path or None
         Directory of the control group.
     process : Popen or None
@@ -143,6 +145,7 @@ class Target:
     name: str
     freezer: _core.Freezer
     frozen: _core.Frozen
+    roots: list[int] = field(default_factory=list)
     group: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     cpu: processes.CpuTime = field(default_factory=processes.CpuTime)
@@ -218,7 +221,8 @@ def opened(text: str, freezer: _core.Freezer) -> Target:
         if processes.stat(pid) is None:
             raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
         refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
-        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, _taken(text, lambda: freezer.seize([pid])))
+        frozen = _taken(text, lambda: freezer.seize([pid]))
+        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, frozen, [pid])
     else:
         target = _opened_command(text, value, freezer)
     target.refresh()
@@ -245,7 +249,7 @@ def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
         raise DescriptionError(f"--of is {text!r}; no process is in that group", "target", HINT)
     refuse(members, f"--of {text}", {freezer.pid})
     frozen = _taken(text, lambda: freezer.seize_group(group))
-    target = Target(text, f"/{group.relative_to(group_mount() or group)}", freezer, frozen, group)
+    target = Target(text, f"/{group.relative_to(group_mount() or group)}", freezer, frozen, group=group)
     target.refresh()
     return target
 
@@ -257,7 +261,7 @@ def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
     except ValueError as error:
         raise DescriptionError(f"--of is {text!r}; {str(error).lower()}", "target", HINT) from None
     process, frozen = started(command, f"--of is {text!r}", freezer)
-    target = Target(text, _shortened(value), freezer, frozen, process=process)
+    target = Target(text, _shortened(value), freezer, frozen, [process.pid], process=process)
     time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
     if process.poll() is not None:
         message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
