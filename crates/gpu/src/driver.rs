@@ -301,7 +301,7 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
-        // SAFETY: loaded in `new`, and nothing of it runs any more: whoever launches waits.
+        // SAFETY: loaded in `new`, and nothing of it runs any more, since every launch is waited for.
         let _ = unsafe { result::module::unload(self.0) };
     }
 }

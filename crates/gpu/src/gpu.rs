@@ -4,8 +4,8 @@
 //! events of the device: from one recorded before the first launch to one after the last, each chunk of the traffic from
 //! one event to the next. The host's clock only paces.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -216,17 +216,24 @@ impl Gpu {
             Path::DeviceToDevice => &[Path::DeviceToDevice],
             Path::Both => &[Path::HostToDevice, Path::DeviceToHost],
         });
+        // The threads are started before anything is timed: a transfer and a kernel then begin together.
+        let started = Barrier::new(directions.len() + 1);
         thread::scope(|scope| {
-            let stop = &stop;
+            let (stop, started) = (&stop, &started);
             let moving: Vec<_> = directions
                 .iter()
                 .enumerate()
                 .filter_map(|(at, &path)| block.traffic.map(|traffic| (at, Traffic { path, ..traffic })))
                 .map(|(at, traffic)| {
-                    let task = move || self.keep_moving(&traffic, block, &self.streams[at], stop);
+                    let task = move || {
+                        let entered = self.context.enter();
+                        started.wait();
+                        entered.and_then(|()| self.keep_moving(&traffic, block, &self.streams[at], stop))
+                    };
                     (traffic, scope.spawn(task))
                 })
                 .collect();
+            started.wait();
             let computed = self.compute(block);
             stop.store(true, Ordering::Relaxed);
             let mut timed = Timed::default();
@@ -303,7 +310,6 @@ impl Gpu {
         stream: &Stream,
         stop: &AtomicBool,
     ) -> Result<Vec<Sent>, GpuError> {
-        self.context.enter()?;
         let mut pace = Pace::new(traffic.chunk_bytes, block.mb_per_s.map(|rate| rate * MB));
         let chunks = block.amount_mb.map(|amount| (amount * MB / traffic.chunk_bytes as f64).round() as usize);
         let (origin, mut sent, mut offset) = (Instant::now(), Vec::<Sent>::new(), 0);

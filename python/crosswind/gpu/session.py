@@ -1,9 +1,9 @@
 """Which block comes when: every pair of kernel and traffic gets shuffled cycles of short blocks.
 
-A cycle holds two idle blocks, the paced levels, the traffic without a limit, and the same traffic without the kernel,
-and one step (a fixed amount of bytes, begun with the kernel), in random order: slow drift (clocks, temperature) cancels within a cycle, and cycles are what intervals exchange. A
-block is a fixed amount of work, timed between two events of the device. The pairs take turns, a few cycles each, so
-that all of them see the same drift.
+A cycle holds two idle blocks, the paced levels, the traffic without a limit, the same traffic without the kernel, and
+one step (a fixed amount of bytes, begun with the kernel), in random order: slow drift (clocks, temperature) cancels
+within a cycle, and cycles are what intervals exchange. A block is a fixed amount of work, timed between two events of
+the device. The pairs take turns, a few cycles each, so that all of them see the same drift.
 """
 
 from __future__ import annotations
