@@ -9,6 +9,7 @@ mod contention;
 mod errors;
 mod farm;
 mod filter;
+mod gpu;
 mod inject;
 mod journal;
 mod measure;
@@ -36,6 +37,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     overlay::register(module)?;
     access::register(module)?;
     measure::register(module)?;
+    gpu::register(module)?;
     farm::register(module)?;
     journal::register(module)?;
     inject::register(module)?;
