@@ -10,6 +10,7 @@ mod errors;
 mod farm;
 mod filter;
 mod freezer;
+mod gpu;
 mod inject;
 mod journal;
 mod measure;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     overlay::register(module)?;
     access::register(module)?;
     measure::register(module)?;
+    gpu::register(module)?;
     farm::register(module)?;
     journal::register(module)?;
     inject::register(module)?;

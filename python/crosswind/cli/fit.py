@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from crosswind.cli.console import narrow_width, print_json, print_table, print_text, tell, tell_warnings
+from crosswind.cli.measured_gpu import print_gpu
 from crosswind.cli.measured_runtime import as_dict, print_runtime
 from crosswind.cli.outputs import Force, Json, writable
 from crosswind.cli.verbs import help_of
@@ -54,6 +55,8 @@ def fit(
     json: Json = False,
 ) -> None:
     """Fit interference rates and calibrate a platform."""
+    from crosswind.gpu.fit import fit_gpu
+    from crosswind.gpu.measurement import is_gpu
     from crosswind.measurement import Measurement
     from crosswind.model.calibrate import calibrate
     from crosswind.model.fit import fit as fit_one
@@ -70,6 +73,13 @@ def fit(
     if earlier and len(measurements) > 1:
         message = f"--earlier belongs to one measurement; there are {len(measurements)}"
         raise DescriptionError(message, "usage", "fit them one by one")
+    gpus = [path for path in measurements if is_gpu(path)]
+    if gpus:
+        if len(measurements) > 1 or platform or earlier or out:
+            message = f"{gpus[0]} is a measurement of a GPU; it is fitted alone, and calibrates no platform"
+            raise DescriptionError(message, "argument", f"crosswind fit {gpus[0]}")
+        print_gpu(fit_gpu(gpus[0], seed=seed), json=json)
+        return
     known = [Measurement.load(path) for path in earlier or ()]
     fits = [fit_one(Measurement.load(path), normalise=normalise, seed=seed, earlier=known) for path in measurements]
     for one in fits:

@@ -9,6 +9,7 @@ import typer
 
 from crosswind.cli.console import print_json, tell, tell_warnings
 from crosswind.cli.fit import print_fit
+from crosswind.cli.measured_gpu import USUAL_FILE, GpuOptions, measure_on_gpu
 from crosswind.cli.measured_runtime import as_dict, print_runtime
 from crosswind.cli.measuring import INTERRUPTED, UNTRUSTED, Measuring, Peers
 from crosswind.cli.options import spread
@@ -32,6 +33,8 @@ Examples:
 
     crosswind measure --runtime ./my-probe
 
+    crosswind measure --gpu 0 -o gpu.parquet
+
 Without --peer a peer process is started on this machine: good for a first look, but its traffic never meets a network
 card. Start `crosswind serve` on another host for --peer.
 
@@ -44,16 +47,26 @@ def measure(
     *,
     peers: Peers,
     how: Measuring,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The file.")] = Path("measurement.parquet"),
+    on: GpuOptions,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file. [default: measurement.parquet; of a GPU gpu.parquet]")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What to call the measurement.", rich_help_panel=OUTPUT)] = None,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Measure interference."""
+    if on.gpu is not None:
+        if peers.peer or how.task or how.runtime:
+            message = "--gpu measures a device of this machine: it takes no --peer, --task or --runtime"
+            raise DescriptionError(message, "usage", "leave them out, or leave out --gpu")
+        raise typer.Exit(measure_on_gpu(on, how.max_seconds, how.seed, out or USUAL_FILE, force=force, json=json))
+    if on.gpu_kernel or on.gpu_traffic:
+        raise DescriptionError("--gpu-kernel and --gpu-traffic belong to --gpu", "usage", "add --gpu 0")
     arguments = how.arguments() | peers.arguments() | {"max_seconds": how.max_seconds or USUAL_S}
     if name:
         arguments["name"] = name
-    raise typer.Exit(_once(out, force, arguments, json))
+    raise typer.Exit(_once(out or Path("measurement.parquet"), force, arguments, json))
 
 
 def _once(out: Path, force: bool, arguments: dict[str, Any], json: bool) -> int:

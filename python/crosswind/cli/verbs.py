@@ -43,6 +43,7 @@ PARTS = {
         "tree": "Find the tree over the measured links of a cluster that computes most tasks per second.",
         "queues": "Find the threshold and credits of two queues that serve the parallel class best within a limit for "
         "the local class.",
+        "overlap": "Find whether a GPU's kernel and a transfer are faster together or one after the other.",
         "tolerance": "Find which quantum, skew, daemon, share or number of ranks a parallel program tolerates.",
     },
     "filter": {"check": "Measure what each class of messages gets over a path, before and after."},

@@ -25,6 +25,7 @@ WORDS = {
     "disturbance": "a disturbance",
     "experiment": "an experiment",
     "figure": "a figure or a printed page",
+    "gpu-measurement": "a measurement of a GPU",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
@@ -47,7 +48,7 @@ WORDS = {
     "trace": "a trace",
 }
 """Each kind as messages call it."""
-BINARY = frozenset({"figure", "intervals", "measurement", "trace"})
+BINARY = frozenset({"figure", "gpu-measurement", "intervals", "measurement", "trace"})
 UNKNOWN, EMPTY = "", "empty"
 
 _RESULTS: tuple[str, ...] = (
@@ -150,6 +151,7 @@ def _of_parquet(path: str | Path) -> Found:
     for key, kind in (
         (b"crosswind.trace", "trace"),
         (b"crosswind.intervals", "intervals"),
+        (b"crosswind.gpu", "gpu-measurement"),
         (b"crosswind", "measurement"),
     ):
         if key in metadata:

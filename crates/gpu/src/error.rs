@@ -1,0 +1,72 @@
+//! What can go wrong with a GPU.
+
+use thiserror::Error;
+
+/// Why a GPU cannot be measured.
+#[derive(Debug, Error)]
+pub enum GpuError {
+    /// The machine has no NVIDIA driver.
+    #[error("this machine has no NVIDIA driver (libcuda.so was not found)")]
+    NoDriver,
+    /// The driver knows fewer devices.
+    #[error("gpu is {index}; this machine has {count}")]
+    NoDevice {
+        /// The number that was asked for.
+        index: usize,
+        /// Devices of the driver.
+        count: usize,
+    },
+    /// The driver or the device is older than what the kernels are compiled for.
+    #[error("{what} is {found}; it must be at least {least}")]
+    TooOld {
+        /// The driver's CUDA version, or the device's compute capability.
+        what: &'static str,
+        /// Its version.
+        found: String,
+        /// The oldest that works.
+        least: &'static str,
+    },
+    /// A value of a block is out of range.
+    #[error("{field} is {value}; it must be {permitted}")]
+    Value {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        value: String,
+        /// What is permitted.
+        permitted: String,
+    },
+    /// A call of the driver failed.
+    #[error("{call} failed: {why}")]
+    Driver {
+        /// What was called.
+        call: &'static str,
+        /// The driver's text.
+        why: String,
+    },
+}
+
+impl GpuError {
+    /// A stable name.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NoDriver | Self::NoDevice { .. } => "no-gpu",
+            Self::TooOld { .. } => "gpu-too-old",
+            Self::Value { .. } => "gpu",
+            Self::Driver { .. } => "gpu-failed",
+        }
+    }
+
+    /// What helps.
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoDriver => "`crosswind measure` without --gpu measures the processors",
+            Self::NoDevice { .. } => "`nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some",
+            Self::TooOld { .. } => "update the driver, or measure a device of compute capability 8.0 or later",
+            Self::Value { .. } => "",
+            Self::Driver { .. } => "`nvidia-smi` says whether the device is in use or has failed",
+        }
+    }
+}

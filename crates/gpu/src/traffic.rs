@@ -1,0 +1,99 @@
+//! The traffic beside a kernel: which way bytes move, by what, and from which memory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::GpuError;
+
+/// Which way bytes move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// Into the GPU.
+    HostToDevice,
+    /// Out of the GPU.
+    DeviceToHost,
+    /// Both at once, each at the asked rate.
+    Both,
+    /// Within the GPU's memory.
+    DeviceToDevice,
+}
+
+/// What moves them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// The driver's copy, by a copy engine where the path has one.
+    CopyEngine,
+    /// A kernel of so many blocks of 512 threads, as collectives move them.
+    Multiprocessors(u32),
+}
+
+/// What the host's memory is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Memory {
+    /// Page-locked: the device reads and writes it by itself.
+    Pinned,
+    /// Ordinary memory: the driver copies it through page-locked memory of its own.
+    Pageable,
+}
+
+/// Traffic beside a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Traffic {
+    /// Which way.
+    pub path: Path,
+    /// By what.
+    pub engine: Engine,
+    /// The host's memory; without meaning within the device.
+    pub memory: Memory,
+    /// Bytes moved at a time; pacing is as fine as that.
+    pub chunk_bytes: usize,
+}
+
+impl Traffic {
+    /// Checks what can be checked without a device.
+    ///
+    /// # Errors
+    /// When a chunk or the number of blocks is out of range, or the multiprocessors are to read pageable memory.
+    pub fn check(&self) -> Result<(), GpuError> {
+        let wrong = |field, value: String, permitted: &str| {
+            Err(GpuError::Value { field, value, permitted: permitted.to_owned() })
+        };
+        if !self.chunk_bytes.is_multiple_of(64) || !(4096..=1 << 28).contains(&self.chunk_bytes) {
+            return wrong("chunk_bytes", self.chunk_bytes.to_string(), "a multiple of 64 from 4096 to 268435456");
+        }
+        match self.engine {
+            Engine::Multiprocessors(blocks) if !(1..=1024).contains(&blocks) => {
+                wrong("blocks", blocks.to_string(), "1 to 1024")
+            }
+            Engine::Multiprocessors(_) if self.memory == Memory::Pageable => {
+                wrong("memory", "pageable".to_owned(), "pinned, where the multiprocessors move the bytes")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CE: Traffic =
+        Traffic { path: Path::Both, engine: Engine::CopyEngine, memory: Memory::Pageable, chunk_bytes: 1 << 20 };
+
+    #[test]
+    fn multiprocessors_cannot_read_pageable_memory() {
+        let asked = Traffic { engine: Engine::Multiprocessors(8), ..CE };
+        assert!(CE.check().is_ok());
+        assert!(asked.check().unwrap_err().to_string().starts_with("memory is pageable"));
+    }
+
+    #[test]
+    fn chunks_have_a_range() {
+        for chunk_bytes in [0, 100, 4097, (1 << 28) + 64] {
+            assert!(Traffic { chunk_bytes, ..CE }.check().is_err(), "{chunk_bytes}");
+        }
+    }
+}

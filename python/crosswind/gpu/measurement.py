@@ -1,0 +1,130 @@
+"""GpuMeasurement: the timed blocks of a GPU and how they came about (`gpu.parquet`)."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosswind.errors import DescriptionError
+from crosswind.files.kinds import found_at
+from crosswind.files.reading import read_parquet
+from crosswind.files.stored import replaced
+
+_KEY: Final = b"crosswind.gpu"
+_MOST: Final = 1e18
+_COLUMNS: Final = {
+    "t_s": pa.float64(),
+    "kernel": pa.string(),
+    "traffic": pa.string(),
+    "phase": pa.string(),
+    "cycle": pa.int32(),
+    "block": pa.int32(),
+    "level": pa.float64(),
+    "asked_mb_per_s": pa.float64(),
+    "dt_s": pa.float64(),
+    "work": pa.float64(),
+    "to_device_mb": pa.float64(),
+    "to_host_mb": pa.float64(),
+    "within_mb": pa.float64(),
+    "amount_mb": pa.float64(),
+    "moved_s": pa.float64(),
+    "sm_mhz": pa.float64(),
+    "memory_mhz": pa.float64(),
+    "power_w": pa.float64(),
+    "celsius": pa.float64(),
+    "state": pa.float64(),
+    "throttle": pa.float64(),
+}
+"""Every column; what the device's management library does not know is NaN."""
+_FIELDS: Final = ("schema_version", "device", "pairs", "ended", "elapsed_s", "seed", "started", "version")
+
+
+def is_gpu(path: str | Path) -> bool:
+    """Return whether the file at a path is a measurement of a GPU, whatever it holds."""
+    try:
+        return found_at(path).kind == "gpu-measurement"
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True)
+class GpuMeasurement:
+    """Blocks, one row each, with the header that says how they came about.
+
+    Attributes
+    ----------
+    blocks : pyarrow.Table
+        Columns as in docs/reference/files.md; amounts, not rates: divide by `dt_s`.
+    header : dict
+        `device`, `pairs` (kernel, traffic, rates without a limit and the top level, MB/s per direction), `ended`.
+    """
+
+    blocks: pa.Table
+    header: dict[str, Any]
+
+    @classmethod
+    def of(cls, rows: list[dict[str, Any]], header: dict[str, Any]) -> GpuMeasurement:
+        """Return a measurement of these rows; a missing value is NaN."""
+        columns = {
+            name: pa.array([math.nan if row[name] is None else row[name] for row in rows], kind)
+            for name, kind in _COLUMNS.items()
+        }
+        return cls(pa.table(columns), header)
+
+    @classmethod
+    def load(cls, path: str | Path) -> GpuMeasurement:
+        """Read a `gpu.parquet`.
+
+        Raises
+        ------
+        DescriptionError
+            When the file is no measurement of a GPU, or one with other columns or impossible amounts.
+        """
+        path = Path(path)
+
+        def refuse(what: str) -> DescriptionError:
+            return DescriptionError(
+                f"{path}: {what}", "no-measurement", "`crosswind measure --gpu 0 -o FILE` makes one"
+            )
+
+        try:
+            blocks = read_parquet(path)
+        except (OSError, pa.ArrowException) as error:
+            if not path.exists():
+                raise DescriptionError(f"{path}: no such file", "no-file") from None
+            raise refuse(f"is not a Parquet file ({str(error).splitlines()[0]})") from None
+        text = (blocks.schema.metadata or {}).get(_KEY)
+        if text is None:
+            raise refuse("is a Parquet file, but no measurement of a GPU")
+        try:
+            header = json.loads(text)
+        except (ValueError, RecursionError):
+            raise refuse("its header is not JSON") from None
+        missing = [name for name in _FIELDS if not isinstance(header, dict) or name not in header]
+        if missing:
+            raise refuse(f"its header has no {missing[0]}")
+        for name, kind in _COLUMNS.items():
+            if name not in blocks.column_names or blocks.schema.field(name).type != kind:
+                raise refuse(f"its column {name} is missing or not of type {kind}")
+            if kind == pa.float64() and (np.abs(blocks.column(name).to_numpy()) > _MOST).any():
+                raise refuse(f"{name} holds an amount above {_MOST:g}")
+        if not (blocks.column("dt_s").to_numpy() > 0).all():
+            raise refuse("dt_s must be greater than 0 in every row")
+        return cls(blocks.select(list(_COLUMNS)), header)
+
+    def save(self, path: str | Path) -> None:
+        """Write a `gpu.parquet`; an existing file is replaced only once the new one is complete."""
+        table = self.blocks.replace_schema_metadata({_KEY: json.dumps(self.header).encode()})
+        with replaced(path) as file:
+            pq.write_table(table, file, compression="zstd")
+
+    def columns(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the columns as arrays of shape (blocks,)."""
+        return {name: self.blocks.column(name).to_numpy() for name in _COLUMNS}

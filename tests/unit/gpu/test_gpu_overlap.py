@@ -1,0 +1,102 @@
+"""A step of a kernel and a transfer: predictions against the law, against recorded steps of a device, and refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from crosswind.errors import DescriptionError
+from crosswind.gpu.fit import fit_gpu
+from crosswind.gpu.overlap import OVERLAP, SERIAL, overlapped_s, plan_overlap
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples/gpu/h100.parquet"
+STEPS = ROOT / "benchmarks/gpu/h100_steps.parquet"
+
+
+@pytest.fixture(scope="module")
+def h100():
+    return fit_gpu(EXAMPLE)
+
+
+@given(st.floats(1e-3, 10.0), st.floats(1.0, 1e6), st.floats(0.0, 0.9), st.floats(1.0, 1e6), st.floats(1.0, 1e6))
+def test_a_step_takes_as_long_as_the_longer_part_and_no_longer_than_both_slowed(kernel_s, mb, loss, beside, alone):
+    found = overlapped_s(kernel_s, mb, loss, beside, alone)
+    assert found >= kernel_s * (1.0 - 1e-9)
+    assert found >= mb / max(beside, alone) * (1.0 - 1e-9)
+    assert found <= (kernel_s / (1.0 - loss) + mb / min(beside, alone)) * (1.0 + 1e-9)
+
+
+def test_traffic_that_costs_nothing_and_loses_nothing_is_free_while_the_kernel_runs():
+    assert overlapped_s(2.0, 100.0, 0.0, 100.0, 100.0) == 2.0
+
+
+def test_steps_of_a_real_device_take_what_is_predicted():
+    """Steps are in no fit. Of 54 means 53 agreed within their intervals when the file was recorded."""
+    fit = fit_gpu(STEPS)
+    columns = fit.measurement.columns()
+    agree = []
+    for pair in fit.pairs:
+        chunk = next(p["chunk_bytes"] for p in fit.measurement.header["pairs"] if p["traffic"] == pair.traffic) / 1e6
+        rows = (columns["phase"] == "step") & (columns["kernel"] == pair.kernel) & (columns["traffic"] == pair.traffic)
+        for amount in np.unique(columns["amount_mb"][rows]):
+            these = rows & (columns["amount_mb"] == amount)
+            took = np.maximum(columns["dt_s"][these], columns["moved_s"][these])
+            moved = round(amount / chunk) * chunk * (2 if pair.traffic == "both" else 1)
+            kernel_s = float(columns["work"][these].mean()) / pair.work_per_s
+            step = plan_overlap(fit, pair.kernel, pair.traffic, kernel_s, moved)
+            (found,) = (one for one in step.choices if one.way == OVERLAP)
+            half = 2.8 * took.std(ddof=1) / np.sqrt(took.size)  # Student's t of 4 degrees of freedom
+            agree.append(found.ci95[0] <= took.mean() + half and took.mean() - half <= found.ci95[1])
+    assert len(agree) == 54
+    assert np.mean(agree) >= 0.9
+
+
+def test_what_slows_the_transfer_more_than_it_gains_is_serialised(h100):
+    assert plan_overlap(h100, "fma", "d2d", 0.02, 2000.0).best.way == SERIAL
+    assert plan_overlap(h100, "tensor", "h2d", 0.02, 600.0).best.way == OVERLAP
+
+
+def test_a_limit_that_gains_nothing_that_is_known_is_not_advised(h100):
+    assert plan_overlap(h100, "triad", "h2d", 0.02, 600.0).best.way == OVERLAP
+
+
+def test_a_pair_that_was_not_measured_and_amounts_of_nothing_are_refused(h100):
+    with pytest.raises(DescriptionError, match="h2d beside gemm was not measured"):
+        plan_overlap(h100, "gemm", "h2d", 0.02, 1.0)
+    for kernel_s, amount in ((0.0, 1.0), (1.0, -1.0), (float("nan"), 1.0), (1.0, float("inf"))):
+        with pytest.raises(DescriptionError, match="must be above 0"):
+            plan_overlap(h100, "triad", "h2d", kernel_s, amount)
+
+
+def test_directions_of_a_real_device_add_up(h100):
+    """H2D and D2H at once cost the triad what they cost one by one, within 0.4 % of its rate."""
+    found = [one for one in h100.additive if one.kernel == "triad"]
+    assert len(found) >= 4
+    assert max(abs(one.measured - one.added) for one in found) < 0.004
+
+
+def test_the_command_line_prints_the_answer_first():
+    from crosswind.cli import app
+
+    asked = [
+        "plan",
+        "overlap",
+        str(EXAMPLE),
+        "--kernel",
+        "fma",
+        "--kernel-ms",
+        "20",
+        "--traffic",
+        "d2d",
+        "--mb",
+        "2000",
+    ]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("Fastest: serialise, 21.")
