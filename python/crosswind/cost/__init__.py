@@ -119,8 +119,7 @@ def cost(
     for text in texts:
         parsed(text)
     pid = None if job is None else _number_of(job)
-    undisturbed_s = min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
-    settings = Settings(seconds, undisturbed_s, block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
+    settings = Settings(seconds, undisturbed_part(seconds), block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
     with ExitStack() as stack, heard(_HEARD) as asked:
         watchdog = stack.enter_context(Watchdog())
         targets: list[Target] = []
@@ -142,6 +141,17 @@ def cost(
                 found.save(out)
 
         return Session(targets, of_job, watchdog, settings, document, lambda: bool(asked), keep, progress).run()
+
+
+def undisturbed_part(seconds: float) -> float:
+    """Return for how long of a session nothing is stopped, s.
+
+    Examples
+    --------
+    >>> undisturbed_part(5.0), undisturbed_part(60.0), undisturbed_part(600.0)
+    (2.0, 12.0, 20.0)
+    """
+    return min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
 
 
 def _check(
