@@ -89,12 +89,14 @@ def cost(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say what a background process costs a job."""
+    from crosswind.cost import asked_for
     from crosswind.cost import cost as measure
     from crosswind.cost.scale import at_scale, parsed_program
 
     share = parsed_share(margin, "--margin")
     described = parsed_program(program) if ranks else None
-    writable(out, "cost", force=force or resume)
+    asked_of = asked_for(of or [], command or None, job, progress, kernel, share)
+    writable(out, "cost", force=force or resume, of={"asked": asked_of})
     with progress_bar() as advance:
         found = measure(
             of or [],

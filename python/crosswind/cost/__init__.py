@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -96,7 +97,7 @@ def cost(
     DescriptionError
         When something is wrong, or must not be stopped.
     MeasurementError
-        When the job makes no progress, or none while a target is stopped.
+        When the job makes no progress.
 
     Notes
     -----
@@ -132,7 +133,8 @@ def cost(
         for target in targets:
             refuse(target.members, f"--of {target.text}", {watchdog.pid})
         chosen_progress(of_job, progress_of)
-        document = _document(targets, of_job, command, margin, settings)
+        asked_of = asked_for(texts, command, job, progress_of, kernel, margin)
+        document = {"asked": asked_of} | _document(targets, of_job, command, margin, settings)
         if resume and out is not None and Path(out).exists():
             document = _resumed(Cost.load(out), document, settings)
 
@@ -141,6 +143,30 @@ def cost(
                 found.save(out)
 
         return Session(targets, of_job, watchdog, settings, document, lambda: bool(asked), keep, progress).run()
+
+
+def asked_for(
+    of: Sequence[str],
+    command: Sequence[str] | None,
+    job: int | str | None,
+    progress_of: str | None,
+    kernel: str,
+    margin: float,
+) -> str:
+    """Return what a session is of, as one would type it: a file of another one is replaced only by force.
+
+    Examples
+    --------
+    >>> asked_for(["pid:12"], ["./job", "a b"], None, None, "burn", 0.01)
+    "--of pid:12 --margin 1% -- ./job 'a b'"
+    """
+    words = [word for one in of for word in ("--of", one)] + ["--margin", f"{100 * margin:.6g}%"]
+    words += ["--progress", progress_of] if progress_of else []
+    if command is not None:
+        words += ["--", *command]
+    else:
+        words += ["--job", str(job)] if job is not None else ["--kernel", kernel]
+    return shlex.join(words)
 
 
 def undisturbed_part(seconds: float) -> float:
@@ -221,7 +247,7 @@ def _document(
         "kind": KIND,
         "crosswind": _core.__version__,
         "margin": margin,
-        "of": [{"text": one.text, "name": one.name, "how": one.hold.how, "cpus": []} for one in targets],
+        "of": [_described(one) for one in targets],
         "job": {
             "name": job.name,
             "command": list(command) if command else None,
@@ -240,6 +266,14 @@ def _document(
     }
 
 
+def _described(target: Target) -> dict[str, Any]:
+    from crosswind.cost.lifetime import lifetime
+
+    age_s, used_s = lifetime(target.members, target.roots, target.group)
+    about = {"text": target.text, "name": target.name, "how": target.hold.how, "cpus": []}
+    return about | {"age_s": age_s, "used_s": used_s}
+
+
 def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]:
     """Return the document of an earlier session, to go on with; refuse one of something else."""
     earlier = before.document
@@ -256,7 +290,7 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
         looks.prolong(settings.seconds - settings.undisturbed_s)
     ended = ("job-ended", "target-ended")
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
-    counted = {name: earlier[name] for name in ("undisturbed", "quads")}
+    counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched") if name in earlier}
     return now | counted | {"looks": looks.to_dict(), "warnings": kept}
 
 

@@ -8,7 +8,11 @@ in which it runs or is stopped:
 | wall | 1 - (W1/T1) / (W0/T0) | everything, and all noise of third parties |
 | own | 1 - (W1/J1) / (W0/J0) | only what slows the job while it has the processor (caches, switches) |
 | available | 1 - (W1/(J1+X1)) / (W0/J0) | time taken and slow-down, without third parties |
-| exchange | available * (J1+X1)/X1 * duty | the same, for the duty that X has when nothing stops it |
+| exchange | available * (J1+X1)/X1 * duty / (J0/T0) | the same, for the duty that X has when nothing stops it |
+
+with that duty as a share of what the job has while X is stopped, (J0/T0), since others may take the rest. That is the
+job's loss where others take what they need, whoever runs; where they want all that they can get, they share X's loss,
+and the job loses less, down to the same without the division.
 
 `available` and `exchange` hold where X's CPU time comes from the job's processors. Ratios are of sums over all quads: a
 ratio per block divides by next to nothing on a starved processor. Medians, ranks and trimming would lose what matters,
@@ -21,12 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import special  # scipy.stats takes a second to import
 
+from crosswind.cost.bursts import number_of_bursts
 from crosswind.cost.quads import OFF, ON, Floats, Quads
 
 Name = Literal["wall", "own", "available", "exchange"]
@@ -47,12 +52,16 @@ class Estimate:
     error : float
         Standard error, in the same unit; infinity where there are too few groups.
     groups : int
-        Groups of the jackknife.
+        Groups of the jackknife, or bursts where there were fewer.
+    below, above : float
+        By how much it may be lower, or higher, for a reason that is no noise, in the same unit; at least 0.
     """
 
     value: float
     error: float
     groups: int
+    below: float = 0.0
+    above: float = 0.0
 
     def half_width(self, level: float = 0.05) -> float:
         """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
@@ -62,7 +71,8 @@ class Estimate:
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate of so many times the value."""
-        return Estimate(self.value * factor, self.error * abs(factor), self.groups)
+        size = abs(factor)
+        return Estimate(self.value * factor, self.error * size, self.groups, self.below * size, self.above * size)
 
     def to_dict(self) -> dict[str, Any]:
         """Return value and error as they stand in files."""
@@ -77,10 +87,19 @@ class Duty:
     ----------
     value, error : float
         CPU s per s, and its standard error.
+    bursts : float
+        From how many bursts it comes, at most; infinity where it is steady.
+    cpus : int
+        Per CPU of so many.
+    either_way : float
+        By how much it may be higher or lower, since it is not known whether missed work is done later.
     """
 
     value: float
     error: float
+    bursts: float = math.inf
+    cpus: int = 1
+    either_way: float = 0.0
 
     @classmethod
     def of(cls, wall_s: Floats, cpu_s: Floats) -> Duty:
@@ -100,11 +119,18 @@ class Duty:
         stacked = np.stack([cpu_s, wall_s], axis=1)
         found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1])
         of_ends = float(cpu_s.max() / wall_s.sum()) / math.sqrt(6.0)
-        return cls(found.value, math.hypot(found.error, of_ends))
+        return cls(found.value, math.hypot(found.error, of_ends), number_of_bursts(wall_s, cpu_s))
 
     def of_each(self, cpus: int) -> Duty:
         """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""
-        return Duty(self.value / cpus, self.error / cpus)
+        parts = {name: getattr(self, name) / cpus for name in ("value", "error", "either_way")}
+        return replace(self, cpus=cpus, **parts)
+
+    @classmethod
+    def of_few(cls, least: float, most: float, bursts: float) -> Duty:
+        """Return the duty between two, of so few bursts at random that their number decides its error."""
+        value = 0.5 * (least + most)
+        return cls(value, value / math.sqrt(max(bursts, 1.0)), bursts, either_way=0.5 * abs(most - least))
 
 
 def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats]) -> Estimate:
@@ -159,9 +185,23 @@ def estimate(quads: Quads, name: Name, duty: Duty | None = None) -> Estimate:
         return jackknife(quads.stacked, _LOSSES[name])
     if duty is None:
         raise ValueError("the exchange rate needs the undisturbed duty")
-    rate = jackknife(quads.stacked, _exchange_rate)
-    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
-    return Estimate(rate.value * duty.value, error, rate.groups)
+    return _for_duty(quads, duty, jackknife(quads.stacked, _exchange_rate))
+
+
+def _for_duty(quads: Quads, duty: Duty, rate: Estimate) -> Estimate:
+    """Return what a duty costs at a rate per CPU second, as a share of the job's own rate."""
+    share = share_of_job(quads, duty.cpus)
+    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error)) / share
+    value = rate.value * duty.value / share
+    groups = min(rate.groups, int(min(duty.bursts, MOST_GROUPS)))
+    either_way = abs(rate.value) * duty.either_way / share
+    return Estimate(value, error, groups, max(value, 0.0) * (1.0 - share) + either_way, either_way)
+
+
+def share_of_job(quads: Quads, cpus: int = 1) -> float:
+    """Return the part of its CPUs that the job has while X is stopped, above 0 and at most 1."""
+    wall_s, had_s = float(quads.wall_s[:, OFF].sum()), float(quads.job_cpu_s[:, OFF].sum())
+    return min(had_s / wall_s / cpus, 1.0) if wall_s > 0.0 and had_s > 0.0 else 1.0
 
 
 def exchange_rate(quads: Quads) -> Estimate:
@@ -171,9 +211,7 @@ def exchange_rate(quads: Quads) -> Estimate:
 
 def slow_down(quads: Quads, duty: Duty) -> Estimate:
     """Estimate the part of the exchange estimate that is not CPU time taken: the job slower while it has the CPU."""
-    rate = jackknife(quads.stacked, lambda sums: _exchange_rate(sums) - 1.0)
-    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
-    return Estimate(rate.value * duty.value, error, rate.groups)
+    return _for_duty(quads, duty, jackknife(quads.stacked, lambda sums: _exchange_rate(sums) - 1.0))
 
 
 def duty_while_on(quads: Quads) -> float:

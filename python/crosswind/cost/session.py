@@ -85,7 +85,7 @@ class Session:
         Raises
         ------
         MeasurementError
-            When nothing can be said: the job makes no progress, or none while a target is stopped.
+            When nothing can be said: the job makes no progress.
         """
         self._refresh()
         for one, target in zip(self.document["of"], self.targets, strict=True):
@@ -96,8 +96,8 @@ class Session:
         self._let_start()
         self._measure_duty()
         try:
-            self._try_each()
-            self._measure_quads(block_s)
+            if not self._try_each():
+                self._measure_quads(block_s)
         finally:
             self._let_run(set(range(len(self.targets))), 0.0)
         self.document["interrupted"] = self.asked_to_end()
@@ -177,28 +177,31 @@ class Session:
         if self.settings.intervals:
             self.document["intervals"] = {"length_s": (before - begun) * _NS, "of": kept}
 
-    def _try_each(self) -> None:
-        """Refuse a job that waits for what is stopped: it holds a lock, or the other end of a pipe.
+    def _try_each(self) -> bool:
+        """Note which targets the job waits for, since they hold a lock, or the other end of a pipe; say if any.
 
         Raises
         ------
         MeasurementError
-            When the job makes no progress, or none while a target is stopped.
+            When the job makes no progress at all.
         """
         block_s = self.document["job"]["block_s"]
         patience_s = max(TRIAL_S, TRIAL_COUNTS / counters.COUNTS_PER_BLOCK * block_s)
         if self._stands_still(patience_s) and not self._is_over():
             raise MeasurementError("the job makes no progress", "no-progress", "another --progress may tell more")
-        everything = set(range(len(self.targets)))
-        for number, target in enumerate(self.targets):
+        everything, waited_for = set(range(len(self.targets))), []
+        for number in range(len(self.targets)):
             if self._is_over():
-                return
+                break
             self._let_run(everything - {number}, MOST_TRIAL_S)
             time.sleep(0.02)  # what it had begun may still come
             stands = self._stands_still(patience_s)
             self._let_run(everything, 0.0)
             if stands and not self.job.has_ended:
-                raise _waits(f"makes no progress while {target.name} is stopped")
+                waited_for.append(number)
+        if waited_for:
+            self.document["waited_for"] = waited_for
+        return bool(waited_for)
 
     def _stands_still(self, patience_s: float) -> bool:
         """Whether the job makes no progress though it computes, or sleeps, for so long.
@@ -223,6 +226,8 @@ class Session:
         draw = np.random.default_rng([self.settings.seed, len(columns["at_s"])])
         plan = schedule(len(self.targets), draw)
         which = contrasts(len(self.targets))
+        watched = self.document.setdefault("watched", {"wall_s": [], "cpu_s": []})
+        at_ns, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         waited, counted_s = self.job.wants_s(), time.monotonic()
         steal = _stolen()
         deadline = self._begun + self.settings.seconds
@@ -239,13 +244,20 @@ class Session:
             ).items():
                 columns[name].append(value)
             self._refresh()
+            now_ns, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
+            watched["wall_s"].append((now_ns - at_ns) * _NS)
+            watched["cpu_s"].append((np.subtract(using, used) * _NS).tolist())
+            at_ns, used = now_ns, using
             measured_s = float(np.sum(columns["wall_s"]))
             self._note_wants(waited, counted_s)
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
                 looks.look(measured_s)
                 self.document["looks"] = looks.to_dict()
                 found = Cost(self.document)
-                self._refuse_needed(found)
+                waited_for = self._waited_for(found)
+                if waited_for:
+                    self.document["waited_for"] = waited_for
+                    break
                 self.keep(found)
                 self._tell(found.sentence)
                 if all(one.verdict.is_precise for one in found.costs):
@@ -304,28 +316,16 @@ class Session:
         elapsed = time.monotonic() - since
         self.document["job"]["wants_cpus"] = (self.job.wants_s() - before) / elapsed if elapsed > 0 else 0.0
 
-    def _refuse_needed(self, found: Cost) -> None:
-        """Refuse a job that nearly stands still while a target is stopped, which a pipe hides from a short trial.
+    def _waited_for(self, found: Cost) -> list[int]:
+        """Return the targets without which the job nearly stands still, which a pipe hides from a short trial.
 
-        Raises
-        ------
-        MeasurementError
-            When its rate is below a tenth then, in nearly every quad: a job that something else holds up now and then
-            does not wait for the target.
+        Its rate is below a tenth then, in nearly every quad: a job that something else holds up now and then does not
+        wait for the target.
         """
-        for one in found.costs:
-            if one.quads.stand_still_without():
-                message = (
-                    f"the job nearly stands still while {one.name} is stopped: it waits for it, by a lock or a pipe"
-                )
-                raise MeasurementError(
-                    message, "job-waits", "what the job needs is a part of it; its cost is not a loss"
-                )
-
-
-def _waits(what: str) -> MeasurementError:
-    hint = "what the job needs is a part of it; its cost is not a loss"
-    return MeasurementError(f"the job {what}: it waits for it, by a lock or a pipe", "job-waits", hint)
+        of_each = found.costs[: len(self.targets)]
+        waited_for = [number for number, one in enumerate(of_each) if one.quads.stand_still_without()]
+        everything = list(range(len(self.targets)))
+        return waited_for or (everything if found.costs[-1].quads.stand_still_without() else [])
 
 
 def _stolen(before: Sequence[int] | None = None) -> Any:
