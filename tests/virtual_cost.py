@@ -231,12 +231,12 @@ def measured(
     watchdog = SimpleNamespace(check=lambda: None, stopped_until=lambda due: None, pid=-3)
     with (
         mock.patch.object(sessions, "time", it.clock()),
-        mock.patch.object(sessions.processes, "cpus_of", lambda pids: {1}),
-        mock.patch.object(sessions.processes, "is_ready", lambda pids: True),
+        mock.patch.object(sessions.processes, "cpus_of", return_value={1}),
+        mock.patch.object(sessions.processes, "is_ready", return_value=True),
         mock.patch.object(sessions, "_stolen", lambda before=None: (1, 0) if before is None else 0.0),
     ):
         session = sessions.Session([_target(it)], _job(it), watchdog, settings, document)  # type: ignore[arg-type]
-        session._begun = it.now  # noqa: SLF001 (its default is the real clock's)
+        session._begun = it.now
         return session.run()
 
 

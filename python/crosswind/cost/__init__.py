@@ -268,9 +268,13 @@ def _document(
 
 def _described(target: Target) -> dict[str, Any]:
     from crosswind.cost.lifetime import lifetime
+    from crosswind.cost.naming import name_of
+    from crosswind.cost.targets import parsed
 
     age_s, used_s = lifetime(target.members, target.roots, target.group)
-    about = {"text": target.text, "name": target.name, "how": target.hold.how, "cpus": []}
+    kind, value = parsed(target.text)
+    name = f"{name_of(int(value))} ({value})" if kind == "pid" else target.name
+    about = {"text": target.text, "name": name, "how": target.hold.how, "cpus": []}
     return about | {"age_s": age_s, "used_s": used_s}
 
 

@@ -26,7 +26,10 @@ MISSED = 0.025
 """The permitted probability that such a burst was missed, or that the upper limit is too low."""
 LONG_LIVED = 0.5
 """The part of the time of watching that is enough for a process with a life that is known."""
-LEAST_BURSTS = 5
+LEAST_BURSTS, FEW_BURSTS = 5, 40
+"""With fewer than the first nothing is said; with fewer than the second, their number decides how well a duty is known."""
+SURE_BURSTS = 100
+"""With so many in the undisturbed part, its duty tells whether missed work is done later."""
 _SCALES_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _LEAST_WINDOWS = 8
 
@@ -142,54 +145,78 @@ def span(seconds: float) -> str:
     return f"{seconds / 86_400:.0f} days"
 
 
+Windows = tuple[Floats, Floats]
+"""Wall and CPU time, s."""
+
+
 @dataclass(frozen=True)
 class Watched:
     """How long a process was watched, and what it used.
 
     Attributes
     ----------
-    seconds : float
-        In which a burst that fell due would have been seen, s; stopped or not.
     undisturbed : (array, array)
         Wall and CPU time of windows in which nothing was stopped.
+    blocks : (array, array)
+        The same of the time after that, in which it was stopped again and again.
     running : (array, array)
-        Those, and the blocks in which it ran.
+        The same of the blocks in which it ran.
     life : Life
         Before the session.
     """
 
-    seconds: float
-    undisturbed: tuple[Floats, Floats]
-    running: tuple[Floats, Floats]
+    undisturbed: Windows
+    blocks: Windows
+    running: Windows
     life: Life
 
     @property
-    def used_s(self) -> float:
-        """CPU time of all windows and blocks, s."""
-        return float(self.running[1].sum())
+    def seconds(self) -> float:
+        """In which a burst that fell due would have been seen, s; stopped or not."""
+        return float(self.undisturbed[0].sum() + self.blocks[0].sum())
 
     @property
-    def duty(self) -> float:
-        """The larger of the duties in all windows and blocks, and in the undisturbed windows."""
-        return max((float(cpu.sum() / wall.sum()) for wall, cpu in (self.undisturbed, self.running) if wall.sum() > 0.0))
+    def used_s(self) -> float:
+        """CPU time of all that, s."""
+        return float(self.undisturbed[1].sum() + self.blocks[1].sum())
 
     @property
     def bursts(self) -> float:
         """How many bursts were seen, at most."""
-        return number_of_bursts(*self.running)
+        return number_of_bursts(*_joined(self.undisturbed, self.blocks))
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """Duties between which the undisturbed one lies: missed work is done later, or lost."""
+        return _duty(_joined(self.undisturbed, self.blocks)), _duty(_joined(self.undisturbed, self.running))
+
+    @property
+    def duty(self) -> float:
+        """The largest of the duties that were seen."""
+        return max(*self.between, _duty(self.undisturbed))
 
     def most(self, missed: float = MISSED) -> float:
         """Return the upper limit of its undisturbed duty.
 
-        Both limits hold: a process that does missed work only uses more where it runs in turn. The lower is taken, each
-        with half of the permitted error.
+        What it uses in the blocks in which it runs is its duty, or more if it does missed work: up to twice as much,
+        which is known only where it works often.
         """
-        limits = [
-            most(float(cpu.sum() / wall.sum()), number_of_bursts(wall, cpu), missed / 2.0)
-            for wall, cpu in (self.undisturbed, self.running)
-            if len(wall) and float(wall.sum()) > 0.0
-        ]
-        return min(limits, default=math.inf)
+        wall, cpu = self.running
+        more = 1.0
+        alone, run = _duty(self.undisturbed), _duty(self.running)
+        if number_of_bursts(*self.undisturbed) >= SURE_BURSTS and alone > 0.0 and run > 0.0:
+            more = min(max(run / alone, 1.0), 2.0)
+        windows = _joined(self.undisturbed, (more * wall, cpu))
+        return most(_duty(windows), number_of_bursts(*windows), missed)
+
+
+def _joined(first: Windows, second: Windows) -> Windows:
+    return np.append(first[0], second[0]), np.append(first[1], second[1])
+
+
+def _duty(windows: Windows) -> float:
+    wall_s = float(windows[0].sum())
+    return float(windows[1].sum()) / wall_s if wall_s > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -202,10 +229,13 @@ class Doubt:
         In words.
     more_s : float
         About how much longer it takes, s; infinity where that cannot be said.
+    high : float
+        What it may cost, as a share; infinity where there is no limit.
     """
 
     why: str
     more_s: float
+    high: float = math.inf
 
 
 def doubt(watched: Watched, margin: float, factor: float, *, takes_cpu: bool, missed: float = MISSED) -> Doubt | None:
@@ -241,7 +271,7 @@ def doubt(watched: Watched, margin: float, factor: float, *, takes_cpu: bool, mi
     upper = factor * watched.most(missed)
     if upper >= margin:
         why = f"{_counted(watched.bursts)} seen, whose rate may be such that they cost {100 * upper:.2g} %"
-        return Doubt(why, watched.seconds)
+        return Doubt(why, watched.seconds, upper)
     return None
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from crosswind.cost import counters, processes
+from crosswind.cost.naming import name_of, shortened
 from crosswind.cost.targets import end
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.run.processes import environment
@@ -44,7 +45,7 @@ class Job:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise DescriptionError(f"the job {command[0]!r} cannot be started: {why}", "job") from None
-        return cls(process.pid, Path(command[0]).name, started=[process])
+        return cls(process.pid, shortened(shlex.join(command)), started=[process])
 
     @classmethod
     def of_pid(cls, pid: int) -> Job:
@@ -57,7 +58,7 @@ class Job:
         """
         if processes.has_ended(pid):
             raise DescriptionError(f"--job is 'pid:{pid}'; there is no such process", "job", "`ps` lists them")
-        return cls(pid, f"{processes.name(pid)} ({pid})")
+        return cls(pid, f"{name_of(pid)} ({pid})")
 
     @classmethod
     def of_kernels(cls, kernel: str, cpus: Sequence[int]) -> Job:
@@ -139,15 +140,28 @@ class Job:
             end(process)
 
 
+def ended_early(when: str) -> MeasurementError:
+    """Return the error of a job that ended before anything was measured."""
+    hint = "the job must run longer than the measurement: a larger input, or fewer --seconds"
+    return MeasurementError(f"the job ended {when}, before anything was measured", "job-ended", hint)
+
+
 def changes_per_s(job: Job, seconds: float = 0.3) -> float:
     """Return how often a job's counter moves, times a second: looked at each ms for a while, longer for a slow one.
 
     A job that waits for a processor moves it less often than it would: that counts by its share of what it wants.
+
+    Raises
+    ------
+    MeasurementError
+        When the job ends meanwhile.
     """
     had, wanted, read = job.cpu_ns(), job.wants_s(), job.progress
     begun, last, moved = time.monotonic(), read(), 0
     while (elapsed := time.monotonic() - begun) < seconds or (moved < 5 and elapsed < 4.0):
         time.sleep(0.001)
+        if job.has_ended:
+            raise ended_early(f"within {max(elapsed, 0.1):.1f} s")
         if (now := read()) != last:
             last, moved = now, moved + 1
     had_s, wanted_s = (job.cpu_ns() - had) * 1e-9, job.wants_s() - wanted

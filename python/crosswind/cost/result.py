@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crosswind.cost.bursts import LEAST_BURSTS, Doubt, Life, Watched, doubt, number_of_bursts, span
+from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span
 from crosswind.cost.estimate import (
     NAMES,
     Duty,
@@ -279,7 +279,7 @@ class Cost(Plotted):
     def _cost_of(self, number: int, which: tuple[int, ...]) -> CostOf:
         quads = self.quads_of(number)
         watched = self._watched(quads, which)
-        duty = self._duty(quads, watched, which)
+        duty = _duty(watched)
         headline, why = self._headline(watched, which)
         cpus = len(self.job["cpus"]) or 1
         per_cpu = duty.of_each(cpus)
@@ -291,9 +291,10 @@ class Cost(Plotted):
         best = estimates[headline]
         waits = self._is_waited_for(best, level, which)
         doubts = self._doubt(quads, watched, headline, cpus, level)
-        verdict = judge(best, self.margin, level, self.measured_s, doubts)
         if waits:
-            verdict = replace(verdict, outcome="unknown", more_s=math.inf, most_more_s=math.inf, why="the job waits")
+            estimates = dict.fromkeys(NAMES, Estimate(math.nan, math.inf, 0))
+            doubts = Doubt("the job waits for it", math.inf)
+        verdict = judge(estimates[headline], self.margin, level, self.measured_s, doubts)
         return CostOf(
             names, texts, quads, duty, per_cpu, estimates, headline, why, verdict, level, waits=waits, watched=watched
         )
@@ -306,6 +307,8 @@ class Cost(Plotted):
 
     def _doubt(self, quads: Quads, watched: Watched, headline: Name, cpus: int, level: float) -> Doubt | None:
         """Return why bursts that were not seen, or not often enough, may cost more than the margin."""
+        if not len(quads):
+            return None
         rate, factor = exchange_rate(quads), 1.0 / cpus
         if headline == "exchange":
             factor *= (max(rate.value, 1.0) if rate.error < SURE_RATE else 1.0) / share_of_job(quads, cpus)
@@ -313,14 +316,14 @@ class Cost(Plotted):
 
     def _watched(self, quads: Quads, which: tuple[int, ...]) -> Watched:
         """Return how long these were watched, and what they used."""
-        wall, cpu = self._columns("undisturbed", which)
-        running = np.append(wall, quads.wall_s[:, ON]), np.append(cpu, quads.x_cpu_s[:, ON])
-        all_wall, _ = self._columns("watched", which)
-        seconds = float(wall.sum() + (all_wall.sum() if len(all_wall) else quads.wall_s.sum()))
         lives = [Life(self.targets[one].get("age_s", 0.0), self.targets[one].get("used_s", 0.0)) for one in which]
         age_s = min(one.age_s for one in lives)
         used_s = age_s * sum(one.duty for one in lives) if age_s > 0.0 else 0.0
-        return Watched(seconds, (wall, cpu), running, Life(age_s, used_s))
+        blocks = self._columns("watched", which)
+        if not len(blocks[0]):
+            blocks = quads.wall_s.sum(axis=1), quads.x_cpu_s.sum(axis=1)
+        running = quads.wall_s[:, ON], quads.x_cpu_s[:, ON]
+        return Watched(self._columns("undisturbed", which), blocks, running, Life(age_s, used_s))
 
     def _columns(self, name: str, which: tuple[int, ...]) -> tuple[Floats, Floats]:
         found = self.document.get(name, {"wall_s": [], "cpu_s": []})
@@ -334,26 +337,6 @@ class Cost(Plotted):
         wall_s = float(np.sum(columns["wall_s"])) * max(len(self.job["cpus"]), 1)
         had_s = float(np.sum(columns["job_cpu_s"]) + np.sum(columns["x_cpu_s"]))
         return had_s / wall_s if wall_s > 0.0 else 1.0
-
-    def _duty(self, quads: Quads, watched: Watched, which: tuple[int, ...]) -> Duty:
-        """Return the duty of the undisturbed part or, where that saw few bursts, of the whole session.
-
-        Over the whole session, work that is missed while it is stopped is done later, or lost: then only the time in
-        which it ran counts.
-        """
-        wall, cpu = watched.undisturbed
-        if not len(wall):
-            return Duty(math.nan, 0.0)
-        found = Duty.of(wall, cpu)
-        if found.bursts >= LEAST_BURSTS or not watched.used_s > 0.0:
-            return found
-        all_wall, all_cpu = self._columns("watched", which)
-        if not len(all_wall):
-            all_wall, all_cpu = quads.wall_s.sum(axis=1), quads.x_cpu_s.sum(axis=1)
-        ran_wall, ran_cpu = watched.running
-        total_wall, total_cpu = np.append(wall, all_wall), np.append(cpu, all_cpu)
-        least = float(total_cpu.sum() / total_wall.sum())
-        return Duty.of_few(least, float(ran_cpu.sum() / ran_wall.sum()), number_of_bursts(total_wall, total_cpu))
 
     def _headline(self, watched: Watched, which: tuple[int, ...]) -> tuple[Name, str]:
         """Return the estimator that holds here, and why."""
@@ -392,6 +375,21 @@ class Cost(Plotted):
             message = f"the job's progress moves so seldom that blocks take {1e3 * self.job['block_s']:.0f} ms"
             found.append(warning("coarse-progress", message, "a finer counter knows sooner: --progress"))
         return found
+
+
+def _duty(watched: Watched) -> Duty:
+    """Return the duty of the undisturbed part or, where the session saw few bursts, of all of it.
+
+    Over the whole session, work that is missed while it is stopped is done later, or lost: then only the time in which
+    it ran counts.
+    """
+    wall, cpu = watched.undisturbed
+    if not len(wall):
+        return Duty(math.nan, 0.0)
+    found = Duty.of(wall, cpu)
+    if not watched.used_s > 0.0 or (watched.bursts >= FEW_BURSTS and found.bursts >= LEAST_BURSTS):
+        return found
+    return Duty.of_few(*watched.between, watched.bursts)
 
 
 def _warnings_of(one: CostOf) -> list[Told]:

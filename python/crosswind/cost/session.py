@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from crosswind.cost import counters, processes
-from crosswind.cost.job import Job, changes_per_s, choose_progress
+from crosswind.cost.job import Job, changes_per_s, choose_progress, ended_early
 from crosswind.cost.quads import ON, contrasts, schedule
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
@@ -85,7 +85,7 @@ class Session:
         Raises
         ------
         MeasurementError
-            When nothing can be said: the job makes no progress.
+            When nothing can be said: the job makes no progress, or ended before anything was measured.
         """
         self._refresh()
         for one, target in zip(self.document["of"], self.targets, strict=True):
@@ -122,11 +122,20 @@ class Session:
         self.job.refresh(set().union(*(target.members for target in self.targets)))
 
     def _is_over(self) -> bool:
-        """Whether there is nothing left to measure; says why in a warning."""
+        """Whether there is nothing left to measure; says why in a warning.
+
+        Raises
+        ------
+        MeasurementError
+            When the job ended before anything was measured.
+        """
         if self.asked_to_end():
             return True
         if self.job.has_ended:
-            self._warn("job-ended", "the job ended before the measurement did", "a longer job, or fewer --seconds")
+            if not self.document["quads"]["at_s"]:
+                raise ended_early(f"after {time.monotonic() - self._begun:.1f} s")
+            message = f"the job ended after {time.monotonic() - self._begun:.0f} s, before the measurement did"
+            self._warn("job-ended", message, "a larger input, or fewer --seconds")
             return True
         for target in self.targets:
             if target.is_gone:

@@ -29,13 +29,16 @@ class Verdict:
         "above": the whole interval is above the margin. "below": below it, and no bursts that were not seen could cost
         more. "unknown": neither.
     value, low, high : float
-        The estimate and its interval, which holds at all looks together.
+        The estimate and its interval, which holds at all looks together; infinity where bursts that were not seen may
+        cost anything.
     margin : float
         What is still tolerated, greater than 0.
     more_s, most_more_s : float
         Between what times it is likely to be settled, s from now; 0 when it is, infinity when that cannot be said.
     why : str
         Why it is not settled although the interval is below the margin; empty otherwise.
+    seen : float
+        Half of the interval by what was seen; NaN where that is the whole interval.
     """
 
     outcome: Outcome
@@ -46,11 +49,12 @@ class Verdict:
     more_s: float
     most_more_s: float = 0.0
     why: str = ""
+    seen: float = math.nan
 
     @property
     def half_width(self) -> float:
-        """Half of the interval, above the value."""
-        return self.high - self.value
+        """Half of the interval, above the value, by what was seen."""
+        return self.high - self.value if math.isnan(self.seen) else self.seen
 
     @property
     def is_known(self) -> bool:
@@ -76,7 +80,7 @@ class Verdict:
         'Not settled: 0.90 % ± 0.60 still includes the 1 % margin. Measure about 80 s to 5 min longer'
         """
         if not math.isfinite(self.value) or not math.isfinite(self.half_width):
-            return "Not settled: " + (self.why or "too little was measured")
+            return f"Not settled: {self.why or 'too little was measured'}"
         found = f"{_percent(self.value, self.half_width)} ± {_bare(self.half_width)}"
         margin = f"{100 * self.margin:.3g} %"
         if self.outcome == "above":
@@ -164,14 +168,17 @@ def judge(found: Estimate, margin: float, level: float, measured_s: float, doubt
     half = found.half_width(level)
     low, high = found.value - half - found.below, found.value + half + found.above
     if not math.isfinite(found.value) or not math.isfinite(half):
-        why = doubt.why if doubt else ""
+        why = doubt.why if doubt else "too little was measured"
         return Verdict("unknown", found.value, -math.inf, math.inf, margin, math.inf, math.inf, why)
     if low > margin:
         return Verdict("above", found.value, low, high, margin, 0.0)
     if high < margin and doubt is None:
         return Verdict("below", found.value, low, high, margin, 0.0)
     if high < margin and doubt is not None:
-        return Verdict("unknown", found.value, low, high, margin, doubt.more_s, doubt.more_s, doubt.why)
+        seen = high - found.value
+        return Verdict(
+            "unknown", found.value, low, max(high, doubt.high), margin, doubt.more_s, doubt.more_s, doubt.why, seen
+        )
     likely = [max(found.value + sign * 0.5 * half, 0.0) - margin for sign in (-1.0, 1.0)]
     farthest = max(abs(each) for each in likely)
     nearest = 0.0 if likely[0] < 0.0 < likely[1] else min(abs(each) for each in likely)
