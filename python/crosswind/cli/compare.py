@@ -58,7 +58,7 @@ def compare(
     b: Annotated[str | None, typer.Argument(help="Command B.", metavar="B")] = None,
     margin: Annotated[str | None, typer.Option(help="What counts as equivalent, such as 2% or 0.02; else 2%.")] = None,
     by: Annotated[By | None, typer.Option(help="By which time; else wall.")] = None,
-    shell: Annotated[bool, typer.Option("--shell", help="Run each command in a shell, for pipes and the like.")] = False,
+    shell: Annotated[bool, typer.Option("--shell", help="Run each command in a shell, for pipes etc.")] = False,
     seconds: Annotated[float, typer.Option(help="Time limit, s, held to 10 %.", min=0.001)] = 60.0,
     warm_up: Annotated[int, typer.Option("--warm-up", help="Runs of each that do not count.", min=0)] = 1,
     to_the_end: Annotated[

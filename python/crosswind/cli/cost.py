@@ -51,8 +51,8 @@ Examples:
 
     crosswind cost --of pid:1234 --ranks 10000 --program bsp:work_s=0.0071
 
-Exit codes: 0 it costs less than the margin, 4 it costs more, 3 unknown, or the job waits for it, 1 it failed, 2 bad input, 130 interrupted (what
-was measured is printed and kept).
+Exit codes: 0 it costs less than the margin, 4 it costs more, 3 unknown, or the job waits for it, 1 it failed, 2 bad
+input, 130 interrupted (what was measured is printed and kept).
 """
 
 

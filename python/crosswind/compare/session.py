@@ -1,4 +1,4 @@
-"""The session of a comparison: quads of runs until it is known, or the time is over. Its clock and runs are handed in."""
+"""The session of a comparison: quads of runs until it is known, or the time is over. Clock and runs are handed in."""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ class Session:
             if names:
                 count, runs = sum(names.values()), self._runs_left[label]
                 shown = ", ".join(sorted(names, key=lambda name: -names[name])[:3])
-                message = f"{'AB'[label]} left {count} process{'es' * (count > 1)} behind in {runs} run{'s' * (runs > 1)}"
-                message += f" ({shown}): they were ended, and their CPU time is not counted"
+                message = (
+                    f"{'AB'[label]} left {count} process{'es' * (count > 1)} behind in {runs} run{'s' * (runs > 1)} "
+                )
+                message += f"({shown}): they were ended, and their CPU time is not counted"
                 hint = "have it wait for what it starts (`wait` in a shell), so that this is timed as well"
                 self.document["warnings"].append(warning("left-behind", message, hint))

@@ -5,8 +5,8 @@ rarer than the session is long, and two bursts say little of their rate. So a co
 
 - after bursts that come once in `REST_S` on average, at random, would have been seen with 97.5 %: 74 s. Half of that is
   enough where the process has lived for long, and used less than the margin over its life;
-- where the rate of the bursts that were seen has an upper limit below the margin, with as many bursts as the variance of
-  CPU time between windows tells: of n bursts at random, gamma's quantile of shape n + 1 (Garwood 1936);
+- where the rate of the bursts that were seen has an upper limit below the margin, with as many bursts as the variance
+  of CPU time between windows tells: of n bursts at random, gamma's quantile of shape n + 1 (Garwood 1936);
 - and where it has not used more than the margin over its life.
 """
 
@@ -27,7 +27,7 @@ MISSED = 0.025
 LONG_LIVED = 0.5
 """The part of the time of watching that is enough for a process with a life that is known."""
 LEAST_BURSTS, FEW_BURSTS = 5, 40
-"""With fewer than the first nothing is said; with fewer than the second, their number decides how well a duty is known."""
+"""With fewer than the first nothing is said; with fewer than the second, their number decides a duty's error."""
 SURE_BURSTS = 100
 """With so many in the undisturbed part, its duty tells whether missed work is done later."""
 _SCALES_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -120,7 +120,7 @@ def _position(job: Job) -> tuple[Callable[[], float], str]:
         nonlocal last
         try:
             last = float(os.pread(descriptor, 64, 0).split(None, 2)[1])
-        except (OSError, IndexError):  # it has ended: what it did stays, and who asks sees that it has
+        except (OSError, IndexError):  # it has ended: what it did stays
             return last
         return last
 

@@ -22,6 +22,8 @@ from crosswind.errors import DescriptionError, MeasurementError, warning
 from crosswind.terminal.progress import Advance
 
 WINDOW_S = 0.1
+WINDOWS = (0.5, 1.5)
+"""Windows are of random lengths, so that no daemon wakes with them."""
 FINE_WINDOW_S = 0.001
 TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
 TRIAL_COUNTS = 20
@@ -160,12 +162,14 @@ class Session:
     def _measure_duty(self) -> None:
         """Let all run, and count what they use; in fine windows where the intervals are wanted."""
         until = time.monotonic() + self.settings.undisturbed_s
+        draw = np.random.default_rng([self.settings.seed, 1, len(self.document["undisturbed"]["wall_s"])])
+        window_s = WINDOW_S * draw.uniform(*WINDOWS)
         found, kept = self.document["undisturbed"], [[] for _ in self.targets]  # type: ignore[var-annotated]
         before, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         wall_s, cpu_s, begun = 0.0, np.zeros(len(self.targets)), before
         refreshed = time.monotonic()
         while (now_s := time.monotonic()) < until and not self.asked_to_end():
-            time.sleep(FINE_WINDOW_S if self.settings.intervals else WINDOW_S)
+            time.sleep(FINE_WINDOW_S if self.settings.intervals else window_s - wall_s)
             now, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
             for each, (was, is_now) in zip(kept, zip(used, using, strict=True), strict=True):
                 if self.settings.intervals and is_now > was:
@@ -173,10 +177,10 @@ class Session:
             wall_s += (now - before) * _NS
             cpu_s += np.subtract(using, used) * _NS
             before, used = now, using
-            if wall_s >= WINDOW_S:
+            if wall_s >= window_s:
                 found["wall_s"].append(wall_s)
                 found["cpu_s"].append(cpu_s.tolist())
-                wall_s, cpu_s = 0.0, np.zeros(len(self.targets))
+                wall_s, cpu_s, window_s = 0.0, np.zeros(len(self.targets)), WINDOW_S * draw.uniform(*WINDOWS)
                 self._tell(f"undisturbed duty, {max(until - now_s, 0.0):.0f} s left")
             if now_s > refreshed + 1.0:
                 self._refresh()

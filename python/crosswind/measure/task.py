@@ -1,4 +1,4 @@
-"""The user's own work: a command as the probe takes it, and whether one run is short enough for the time that there is."""
+"""The user's own work: a command as the probe takes it, and whether one run is short enough for the time limit."""
 
 from __future__ import annotations
 

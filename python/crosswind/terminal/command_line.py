@@ -80,7 +80,8 @@ def words_of(text: str, subject: str, *, shell: bool = False, option: str = "--s
         return [SHELL, "-c", text]
     if letter := shell_syntax(text):
         message = f"{subject} is {text!r}; {letter!r} is shell syntax, and no shell runs it"
-        raise DescriptionError(message, "shell", f"{option} runs it in a shell; quote {letter!r} to pass it on as it is")
+        hint = f"{option} runs it in a shell; quote {letter!r} to pass it on as it is"
+        raise DescriptionError(message, "shell", hint)
     try:
         words = shlex.split(text)
     except ValueError as error:

@@ -26,11 +26,18 @@ RARE = Daemon(0.5, 10.0, piles_up=True)
         (Daemon(0.02, 1.0, at_random=True), 12.0),
         (Daemon(2e-5, 0.01, piles_up=True, also=RARE), 60.0),
     ],
-    ids=["5 % each 10 s", "2 % each 10 s", "2 % each 20 s, at random", "2 % each 5 s", "2 %", "steady, and rare bursts"],
+    ids=[
+        "5 % each 10 s",
+        "2 % each 10 s",
+        "2 % each 20 s, at random",
+        "2 % each 5 s",
+        "2 %",
+        "steady, and rare bursts",
+    ],
 )
 def test_bursts_are_not_cleared_because_none_fell_into_a_block(daemon, seconds):
     """Before, 1 to 11 of 20 such sessions said that these cost less than 1 %."""
-    for seed in range(4):
+    for seed in range(3):
         found = measured(daemon, seed, seconds)
         assert found.verdict.outcome != "below", f"seed {seed}: {found.sentence}"
         assert found.verdict.high > daemon.duty
@@ -66,7 +73,8 @@ def test_a_process_that_used_more_over_its_life_than_was_seen_is_not_cleared():
 
 def test_a_young_process_has_no_life_to_go_by():
     assert not Life(10.0, 9.0).is_known
-    assert Life(3600.0, 3.6).most == pytest.approx(0.001 * 180 / 155)
+    assert 0.00115 < Life(3600.0, 3.6).most < 0.0012  # of 180 bursts, 154 at least
+    assert Life(75.0, 0.075).most == pytest.approx(0.001 * 75 / REST_S)
 
 
 def test_undisturbed_cpu_time_forbids_the_estimator_without_it():
