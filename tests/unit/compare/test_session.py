@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def test_the_interval_is_that_of_the_look_that_ended_the_session(ratio):
         found = session(Drawn(ratio, seed=seed))
         times = [at for at, _ in found.looks.taken]
         assert len(times) <= 5
-        assert all(after - before > 1.0 for before, after in zip(times, times[1:], strict=False))
+        assert all(after - before > 1.0 for before, after in pairwise(times))
         used_up = times[-1] >= found.looks.planned_s
         assert used_up or found.verdict.is_final
         assert found.level > 1e-3
@@ -68,7 +69,9 @@ def test_a_session_to_the_end_has_one_look_with_all_of_the_error():
     assert found.level == pytest.approx(0.05, rel=1e-3)
 
 
-@pytest.mark.parametrize(("stored", "now", "outcome"), [(1.1, 1.1, "equivalent"), (0.8, 0.8, "equivalent"), (1.1, 1.21, "slower")])
+@pytest.mark.parametrize(
+    ("stored", "now", "outcome"), [(1.1, 1.1, "equivalent"), (0.8, 0.8, "equivalent"), (1.1, 1.21, "slower")]
+)
 def test_a_gate_ends_when_the_gate_is_decided(stored, now, outcome):
     """Before, it ended as soon as the new comparison was known, and 17 of 20 of an unchanged 1.1 were unknown."""
     for seed in range(3):

@@ -51,11 +51,11 @@ def test_what_is_quoted_is_passed_on(text):
 
 @pytest.mark.parametrize("text", ["true | cat", "true > /dev/null", "true $HOME"])
 def test_compare_and_measure_have_one_rule(text):
-    with pytest.raises(DescriptionError, match="A is .* is shell syntax"):
+    with pytest.raises(DescriptionError, match=r"A is .* is shell syntax"):
         compare(text, "true")
-    with pytest.raises(DescriptionError, match="B is .* is shell syntax"):
+    with pytest.raises(DescriptionError, match=r"B is .* is shell syntax"):
         compare("true", text)
-    with pytest.raises(DescriptionError, match="--task is .* is shell syntax"):
+    with pytest.raises(DescriptionError, match=r"--task is .* is shell syntax"):
         measure(task=text)
     with pytest.raises(DescriptionError, match="shell is given without a command"):
         measure(shell=True)
