@@ -245,7 +245,8 @@ class Cost(Plotted):
         said, slower = f"{whole.name} {whole.verdict.sentence} of the job's rate", whole.slower
         if whole.headline == "exchange" and slower is not None:
             taken = 100 * whole.taken_duty.value
-            said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, slows it by {100 * slower.value:.2f} %)"
+            found, half = 100 * slower.value, 100 * slower.half_width(whole.level)
+            said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, slows it by {found:.2f} % ± {half:.2f})"
         if whole.verdict.outcome == "below" and whole.watched is not None and whole.watched.used_s < _LEAST_CPU_S:
             seconds = whole.watched.seconds
             said += f". No burst of it was seen in {span(seconds)}: those rarer than one in {seconds / 3.0:.2g} s are "
