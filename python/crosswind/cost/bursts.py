@@ -275,5 +275,11 @@ def doubt(watched: Watched, margin: float, factor: float, *, takes_cpu: bool, mi
     return None
 
 
+def too_few(watched: Watched) -> Doubt:
+    """Return why the cost of a process that works seldom is not known, and how long it takes to see more."""
+    more_s = watched.seconds * max(LEAST_BURSTS / max(watched.bursts, 1.0) - 1.0, 0.2)
+    return Doubt(f"only {_counted(watched.bursts)} seen, too few to know what they cost", more_s)
+
+
 def _counted(bursts: float) -> str:
     return f"{max(bursts, 1.0):.0f} burst{'s were' if bursts >= 1.5 else ' was'}"

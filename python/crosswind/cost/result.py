@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span
+from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span, too_few
 from crosswind.cost.estimate import (
     NAMES,
     Duty,
@@ -292,6 +292,8 @@ class Cost(Plotted):
         best = estimates[headline]
         waits = self._is_waited_for(best, level, which)
         doubts = self._doubt(quads, watched, headline, cpus, level)
+        if headline == "exchange" and duty.bursts < LEAST_BURSTS:
+            doubts = too_few(watched)
         if waits:
             estimates = dict.fromkeys(NAMES, Estimate(math.nan, math.inf, 0))
             doubts = Doubt("the job waits for it", math.inf)

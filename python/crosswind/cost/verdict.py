@@ -80,7 +80,7 @@ class Verdict:
         'Not settled: 0.90 % ± 0.60 still includes the 1 % margin. Measure about 80 s to 5 min longer'
         """
         if not math.isfinite(self.value) or not math.isfinite(self.half_width):
-            return f"Not settled: {self.why or 'too little was measured'}"
+            return f"Not settled: {self.why or 'too little was measured'}{self._after(self.in_time)}"
         found = f"{_percent(self.value, self.half_width)} ± {_bare(self.half_width)}"
         margin = f"{100 * self.margin:.3g} %"
         if self.outcome == "above":
@@ -108,7 +108,9 @@ class Verdict:
         """
         least, longest = self.more_s, self.most_more_s
         if math.isinf(least):
-            return "" if self.why else "Measuring for hours more would not settle it"
+            return (
+                "" if self.why or not math.isfinite(self.half_width) else "Measuring for hours more would not settle it"
+            )
         if least > _HOURS_S:
             return "Measuring for hours more would not settle it"
         if longest > _HOURS_S:
@@ -169,7 +171,8 @@ def judge(found: Estimate, margin: float, level: float, measured_s: float, doubt
     low, high = found.value - half - found.below, found.value + half + found.above
     if not math.isfinite(found.value) or not math.isfinite(half):
         why = doubt.why if doubt else "too little was measured"
-        return Verdict("unknown", found.value, -math.inf, math.inf, margin, math.inf, math.inf, why)
+        more_s = doubt.more_s if doubt else math.inf
+        return Verdict("unknown", found.value, -math.inf, math.inf, margin, more_s, more_s, why)
     if low > margin:
         return Verdict("above", found.value, low, high, margin, 0.0)
     if high < margin and doubt is None:

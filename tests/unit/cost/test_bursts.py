@@ -54,6 +54,12 @@ def test_a_session_that_saw_no_burst_says_what_is_not_excluded():
     assert "No burst of it was seen in 80 s: those rarer than one in 27 s are not excluded" in long.sentence
 
 
+def test_few_bursts_are_counted_in_the_answer():
+    found = measured(RARE, 3, 30.0)
+    assert found.verdict.outcome == "unknown"
+    assert "bursts were seen, too few to know what they cost. Measure about" in found.sentence
+
+
 def test_half_of_the_time_is_enough_of_a_process_that_was_quiet_for_an_hour():
     quiet = Daemon(2e-5, 0.01)
     assert measured(quiet, 2, 60.0).verdict.outcome == "unknown"
