@@ -149,10 +149,9 @@ def _print(found: Cost, scaled: AtScale | None) -> None:
 
 def _row(one: CostOf) -> list[str]:
     def shown(estimate: Estimate | None) -> str:
-        if estimate is None or estimate.value != estimate.value:
+        if estimate is None or not abs(estimate.value) <= 1.0 or not (half := estimate.half_width(one.level)) <= 1.0:
             return "-"
-        half = estimate.half_width(one.level)
-        return f"{100 * estimate.value:.2f} ± {100 * half:.2f}" if half < 9.99 else f"{100 * estimate.value:.2f}"
+        return f"{100 * estimate.value:.2f} ± {100 * half:.2f}"
 
     taken = "-" if one.taken is None or one.waits else f"{100 * one.taken:.2f}"
     each = [shown(one.estimates[name]) for name in ("wall", "own", "available")]

@@ -24,6 +24,7 @@ class Job:
     def __init__(self, pid: int, name: str, *, started: Sequence[subprocess.Popen[bytes]] = ()) -> None:
         self.pid, self.name = pid, name
         self._started = list(started)
+        self.began = time.monotonic()
         self._cpu = processes.CpuTime()
         self._progress: Callable[[], float] | None = None
         self.progress_of, self.unit = "", ""
@@ -140,10 +141,11 @@ class Job:
             end(process)
 
 
-def ended_early(when: str) -> MeasurementError:
+def ended_early(job: Job) -> MeasurementError:
     """Return the error of a job that ended before anything was measured."""
+    message = f"the job ended within {max(time.monotonic() - job.began, 0.1):.1f} s, before anything was measured"
     hint = "the job must run longer than the measurement: a larger input, or fewer --seconds"
-    return MeasurementError(f"the job ended {when}, before anything was measured", "job-ended", hint)
+    return MeasurementError(message, "job-ended", hint)
 
 
 def changes_per_s(job: Job, seconds: float = 0.3) -> float:
@@ -161,7 +163,7 @@ def changes_per_s(job: Job, seconds: float = 0.3) -> float:
     while (elapsed := time.monotonic() - begun) < seconds or (moved < 5 and elapsed < 4.0):
         time.sleep(0.001)
         if job.has_ended:
-            raise ended_early(f"within {max(elapsed, 0.1):.1f} s")
+            raise ended_early(job)
         if (now := read()) != last:
             last, moved = now, moved + 1
     had_s, wanted_s = (job.cpu_ns() - had) * 1e-9, job.wants_s() - wanted

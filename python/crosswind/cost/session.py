@@ -135,7 +135,7 @@ class Session:
             return True
         if self.job.has_ended:
             if not self.document["quads"]["at_s"]:
-                raise ended_early(f"after {time.monotonic() - self._begun:.1f} s")
+                raise ended_early(self.job)
             message = f"the job ended after {time.monotonic() - self._begun:.0f} s, before the measurement did"
             self._warn("job-ended", message, "a larger input, or fewer --seconds")
             return True
