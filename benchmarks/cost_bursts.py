@@ -4,14 +4,14 @@ Cleared is what it says costs less than the margin. Its intervals hold the true 
 
 Sessions in virtual time (tests/virtual_cost.py): the real session, beside a daemon whose every burst is known, on one
 CPU with a job that takes all that is left. Margin 1 %. Shapes: bursts each 2 to 20 s, at equal or at random intervals,
-whose missed work is lost or done later, of 1 (the margin), 2 and 5 %; the shapes of a review that found false "below";
+whose missed work is lost or done later, of 1 (the margin) and 5 %; the shapes of a review that found false "below";
 steady ones with rare bursts besides; and steady ones that cost less or nothing, for how often they are cleared. Each at
-12, 60 (the default) and 120 s, at 60 s also after an hour's life. Further: shares of the CPU that third parties
-of a fixed demand take, and costs of 30 and 50 %, with the half-width in standard deviations.
+12 and 60 s (the default), at 60 s also after an hour's life, some at 120 s. Further: shares of the CPU that third
+parties of a fixed demand take, and costs of 30 and 50 %, with the half-width in standard deviations.
 
     python benchmarks/cost_bursts.py [SESSIONS [SHAPE ...]]
 
-Deterministic. 300 sessions of every shape take about 20 minutes on 2 CPUs.
+Deterministic. 200 sessions of every shape take about 25 minutes on 2 idle CPUs.
 """
 
 from __future__ import annotations
@@ -30,15 +30,18 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from virtual_cost import Daemon, measured
 
 NAME = "cost_bursts"
-MARGIN, PERMITTED = 0.01, 0.025
-SECONDS = (12.0, 60.0, 120.0)
+MARGIN, PERMITTED, COVERED = 0.01, 0.025, 0.95
 HOUR_S = 3600.0
+WHEN = ((12.0, 0.0), (60.0, 0.0), (60.0, HOUR_S))
+"""Time limit of a session and age of the daemon, s."""
+LONGER = (120.0, 0.0)
+"""The same where the daemon costs less than 2 %: shorter sessions clear nothing of unknown age."""
 
 
 def shapes() -> dict[str, tuple[Daemon, dict[str, Any]]]:
     found: dict[str, tuple[Daemon, dict[str, Any]]] = {}
     for every_s in (2.0, 5.0, 10.0, 20.0):
-        for duty in (0.01, 0.02, 0.05):
+        for duty in (0.01, 0.05):
             for at_random in (False, True):
                 for piles_up in (False, True):
                     how = "at random" if at_random else "each"
@@ -80,11 +83,13 @@ def true_cost(name: str) -> float:
 def told(name: str, seconds: float, age_s: float, runs: list[Any]) -> dict[str, Any]:
     outcomes, _, values, lows, highs, blocks = zip(*runs, strict=True)
     true, sessions = true_cost(name), len(runs)
-    value, half = np.array(values), np.array(highs) - np.array(values)
-    settled = np.isfinite(half)
+    value, high = np.array(values), np.array(highs)
+    settled = np.isfinite(value) & np.isfinite(high)
+    half = np.where(settled, high, 0.0) - np.where(settled, value, 0.0)
     spread = float(np.std(value[settled])) if settled.sum() > 1 else 0.0
     holds = float(np.mean((np.array(lows) <= true) & (true <= np.array(highs))))
     below = outcomes.count("below") / sessions
+    chance = 2.0 * (COVERED * (1.0 - COVERED) / sessions) ** 0.5
     return {
         "shape": name,
         "seconds": seconds,
@@ -97,15 +102,14 @@ def told(name: str, seconds: float, age_s: float, runs: list[Any]) -> dict[str, 
         "half_width": float(np.median(half[settled])) if settled.any() else None,
         "half_widths_in_deviations": float(np.median(half[settled])) / spread if spread > 0.0 else None,
         "blocks_s": float(np.median(blocks)),
-        "reached": (below <= PERMITTED or true < MARGIN) and holds >= 0.95,
+        "reached": (below <= PERMITTED or true < 0.999 * MARGIN) and holds >= COVERED - chance,
     }
 
 
 def main() -> None:
     sessions = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     names = sys.argv[2:] or list(shapes())
-    when = [(seconds, age_s) for seconds in SECONDS for age_s in (0.0, HOUR_S) if age_s == 0.0 or seconds == 60.0]
-    cases = [(name, *one) for name in names for one in when]
+    cases = [(name, *one) for name in names for one in (*WHEN, LONGER) if one != LONGER or true_cost(name) < 0.025]
     jobs = [(*case, seed) for case in cases for seed in range(sessions)]
     found = []
     with ProcessPoolExecutor(os.cpu_count()) as pool:

@@ -242,7 +242,7 @@ class Session:
         watched = self.document.setdefault("watched", {"wall_s": [], "cpu_s": []})
         at_ns, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         waited, counted_s = self.job.wants_s(), time.monotonic()
-        steal = _stolen()
+        steal, measured_s = _stolen(), float(np.sum(columns["wall_s"]))
         deadline = self._begun + self.settings.seconds
         earlier_s = columns["at_s"][-1] if columns["at_s"] else 0.0
         while not self._is_over():
@@ -261,7 +261,7 @@ class Session:
             watched["wall_s"].append((now_ns - at_ns) * _NS)
             watched["cpu_s"].append((np.subtract(using, used) * _NS).tolist())
             at_ns, used = now_ns, using
-            measured_s = float(np.sum(columns["wall_s"]))
+            measured_s += sum(row["wall_s"])
             self._note_wants(waited, counted_s)
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
                 looks.look(measured_s)
@@ -276,7 +276,7 @@ class Session:
                 if all(one.verdict.is_precise for one in found.costs):
                     break
         if columns["at_s"]:
-            looks.look(float(np.sum(columns["wall_s"])), at_the_end=not self.asked_to_end())
+            looks.look(measured_s, at_the_end=not self.asked_to_end())
             self.document["looks"] = looks.to_dict()
         self.document["steal_share"] = _stolen(steal)
 
