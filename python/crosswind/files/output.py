@@ -18,7 +18,7 @@ from crosswind.files.stored import NotAPlaceError, is_standard_output, may, plac
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
-_SHOWN = {"experiment": "{!r}", "paper": "{!r}", "on": "on {}", "form": "{} form", "cluster": "at {}"}
+_SHOWN = {"experiment": "{!r}", "paper": "{!r}", "on": "on {}", "form": "{} form", "cluster": "at {}", "asked": "{}"}
 
 
 def writable(
