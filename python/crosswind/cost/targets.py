@@ -17,6 +17,7 @@ from crosswind.cost import processes
 from crosswind.cost.hold import ByFreezer, BySignals
 from crosswind.cost.watchdog import Watchdog
 from crosswind.errors import DescriptionError
+from crosswind.host.cgroup import unified_mount
 
 KINDS = ("pid", "cgroup", "command")
 HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'command:./exporter --interval 1'"
@@ -69,11 +70,7 @@ def group_directory(path: str) -> Path:
 
 def group_mount() -> Path | None:
     """Return where control groups of version 2 are mounted, or None."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        if after.split()[:1] == ["cgroup2"]:
-            return Path(before.split()[4])
-    return None
+    return unified_mount()
 
 
 def group_members(group: Path) -> set[int]:

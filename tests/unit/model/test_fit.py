@@ -241,6 +241,18 @@ def test_free_placement_is_fitted_on_wall_time_and_says_so():
     assert np.isnan(found.baseline.foreign_share)
 
 
+def test_without_counts_of_waiting_and_switches_only_wall_time_is_used():
+    """What a kernel without delay accounting answers: schedstat reads 0 0 0."""
+    found = synthetic.measurement(0.00016, None)
+    zeros = pa.array(np.zeros(found.samples.num_rows))
+    samples = found.samples
+    for name in ("compute_wait_s", "compute_switches", "traffic_wait_s", "traffic_switches"):
+        samples = samples.set_column(samples.column_names.index(name), name, zeros)
+    fitted = fit(Measurement(samples, found.header))
+    assert [channel.estimator for channel in fitted.channels] == ["wall"]
+    assert any(one["code"] == "wall-only" and "schedstat" in one["message"] for one in fitted.warnings)
+
+
 def test_an_interrupted_measurement_is_fitted_as_far_as_it_goes():
     found = fit(synthetic.measurement(cycles=3, together_cycles=0, ended="interrupted"))
     assert {"partial"} <= codes(found)
