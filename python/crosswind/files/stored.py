@@ -84,6 +84,28 @@ def place_of(path: str | Path) -> Path:
     return place
 
 
+def try_file(directory: Path) -> None:
+    """Make a file in a directory and remove it again: permissions alone do not say whether one can be made there.
+
+    Raises
+    ------
+    NotAPlaceError
+        When none can be made, as in `/proc`.
+    CrosswindError
+        With code `no-space`, when the disk is full.
+    """
+    part = directory / f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}"
+    with _ended_by_signals():
+        try:
+            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            part.unlink()
+        except OSError as error:
+            if error.errno in _FULL:
+                _refuse_full(part)
+            what = f"in a directory in which no file can be made ({directory}: {_why(error)})"
+            raise NotAPlaceError(what, "name another directory") from None
+
+
 def refuse_when_full(path: str | Path) -> None:
     """Refuse a file in a directory whose file system has no space left.
 
