@@ -180,7 +180,7 @@ def cost_bars(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         color=coloured("way", ways, (BLUE, ORANGE, GREY)),
     )
     axis = alt.Axis(format="~%", grid=True)
-    bars = base.mark_bar(height=9, cornerRadiusEnd=2).encode(
+    bars = base.mark_bar(height=9).encode(
         x=alt.X("middle:Q", title="cost, of the undisturbed makespan", axis=axis), tooltip=tooltip
     )
     spans = base.mark_rule(strokeWidth=1.5, color=GREY).encode(x="low:Q", x2="high:Q", tooltip=tooltip)
