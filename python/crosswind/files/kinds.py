@@ -55,6 +55,7 @@ _RESULTS: tuple[str, ...] = (
     "bug-report",
     "check",
     "cluster-check",
+    "command-blame",
     "comparison",
     "contention",
     "cost",

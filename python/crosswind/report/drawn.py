@@ -146,7 +146,7 @@ def label(column: str) -> str:
 
 
 def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
-    contents = gather(items)
+    contents = gather(items).contents
     others = sorted({kind.noun for kind, of_kind in contents.items() for one in of_kind if not isinstance(one, Runs)})
     runs = [one for of_kind in contents.values() for one in of_kind if isinstance(one, Runs)]
     if others or not runs:
