@@ -107,9 +107,7 @@ def painted(driver: webdriver.Chrome) -> list[dict[str, Any]]:
     for number in range(groups):
         driver.execute_script(_ONLY, number)
         for top, without in zip(tops, bare, strict=True):
-            counted = driver.execute_async_script(
-                _COUNT, number, top, MOST_HEIGHT, without, _shot(driver, top, height)
-            )
+            counted = driver.execute_async_script(_COUNT, number, top, MOST_HEIGHT, without, _shot(driver, top, height))
             assert isinstance(counted, list), counted
             found += counted
     names = ("figure", "type", "place", "pixels", "area")
