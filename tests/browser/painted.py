@@ -6,7 +6,7 @@ from typing import Any
 
 from selenium import webdriver
 
-MOST_HEIGHT = 6000  # px of one screenshot: taller ones are cut off by the browser
+MOST_HEIGHT = 3000  # px of one screenshot: taller ones are cut off by the browser
 
 _MARKS = """
 const shown = (e, root) => {
@@ -48,10 +48,18 @@ window.marks.forEach(({groups}) => groups.forEach(([, leaves], k) => leaves.forE
 })));
 """
 
+_TOPS = """
+const [number, height] = [...arguments], tops = new Set();
+for (const {groups} of window.marks) for (const {leaf} of groups[number]?.[1] ?? []) {
+    const above = leaf.getBoundingClientRect().top + scrollY - 1;
+    tops.add(height * Math.floor(Math.max(0, above) / height));
+}
+return [...tops].sort((a, b) => a - b);
+"""
+
 _COUNT = """
 const [number, top, height, bare, painted] = [...arguments], done = arguments[arguments.length - 1];
 const pixels = async (data) => {
-    if (window.shots.has(data)) return window.shots.get(data);
     const image = new Image();
     image.src = "data:image/png;base64," + data;
     await image.decode();
@@ -59,12 +67,11 @@ const pixels = async (data) => {
     canvas.width = image.width; canvas.height = image.height;
     const context = canvas.getContext("2d");
     context.drawImage(image, 0, 0);
-    const found = context.getImageData(0, 0, image.width, image.height);
-    if (data === bare) window.shots.set(data, found);
-    return found;
+    return context.getImageData(0, 0, image.width, image.height);
 };
 (async () => {
-    const [a, b] = [await pixels(bare), await pixels(painted)];
+    if (bare) window.shots.set(top, await pixels(bare));
+    const [a, b] = [window.shots.get(top), await pixels(painted)];
     const found = [];
     for (const {name, groups} of window.marks) {
         const [group, leaves] = groups[number] ?? [null, []];
@@ -72,8 +79,8 @@ const pixels = async (data) => {
             if (!leaf.isConnected) throw new Error(`${name} was drawn again meanwhile`);
             const at = leaf.getBoundingClientRect();
             const [left, above] = [at.left + scrollX - 1, at.top + scrollY - 1 - top];
-            if (above < 0 || above >= height) return;  // belongs to another screenshot
-            const [x0, y0] = [Math.max(0, Math.floor(left)), Math.floor(above)];
+            if (Math.floor(Math.max(0, above + top) / height) * height !== top) return;  // of another screenshot
+            const [x0, y0] = [Math.max(0, Math.floor(left)), Math.max(0, Math.floor(above))];
             const x1 = Math.min(a.width, Math.ceil(left + at.width + 2));
             const y1 = Math.min(a.height, Math.ceil(above + at.height + 2));
             let count = 0;
@@ -99,14 +106,13 @@ def painted(driver: webdriver.Chrome) -> list[dict[str, Any]]:
     `area` is that of the box of a bar, and 0 for marks that fill no box. The page needs one figure per `.chart`.
     """
     groups, height = driver.execute_script(_MARKS)
-    # Taken in one piece, a part of the page never moves between two screenshots.
-    tops = range(0, height, MOST_HEIGHT)
     driver.execute_script(_ONLY, -1)
-    bare = [_shot(driver, top, height) for top in tops]
+    bare = {top: _shot(driver, top, height) for top in range(0, height, MOST_HEIGHT)}
     found = []
     for number in range(groups):
         driver.execute_script(_ONLY, number)
-        for top, without in zip(tops, bare, strict=True):
+        for top in driver.execute_script(_TOPS, number, MOST_HEIGHT):
+            without = bare.pop(top, None)  # the page keeps it
             counted = driver.execute_async_script(_COUNT, number, top, MOST_HEIGHT, without, _shot(driver, top, height))
             assert isinstance(counted, list), counted
             found += counted
@@ -121,7 +127,7 @@ def unseen(marks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _shot(driver: webdriver.Chrome, top: int, height: int) -> str:
     # A mark across the lower edge is seen whole in its screenshot.
-    clip = {"x": 0, "y": top, "width": 1280, "height": min(MOST_HEIGHT + 1000, height - top), "scale": 1}
+    clip = {"x": 0, "y": top, "width": 1280, "height": min(MOST_HEIGHT + 800, height - top), "scale": 1}
     options = {"format": "png", "clip": clip, "captureBeyondViewport": True, "optimizeForSpeed": True}
     taken = driver.execute_cdp_cmd("Page.captureScreenshot", options)
     return str(taken["data"])
