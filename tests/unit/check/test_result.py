@@ -32,7 +32,7 @@ def test_a_busy_host_is_unknown_and_said():
 
 
 def test_without_a_baseline_nothing_is_judged():
-    assert (GOOD.exit_code, GOOD.judged) == (0, [])
+    assert (GOOD.exit_code, GOOD.judged, GOOD.sentence) == (3, [], "No verdict: no baseline")
 
 
 def test_a_changed_setting_is_named_and_drains_nothing():
