@@ -1,0 +1,67 @@
+"""A time limit that ends what is under way: a batch system ends a check that takes too long, and then nothing is known."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+
+class OverTimeError(Exception):
+    """What was under way did not end within its time."""
+
+
+@contextmanager
+def ended_at(until: float) -> Iterator[None]:
+    """Interrupt the body at a time of the monotonic clock, as ctrl-C would.
+
+    Only the main thread can be interrupted; elsewhere the body runs on.
+
+    Raises
+    ------
+    OverTimeError
+        When the time was over before the body was.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    is_over, held, main = False, threading.Lock(), threading.main_thread().ident or 0
+    is_under_way = True
+    before = signal.getsignal(signal.SIGINT)
+
+    def end() -> None:
+        nonlocal is_over
+        with held:
+            if is_under_way:
+                is_over = True
+                signal.pthread_kill(main, signal.SIGINT)
+
+    def on_interrupt(number: int, frame: FrameType | None) -> Any:
+        if is_over and not is_under_way:
+            return None  # it was sent just before the body ended
+        if not is_over and before is signal.SIG_IGN:
+            return None
+        if not is_over and callable(before):
+            return before(number, frame)
+        raise KeyboardInterrupt
+
+    timer = threading.Timer(max(until - time.monotonic(), 0.0), end)
+    timer.daemon = True
+    signal.signal(signal.SIGINT, on_interrupt)
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not is_over:
+            raise
+    finally:
+        with held:
+            is_under_way = False
+        timer.cancel()
+        signal.signal(signal.SIGINT, before)
+    if is_over:
+        raise OverTimeError
