@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -116,7 +117,7 @@ def since_the_first(
         return found
     share = now.unit == "share"
     means = [middle(other, share)[0] for other in (*before, now)]
-    steps = [abs(after - one) for one, after in zip(means, means[1:], strict=False)]
+    steps = [abs(after - one) for one, after in pairwise(means)]
     spread = SIGMA_OF_MAD * median(steps) / math.sqrt(2.0)
     was, is_now = median(means[:FIRST]), median(means[-FIRST:])
     error = MEDIAN_OF_MEAN * spread / math.sqrt(FIRST)

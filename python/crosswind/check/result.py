@@ -181,7 +181,7 @@ class Check:
         """What to keep in mind."""
         found: list[Told] = list(self.document["warnings"])
         load = self.document["load"]
-        if self.busy and self.outcome == "unknown":  # what is within tolerance, or far beyond, is so on an idle host too
+        if self.busy and self.outcome == "unknown":  # a load is no reason for the other verdicts
             message = f"the host is busy: other processes use {100 * load['others']:.0f} % of the CPUs, "
             message += f"the hypervisor takes {100 * load['steal']:.1f} %"
             found.append(warning("busy-host", message, "check again when the node is idle"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind import _core
-from crosswind.check import rates, surroundings
+from crosswind.check import fault, rates, surroundings
 from crosswind.check.decision import LOOKS, Reading
 from crosswind.check.network import interference, names_of_path, path_name
 from crosswind.check.result import KIND, SCHEMA_VERSION, Check
@@ -97,8 +97,8 @@ class _Session:
         try:
             return surroundings.settings()
         except Exception as error:
-            hint = "changed settings are not named in this check"
-            self.told.append(warning("not-described", f"the host's settings cannot be read: {_said(error)}", hint))
+            message = f"the host's settings cannot be read: {fault.described(error)}"
+            self.told.append(warning("not-described", message, "changed settings are not named in this check"))
             return {"name": socket.gethostname(), "settings": {}}
 
     def steps(self, kernels: rates.Kernels, paths: list[str | None]) -> list[Any]:
@@ -162,16 +162,7 @@ class _Session:
         except CrosswindError as error:
             self._fail(names, str(error))
         except Exception as error:
-            self._fail(names, f"a fault of Crosswind, {_said(error)}")
-
-
-def _said(error: Exception) -> str:
-    """Return an error with the place that raised it: all that is known of a fault."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f" at {Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-    return f"{type(error).__name__}: {error}{where}"
+            self._fail(names, f"a fault of Crosswind, {fault.described(error)}")
 
 
 def _reading(name: str, values: list[float], looks: int) -> Reading:

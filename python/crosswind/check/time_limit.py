@@ -1,14 +1,25 @@
-"""A time limit that ends what is under way: a batch system ends a check that takes too long, and then nothing is known."""
+"""A time limit that ends what is under way: where a batch system ends the whole check, nothing is known."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any
+
+
+def process_age_s() -> float:
+    """Return how long ago this process was started, s; 0 where that cannot be told."""
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return max(time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK"), 0.0)
 
 
 class OverTimeError(Exception):

@@ -87,7 +87,7 @@ def _opened(path: str | Path, links: Links) -> IO[bytes]:
 
 def _is_inherited(descriptor: int) -> bool:
     """Whether a pipe has no name, so that it came from the process that started this one."""
-    return os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:")
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink()).startswith("pipe:")
 
 
 def _of_fifo(path: str | Path, descriptor: int, most: int) -> bytes:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from checks import checked
 
-from crosswind.check.formats import NPD_CHARACTERS, prometheus
+from crosswind.check.formats import NPD_CHARACTERS
+from crosswind.check.metrics import metrics
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 
@@ -17,14 +18,14 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 def test_the_dashboard_asks_only_for_metrics_that_are_written():
     panels = json.loads((EXAMPLES / "grafana.json").read_text())["panels"]
     asked = {name for panel in panels for target in panel["targets"] for name in _metrics(target["expr"])}
-    written = _metrics(prometheus(checked(base=checked())))
+    written = _metrics(metrics(checked(base=checked())))
     assert asked
     assert asked <= written
 
 
 @pytest.mark.skipif(not shutil.which("promtool"), reason="no promtool")
 def test_prometheus_takes_the_metrics():
-    text = prometheus(checked(base=checked()))
+    text = metrics(checked(base=checked()))
     ran = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
