@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from crosswind.errors import AgentLost, CrosswindError
+from crosswind.errors import AgentLost, CrosswindError, DescriptionError
 from crosswind.measure.cluster import at_host
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measure.cluster.rounds import rounds
@@ -169,9 +169,21 @@ class Tour:
                 self._lose(visit)
                 self.failed[visit] = str(error)
             else:
-                self.keep(visit, content)
-                with self._held:
-                    self._done += 1
+                self._keep(visit, content)
+
+    def _keep(self, visit: Visit, content: bytes) -> None:
+        """Keep what a host sent; what is no measurement costs this visit only."""
+        try:
+            self.keep(visit, content)
+        except CrosswindError as error:
+            if not isinstance(error, DescriptionError):  # it cannot be written
+                raise
+            self.failed[visit] = f"{visit.at} sent no measurement: {error}"
+        except Exception as error:
+            self.failed[visit] = f"{visit.at} sent no measurement: {type(error).__name__}: {error}"
+        else:
+            with self._held:
+                self._done += 1
 
     def _visit(self, visit: Visit) -> bytes:
         seconds = float(self.arguments["max_seconds"]) + START_S
