@@ -187,7 +187,8 @@ class Tour:
 
     def _visit(self, visit: Visit) -> bytes:
         seconds = float(self.arguments["max_seconds"]) + START_S
-        token = secrets.token_hex(32)  # of this visit alone; it travels as the calls do
+        # Of this visit alone; it travels as the calls do, masked where those may be read on the way.
+        token = getattr(self.cluster, "secret", str)(secrets.token_hex(16))
         peer = self._call(visit.peer, at_host.start_peer, self.cluster.hosts[visit.peer], 2 * seconds, token)
         self._peers[peer] = visit.peer
         try:
