@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from crosswind.check import fault, rates, surroundings
 from crosswind.check.decision import LOOKS, Reading
 from crosswind.check.network import interference, names_of_path, path_name
 from crosswind.check.result import KIND, SCHEMA_VERSION, Check
-from crosswind.check.time_limit import OverTimeError, ended_at
+from crosswind.check.time_limit import OverTimeError, run_until
 from crosswind.errors import CrosswindError, DescriptionError, Told, warning
 from crosswind.host.processor import allowed_cpus
 from crosswind.noise import record
@@ -48,6 +48,7 @@ def performed(
     interrupted = False
     try:
         with rates.Kernels(session.cpus) as kernels:
+            import_what_follows()  # while the processes start: on a busy host each import takes seconds
             kernels.wait_until_ready(session.until)
             for number, step in enumerate(session.steps(kernels, [None, peer] if peer else [None])):
                 if progress:
@@ -72,6 +73,12 @@ def performed(
         "failed": session.failed,
         "warnings": session.told,
     }
+
+
+def import_what_follows() -> None:
+    """Import what measuring the network and judging need."""
+    for name in ("scipy.special", "crosswind.measure", "crosswind.model.fit"):
+        import_module(name)
 
 
 class _Session:
@@ -116,15 +123,17 @@ class _Session:
         self._keep(kernels.measured(KERNELS_SHARE * self._seconds / LOOKS, self.until))
         for cpu, why in kernels.failed.items():
             self._fail([name for name in rates.names_of(cpu) if name not in self._batches], why)
-        with self._failing(["noise"], self.until):
-            batches = []
-            for _ in range(_NOISE_BATCHES):
-                found = record(NOISE_SHARE * self._seconds / LOOKS / _NOISE_BATCHES, how="loop")
-                if found.summary["interrupted"]:
-                    raise KeyboardInterrupt
-                batches.append(found.share)
-            self._keep({"noise": batches})
+        self._attempt(["noise"], self.until, self._noise)
         self._look_s = time.monotonic() - began
+
+    def _noise(self) -> None:
+        batches = []
+        for _ in range(_NOISE_BATCHES):
+            found = record(NOISE_SHARE * self._seconds / LOOKS / _NOISE_BATCHES, how="loop")
+            if found.summary["interrupted"]:
+                raise KeyboardInterrupt
+            batches.append(found.share)
+        self._keep({"noise": batches})
 
     def _along(self, path: str | None, of: int) -> None:
         until = self.until - _LOOK_AGAIN * self._look_s
@@ -132,13 +141,16 @@ class _Session:
         if until - time.monotonic() < _LEAST_PATH_S:
             self._fail(names, f"no time left within the limit of {self.limit_s:.0f} s")
             return
-        with self._failing(names, until):
-            time_s = (1 - KERNELS_SHARE - NOISE_SHARE) * self._seconds / of
+        time_s = (1 - KERNELS_SHARE - NOISE_SHARE) * self._seconds / of
+
+        def measure() -> None:
             found, top, warnings = interference(path, self._known.get(path_name(path)), time_s, self._token, self._tls)
             self._paths.update(found)
             self.told.extend(warnings)
             if top is not None:
                 self.tops[path_name(path)] = top
+
+        self._attempt(names, until, measure)
 
     def _keep(self, found: dict[str, list[float]]) -> None:
         for name, values in found.items():
@@ -149,12 +161,10 @@ class _Session:
         for name in names:
             self.failed.setdefault(name, why)
 
-    @contextmanager
-    def _failing(self, names: list[str], until: float) -> Iterator[None]:
-        """Have these measures fail where the body does, or where it does not end in time."""
+    def _attempt(self, names: list[str], until: float, body: Callable[[], None]) -> None:
+        """Call what measures these; they fail where it does, or where it does not end in time."""
         try:
-            with ended_at(until):
-                yield
+            run_until(until, body)
         except OverTimeError:
             self._fail(names, f"not done within the limit of {self.limit_s:.0f} s")
         except DescriptionError:  # an argument is wrong

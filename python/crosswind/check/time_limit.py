@@ -6,8 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,22 +25,23 @@ class OverTimeError(Exception):
     """What was under way did not end within its time."""
 
 
-@contextmanager
-def ended_at(until: float) -> Iterator[None]:
-    """Interrupt the body at a time of the monotonic clock, as ctrl-C would.
+def run_until(until: float, body: Callable[[], None]) -> None:
+    """Call a function, and interrupt it at a time of the monotonic clock, as ctrl-C would.
 
-    Only the main thread can be interrupted; elsewhere the body runs on.
+    Only the main thread can be interrupted; elsewhere the function runs on.
 
     Raises
     ------
     OverTimeError
-        When the time was over before the body was.
+        When the time was over before the function was.
     """
+    if time.monotonic() >= until:
+        raise OverTimeError
     if threading.current_thread() is not threading.main_thread():
-        yield
+        body()
         return
-    is_over, held, main = False, threading.Lock(), threading.main_thread().ident or 0
-    is_under_way = True
+    is_over, is_under_way = False, True
+    held, main = threading.Lock(), threading.main_thread().ident or 0
     before = signal.getsignal(signal.SIGINT)
 
     def end() -> None:
@@ -53,7 +53,7 @@ def ended_at(until: float) -> Iterator[None]:
 
     def on_interrupt(number: int, frame: FrameType | None) -> Any:
         if is_over and not is_under_way:
-            return None  # it was sent just before the body ended
+            return None  # it was sent just before the function ended
         if not is_over and before is signal.SIG_IGN:
             return None
         if not is_over and callable(before):
@@ -63,15 +63,17 @@ def ended_at(until: float) -> Iterator[None]:
     timer = threading.Timer(max(until - time.monotonic(), 0.0), end)
     timer.daemon = True
     signal.signal(signal.SIGINT, on_interrupt)
-    timer.start()
     try:
-        yield
+        timer.start()
+        body()
+        is_under_way = False
     except KeyboardInterrupt:
         if not is_over:
             raise
     finally:
-        with held:
-            is_under_way = False
+        is_under_way = False
+        with held:  # what is being sent has been sent
+            pass
         timer.cancel()
         signal.signal(signal.SIGINT, before)
     if is_over:
