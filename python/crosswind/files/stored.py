@@ -23,7 +23,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.files.reading import json_of
+from crosswind.files.reading import Links, json_of
 
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""
@@ -323,15 +323,19 @@ def is_of_kind(document: object, kind: str) -> bool:
     return isinstance(document, dict) and document.get("kind") == kind
 
 
-def read_json(path: str | Path, kind: str, schema_version: int, hint: str) -> dict[str, Any]:
+def read_json(
+    path: str | Path, kind: str, schema_version: int, hint: str, links: Links = "any"
+) -> dict[str, Any]:
     """Read a result of a kind, such as `blame` from a `blame.json`; `hint` says what to do about a file that is none.
+
+    `links` as in `crosswind.files.reading.read_bytes`.
 
     Raises
     ------
     DescriptionError
         When it is not JSON, of another kind (code `no-KIND`), or of another version.
     """
-    document = json_of(path, f"no-{kind}", hint)
+    document = json_of(path, f"no-{kind}", hint, links)
     if not is_of_kind(document, kind):
         raise DescriptionError(f"{path}: is no {kind}.json", f"no-{kind}", hint)
     version = document.get("schema_version")
