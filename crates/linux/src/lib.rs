@@ -6,11 +6,15 @@
 //! | where does a thread run, and how much of a CPU has it had? | [`threads`] |
 //! | at which of many descriptors does something happen? | [`waiting`] |
 //! | how does a thread enter a network namespace? | [`namespace`] |
+//! | how are processes frozen so that they are thawed however a command ends? | [`freezer`] |
+//! | what makes a process outlive what ends the command that forked it? | [`hardened`] |
 //! | which processes are there, and which descends from which? | [`processes`] |
 //! | what undoes what a process changed, however it ends? | [`watchdog`] |
 //! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
 //! | what has another process's connection moved? | [`tcp_counts`] |
 
+pub mod freezer;
+pub mod hardened;
 pub mod namespace;
 pub mod processes;
 pub mod sockets;

@@ -68,7 +68,17 @@ pub fn with_descendants(roots: &[Pid]) -> BTreeSet<Pid> {
 /// The directory of the control group of this process in the hierarchy of version 2; none where it is not mounted.
 #[must_use]
 pub fn own_group() -> Option<PathBuf> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
+    group_at("/proc/self/cgroup")
+}
+
+/// The directory of a process's control group in the hierarchy of version 2; none where it is not mounted.
+#[must_use]
+pub fn group_of(pid: Pid) -> Option<PathBuf> {
+    group_at(&format!("/proc/{pid}/cgroup"))
+}
+
+fn group_at(file: &str) -> Option<PathBuf> {
+    let own = fs::read_to_string(file).ok()?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     for line in mounts.lines() {

@@ -1,8 +1,7 @@
 //! The watchdog: a process of its own that undoes what a live command changed when that command is no more, however it
 //! ended.
 //!
-//! It is forked before anything is changed, leads a session of its own (so that what is sent to the command's group or
-//! terminal does not reach it), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Where
+//! It is forked before anything is changed, outlives what ends the command ([`crate::hardened`]), and waits for its pipe to end, which the kernel sees to even on SIGKILL. Where
 //! something can be late, it also looks twice a second whether it should have been undone long ago: a command that is
 //! stopped itself holds no process.
 
@@ -103,7 +102,7 @@ fn kill_and_reap(pid: Pid) {
 
 /// The watchdog's life.
 fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
-    become_a_stranger(pipe);
+    crate::hardened::outlive(&mut [pipe]);
     let mut watched = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
     loop {
         // SAFETY: one live entry.
@@ -121,31 +120,4 @@ fn watch(pipe: RawFd, undo: &dyn Undo) -> ! {
     }
     // SAFETY: ends the process without running what others registered for its end.
     unsafe { libc::_exit(0) }
-}
-
-/// A session of its own, no descriptor but the pipe, deaf to every signal that can be ignored.
-fn become_a_stranger(pipe: RawFd) {
-    // SAFETY: async-signal-safe calls on integers and a live string.
-    unsafe {
-        libc::setsid();
-        for signal in 1..32 {
-            if ![libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE]
-                .contains(&signal)
-            {
-                libc::signal(signal, libc::SIG_IGN);
-            }
-        }
-        libc::prctl(libc::PR_SET_NAME, c"crosswind-watch".as_ptr());
-        let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-        for fd in 0..3 {
-            if nowhere >= 0 && pipe != fd {
-                libc::dup2(nowhere, fd);
-            }
-        }
-        let (below, above) = (pipe as libc::c_uint, pipe as libc::c_uint);
-        if below > 3 {
-            libc::syscall(libc::SYS_close_range, 3, below - 1, 0);
-        }
-        libc::syscall(libc::SYS_close_range, above + 1, libc::c_uint::MAX, 0);
-    }
 }

@@ -9,6 +9,7 @@ mod contention;
 mod errors;
 mod farm;
 mod filter;
+mod freezer;
 mod inject;
 mod journal;
 mod measure;
@@ -41,5 +42,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     inject::register(module)?;
     noise::register(module)?;
     ranks::register(module)?;
-    filter::register(module)
+    filter::register(module)?;
+    freezer::register(module)
 }

@@ -12,6 +12,7 @@ from crosswind.cli.outputs import Force, file_of, writable
 from crosswind.cli.verbs import help_of
 from crosswind.cost.kernel import Kernel
 from crosswind.cost.shares import parsed_share
+from crosswind.errors import Told
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -29,8 +30,9 @@ GROUPS = {
 }
 
 EXAMPLES = """
-It is stopped and continued in randomised quads of blocks of 20 ms (SIGSTOP, or the freezer of its control group), and
-the job's progress is compared. Nothing is restarted. A watchdog continues what is stopped, however this ends.
+It is stopped and continued in randomised quads of blocks of 20 ms, and the job's progress is compared. Nothing is
+restarted. It is traced, as by a debugger, or its control group is frozen, and it runs again however this ends, `kill -9`
+included. Where neither is permitted, signals stop it, and a warning comes first.
 
 Four estimators: wall (work per wall time), own (per CPU time of the job: caches, switches), available (per CPU time of
 both), exchange (the same, for the duty that the process has when nothing stops it). The headline is the one that holds
@@ -95,6 +97,12 @@ def cost(
     share = parsed_share(margin, "--margin")
     described = parsed_program(program) if ranks else None
     writable(out, "cost", force=force or resume)
+    first: list[Told] = []
+
+    def notify(told: Told) -> None:
+        first.append(told)
+        tell_warnings([told])
+
     with progress_bar() as advance:
         found = measure(
             of or [],
@@ -111,13 +119,14 @@ def cost(
             out=file_of(out),
             resume=resume,
             progress=advance,
+            notify=notify,
         )
     scaled = at_scale(found, ranks, described) if ranks and described and not found.interrupted else None
     if out:
         if not file_of(out):
             found.save(out)
         tell(f"wrote {out} ({found.measured_s:.1f} s of blocks)")
-    tell_warnings(found.warnings)
+    tell_warnings([told for told in found.warnings if told not in first])
     if json:
         print_json(found.to_dict() | ({"at_scale": scaled.to_dict()} if scaled else {}))
     else:

@@ -4,7 +4,7 @@
 |---|---|
 | in which order, and what is counted? | `quads` |
 | what follows from it? | `estimate`, `looks`, `verdict`, `result` |
-| what is stopped, and how? | `targets`, `hold`, `watchdog`, `watching` |
+| what is frozen, and how? | `targets`, `crates/linux/src/freezer` |
 | how far is the job? | `job`, `counters`, `kernel`, `processes` |
 | what happens when? | `session` |
 | what does it cost at scale? | `scale` |
@@ -13,12 +13,12 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Told
 from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def cost(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Advance | None = None,
+    notify: Callable[[Told], None] | None = None,
 ) -> Cost:
     """Measure what background processes cost a job, by stopping and continuing them.
 
@@ -85,6 +86,8 @@ def cost(
         Go on with the session in `out`; `of`, the job and the margin must be the same.
     progress : callable, optional
         Told the part of the time that is gone (0 to 1) and a message.
+    notify : callable, optional
+        Called with each warning that is known before anything is stopped.
 
     Returns
     -------
@@ -100,7 +103,8 @@ def cost(
 
     Notes
     -----
-    A watchdog continues what is stopped however this process ends, SIGKILL included.
+    What is stopped is traced by a process of its own, so that the kernel continues it however either process ends,
+    SIGKILL of both included. Where tracing is not permitted, that process continues it; `notify` is told so first.
 
     Examples
     --------
@@ -108,10 +112,10 @@ def cost(
     >>> found.verdict.outcome in ("below", "unknown")
     True
     """
+    from crosswind import _core
     from crosswind.cost.result import Cost
     from crosswind.cost.session import Session, Settings, chosen_progress, refuse_the_job
     from crosswind.cost.targets import opened, parsed, refuse
-    from crosswind.cost.watchdog import Watchdog
     from crosswind.terminal.signals import heard
 
     texts = [of] if isinstance(of, str) else list(of)
@@ -122,18 +126,22 @@ def cost(
     undisturbed_s = min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
     settings = Settings(seconds, undisturbed_s, block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
     with ExitStack() as stack, heard(_HEARD) as asked:
-        watchdog = stack.enter_context(Watchdog())
+        freezer = _core.Freezer()
+        stack.callback(freezer.close)
         targets: list[Target] = []
         for text in texts:
-            targets.append(opened(text, watchdog))
+            targets.append(opened(text, freezer))
             stack.callback(targets[-1].close)
         of_job = _job(command, pid, kernel, targets)
         stack.callback(of_job.close)
         refuse_the_job(targets, of_job)
         for target in targets:
-            refuse(target.members, f"--of {target.text}", {watchdog.pid})
+            refuse(target.members, f"--of {target.text}", {freezer.pid})
         chosen_progress(of_job, progress_of)
         document = _document(targets, of_job, command, margin, settings)
+        if notify is not None:
+            for told in document["warnings"]:
+                notify(told)
         if resume and out is not None and Path(out).exists():
             document = _resumed(Cost.load(out), document, settings)
 
@@ -141,7 +149,7 @@ def cost(
             if out is not None:
                 found.save(out)
 
-        return Session(targets, of_job, watchdog, settings, document, lambda: bool(asked), keep, progress).run()
+        return Session(targets, of_job, settings, document, lambda: bool(asked), keep, progress).run()
 
 
 def _check(
@@ -211,7 +219,7 @@ def _document(
         "kind": KIND,
         "crosswind": _core.__version__,
         "margin": margin,
-        "of": [{"text": one.text, "name": one.name, "how": one.hold.how, "cpus": []} for one in targets],
+        "of": [{"text": one.text, "name": one.name, "how": one.frozen.how, "cpus": []} for one in targets],
         "job": {
             "name": job.name,
             "command": list(command) if command else None,
@@ -226,7 +234,7 @@ def _document(
         "looks": looks.to_dict(),
         "undisturbed": {"wall_s": [], "cpu_s": []},
         "quads": {name: [] for name in ("contrast", "at_s", *FIELDS)},
-        "warnings": [],
+        "warnings": [told for one in targets if (told := one.warning())],
     }
 
 
@@ -244,9 +252,10 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
             message = "--resume: the session had one look, which took all of the permitted error, so no other is left"
             raise DescriptionError(message, "no-looks", "measure anew; sessions without --to-the-end can be prolonged")
         looks.prolong(settings.seconds - settings.undisturbed_s)
-    ended = ("job-ended", "target-ended")
+    ended = ("job-ended", "target-ended", "watchdog-only")
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
     counted = {name: earlier[name] for name in ("undisturbed", "quads")}
+    kept += [one for one in now["warnings"] if one not in kept]
     return now | counted | {"looks": looks.to_dict(), "warnings": kept}
 
 

@@ -57,6 +57,9 @@ class Job:
         """
         if processes.has_ended(pid):
             raise DescriptionError(f"--job is 'pid:{pid}'; there is no such process", "job", "`ps` lists them")
+        if (leader := processes.leader(pid)) != pid:
+            message = f"--job is 'pid:{pid}'; {pid} is a thread of process {leader}, not a process"
+            raise DescriptionError(message, "job", f"--job pid:{leader}")
         return cls(pid, f"{processes.name(pid)} ({pid})")
 
     @classmethod

@@ -43,6 +43,15 @@ def has_ended(pid: int) -> bool:
     return found is None or found[0] in "ZX"
 
 
+def leader(pid: int) -> int:
+    """Return the process of a thread's number: the number itself, if it is a process's."""
+    try:
+        lines = (PROC / str(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        return pid
+    return next((int(line.split()[1]) for line in lines if line.startswith("Tgid:")), pid)
+
+
 def ancestors(pid: int) -> list[int]:
     """Return its parent, that one's parent, and so on."""
     found: list[int] = []

@@ -5,6 +5,7 @@ The only file here with a clock and processes in one loop; what it counts is jud
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from crosswind.cost.job import Job, changes_per_s, choose_progress
 from crosswind.cost.quads import ON, contrasts, schedule
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
-from crosswind.cost.watchdog import Watchdog
 from crosswind.errors import DescriptionError, MeasurementError, warning
 from crosswind.terminal.progress import Advance
 
@@ -26,7 +26,7 @@ FINE_WINDOW_S = 0.001
 TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
 TRIAL_COUNTS = 20
 LATE_S = 0.5
-"""A block that takes so much longer than asked says nothing: its quad is dropped. The watchdog waits longer."""
+"""A block that takes so much longer than asked says nothing: its quad is dropped. The freezer waits longer."""
 SETTLING_S = (0.002, 0.008)
 """What is left out after something was stopped or continued: what it missed it may do in its first moments, while the
 counters are read. Of random length, so that no block begins at the same place of a daemon's period again and again."""
@@ -70,7 +70,6 @@ class Session:
 
     targets: Sequence[Target]
     job: Job
-    watchdog: Watchdog
     settings: Settings
     document: dict[str, Any]
     asked_to_end: Callable[[], bool] = lambda: False
@@ -99,7 +98,8 @@ class Session:
             self._try_each()
             self._measure_quads(block_s)
         finally:
-            self._let_run(set(range(len(self.targets))), 0.0)
+            with contextlib.suppress(MeasurementError):  # a freezer that has ended has left nothing stopped
+                self._let_run(set(range(len(self.targets))), 0.0)
         self.document["interrupted"] = self.asked_to_end()
         found = Cost(self.document)
         self.keep(found)
@@ -116,7 +116,6 @@ class Session:
             self.progress(min((time.monotonic() - self._begun) / self.settings.seconds, 1.0), message)
 
     def _refresh(self) -> None:
-        self.watchdog.check()
         for target in self.targets:
             target.refresh()
         self.job.refresh(set().union(*(target.members for target in self.targets)))
@@ -232,13 +231,13 @@ class Session:
                 break
             contrast, order = next(plan)
             row = self._quad(which[contrast], order, block_s, draw)
-            if row is None:
+            self._refresh()
+            if row is None or any(target.is_gone for target in self.targets):
                 continue
             for name, value in (
                 {"contrast": contrast, "at_s": earlier_s + time.monotonic() - self._begun} | row
             ).items():
                 columns[name].append(value)
-            self._refresh()
             measured_s = float(np.sum(columns["wall_s"]))
             self._note_wants(waited, counted_s)
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
@@ -268,7 +267,7 @@ class Session:
             time.sleep(block_s)
             at_end, work_end, job_end, used_end = self._reading(running)
             if (at_end - at) * _NS > block_s + LATE_S:
-                self._let_run(set(range(len(self.targets))), 0.0)  # the watchdog may have continued some
+                self._let_run(set(range(len(self.targets))), 0.0)  # the freezer may have continued some
                 return None
             for name, value in (
                 ("work", work_end - work),
@@ -284,20 +283,18 @@ class Session:
         return time.monotonic_ns(), work, self.job.cpu_ns(), sum(self.targets[one].cpu.ns() for one in running)
 
     def _let_run(self, running: set[int], block_s: float) -> bool:
-        """Have exactly these targets run, and say whether that is new; the watchdog knows when the others go on."""
+        """Have exactly these targets run, and say whether that is new; the freezer knows when the others go on."""
         stopped = set(range(len(self.targets))) - running
         is_new = stopped != self._stopped
-        due_ns = time.monotonic_ns() + int(1e9 * (block_s + 0.1)) if stopped else 0
-        if stopped:
-            self.watchdog.stopped_until(due_ns)
+        due_ns = time.monotonic_ns() + int(1e9 * (block_s + 0.1))
+        for one in stopped & self._stopped:
+            self.targets[one].defer(due_ns)
         for one in running & self._stopped:
-            self.targets[one].hold.go_on()
+            self.targets[one].thaw()
         for one in stopped - self._stopped:
             self._stopped.add(one)
-            self.targets[one].hold.stop()
+            self.targets[one].freeze(due_ns)
         self._stopped = stopped
-        if not stopped:
-            self.watchdog.stopped_until(0)
         return is_new
 
     def _note_wants(self, before: float, since: float) -> None:

@@ -1,4 +1,7 @@
-"""What is investigated: `pid:`, `cgroup:` or `command:`; what must never be stopped is refused before anything is."""
+"""What is investigated: `pid:`, `cgroup:` or `command:`; what must never be stopped is refused before anything is.
+
+It is frozen and thawed by a process of its own (`crates/linux/src/freezer`), which outlives this one.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from crosswind import _core
 from crosswind.cost import processes
-from crosswind.cost.hold import ByFreezer, BySignals
-from crosswind.cost.watchdog import Watchdog
-from crosswind.errors import DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError, Told, warning
 
 KINDS = ("pid", "cgroup", "command")
 HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'command:./exporter --interval 1'"
@@ -116,7 +119,7 @@ def refuse(members: Iterable[int], named: str, others: Iterable[int] = ()) -> No
 
 @dataclass
 class Target:
-    """One thing that is investigated, with how it is held.
+    """One thing that is investigated, with how it is frozen.
 
     Attributes
     ----------
@@ -124,16 +127,22 @@ class Target:
         As it was written.
     name : str
         For tables: the command's or the process's name, or the group's path.
-    hold : BySignals or ByFreezer
-        How it is stopped and continued.
+    freezer : Freezer
+        The process that freezes it.
+    frozen : Frozen
+        What it is to the freezer; its attribute `how` is "tracing", "freezer" (of a control group) or "signals".
+    group : Path or None
+        Directory of the control group.
+    process : Popen or None
+        A command that we started.
     cpu : CpuTime
         What it uses.
     """
 
     text: str
     name: str
-    hold: BySignals | ByFreezer
-    roots: list[int] = field(default_factory=list)
+    freezer: _core.Freezer
+    frozen: _core.Frozen
     group: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     cpu: processes.CpuTime = field(default_factory=processes.CpuTime)
@@ -141,25 +150,59 @@ class Target:
 
     def refresh(self) -> None:
         """Look which processes there are now."""
-        found = group_members(self.group) if self.group else processes.with_descendants(self.roots)
-        self.members = {pid for pid in found if not processes.has_ended(pid)}
-        self.hold.refresh(self.members)
+        self.members = {pid for pid in self.freezer.members(self.frozen) if not processes.has_ended(pid)}
         self.cpu.watch(self.members)
+
+    def freeze(self, due_ns: int) -> None:
+        """Stop all of it until it is thawed, which is to be at that time (CLOCK_MONOTONIC, ns).
+
+        Raises
+        ------
+        MeasurementError
+            When a process of it may no longer be stopped; then all of it runs.
+        """
+        try:
+            self.freezer.freeze(self.frozen, due_ns)
+        except DescriptionError as error:
+            if error.code != "gone":
+                raise
+            self.members = set()
+
+    def thaw(self) -> None:
+        """Continue all of it."""
+        self.freezer.thaw(self.frozen)
+
+    def defer(self, due_ns: int) -> None:
+        """Keep it frozen until a later time."""
+        self.freezer.defer(self.frozen, due_ns)
 
     @property
     def is_gone(self) -> bool:
         """Whether nothing of it is left to stop."""
         return not self.members
 
+    def warning(self) -> Told | None:
+        """Return what a `kill -9` of all of Crosswind would leave; None where it would leave nothing."""
+        if not self.frozen.exposed:
+            return None
+        undo = f"`echo 0 > {self.group}/cgroup.freeze`" if self.frozen.how == "freezer" else "`kill -CONT PID`"
+        message = f"{self.name} may not be traced, so only a watchdog (process {self.freezer.pid}) continues it: "
+        message += "it stays stopped if Crosswind and the watchdog are killed at the same moment"
+        return warning("watchdog-only", message, f"{undo} continues it then; as root, nothing stays stopped")
+
     def close(self) -> None:
         """Continue it, and end it if we started it."""
-        self.hold.close()
+        with contextlib.suppress(CrosswindError):  # a freezer that has ended has left nothing stopped
+            self.thaw()
+            self.refresh()
         if self.process is not None:
-            end(self.process)
+            end(self.process, self.members)
+            with contextlib.suppress(CrosswindError):
+                self.freezer.forget(self.process.pid)
 
 
-def opened(text: str, watchdog: Watchdog) -> Target:
-    """Return a target that can be held; a command is started.
+def opened(text: str, freezer: _core.Freezer) -> Target:
+    """Return a target that can be frozen; a command is started.
 
     Raises
     ------
@@ -168,22 +211,25 @@ def opened(text: str, watchdog: Watchdog) -> Target:
     """
     kind, value = parsed(text)
     if kind == "cgroup":
-        return _opened_group(text, value, watchdog)
+        return _opened_group(text, value, freezer)
     if kind == "pid":
         pid = int(value)
         if processes.stat(pid) is None:
             raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
-        refuse(processes.with_descendants([pid]), f"--of {text}", {watchdog.pid})
-        target = Target(text, f"{processes.name(pid)} ({pid})", BySignals(watchdog), [pid])
+        refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
+        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, _taken(text, lambda: freezer.seize([pid])))
     else:
-        process = started(shlex.split(value), f"--of is {text!r}", watchdog)
-        time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
-        if process.poll() is not None:
-            message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
-            raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
-        target = Target(text, _shortened(value), BySignals(watchdog), [process.pid], process=process)
+        target = _opened_command(text, value, freezer)
     target.refresh()
     return target
+
+
+def _taken(text: str, take: Callable[[], _core.Frozen]) -> _core.Frozen:
+    """Return what the freezer takes; what it refuses is wrong with `--of`."""
+    try:
+        return take()
+    except CrosswindError as error:
+        raise DescriptionError(f"--of is {text!r}; {error}", error.code, error.hint) from None
 
 
 def _shortened(text: str) -> str:
@@ -191,45 +237,105 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
 
 
-def _opened_group(text: str, value: str, watchdog: Watchdog) -> Target:
+def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
     group = group_directory(value)
     members = group_members(group)
     if not members:
         raise DescriptionError(f"--of is {text!r}; no process is in that group", "target", HINT)
-    refuse(members, f"--of {text}", {watchdog.pid})
-    can_freeze = os.access(group / "cgroup.freeze", os.W_OK)
-    hold = ByFreezer(group, watchdog) if can_freeze else BySignals(watchdog)
-    target = Target(text, f"/{group.relative_to(group_mount() or group)}", hold, group=group)
+    refuse(members, f"--of {text}", {freezer.pid})
+    frozen = _taken(text, lambda: freezer.seize_group(group))
+    target = Target(text, f"/{group.relative_to(group_mount() or group)}", freezer, frozen, group)
     target.refresh()
     return target
 
 
-def started(command: list[str], subject: str, watchdog: Watchdog) -> subprocess.Popen[bytes]:
-    """Start a command in a process group of its own, which the watchdog ends with us; what it prints goes to stderr.
+def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
+    """Start a command, and take it before it does anything: what it forks at once belongs to it."""
+    try:
+        command = shlex.split(value)
+    except ValueError as error:
+        raise DescriptionError(f"--of is {text!r}; {str(error).lower()}", "target", HINT) from None
+    process, frozen = started(command, f"--of is {text!r}", freezer)
+    target = Target(text, _shortened(value), freezer, frozen, process=process)
+    time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
+    if process.poll() is not None:
+        message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
+        target.close()
+        raise DescriptionError(message, "target", "what is investigated must run as long as the measurement")
+    return target
+
+
+def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[subprocess.Popen[bytes], _core.Frozen]:
+    """Start a command in a process group of its own, which the freezer ends with us; what it prints goes to stderr.
+
+    Between fork and exec it waits until the freezer has taken it.
 
     Raises
     ------
     DescriptionError
-        When it cannot be started.
+        When it cannot be started, or taken.
     """
     if not command:
         raise DescriptionError(f"{subject}; there is no command", "target", HINT)
+    born_in, born_out = os.pipe()
+    taken_in, taken_out = os.pipe()
+    taken: list[_core.Frozen | CrosswindError] = []
+    tracer = freezer.pid
+
+    def in_the_child() -> None:
+        _core.permit_tracing(tracer)
+        os.write(born_out, str(os.getpid()).encode())
+        os.read(taken_in, 1)
+
+    def take() -> None:
+        if born := os.read(born_in, 32):
+            try:
+                taken.append(freezer.seize([int(born)]))
+                freezer.end_with_command(int(born))
+            except CrosswindError as error:
+                taken.append(error)
+            os.write(taken_out, b"\n")
+
+    taking = threading.Thread(target=take)
+    taking.start()
     try:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr.fileno(), process_group=0)
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            process_group=0,
+            preexec_fn=in_the_child,  # noqa: PLW1509 (it calls the kernel only)
+        )
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise DescriptionError(f"{subject}; {command[0]!r} cannot be started: {why}", "target") from None
-    watchdog.knows(ends=process.pid)
-    return process
+    finally:
+        os.close(born_out)
+        taking.join()
+        for each in (born_in, taken_in, taken_out):
+            os.close(each)
+    [frozen] = taken
+    if isinstance(frozen, CrosswindError):
+        end(process)
+        raise DescriptionError(f"{subject}; {frozen}", frozen.code, frozen.hint)
+    return process, frozen
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """End a command that we started, with all of its process group."""
+def end(process: subprocess.Popen[bytes], others: Iterable[int] = ()) -> None:
+    """End a command that we started, with all of its process group, and with what has left the group."""
+    others = set(others) - {process.pid}
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(OSError):
             os.killpg(process.pid, number)
+        for pid in others:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        until = time.monotonic() + _PATIENCE_S
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_PATIENCE_S)
-            break
+            while time.monotonic() < until and not all(processes.has_ended(pid) for pid in others):
+                time.sleep(0.01)
+            if all(processes.has_ended(pid) for pid in others):
+                break
     with contextlib.suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)  # what was left of the group

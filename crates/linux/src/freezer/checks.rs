@@ -1,0 +1,134 @@
+//! What is not frozen: what is stopped, traced or frozen already, and what another session freezes.
+//!
+//! Sessions exclude each other by locks on directories: `/proc/PID` of each process, and the control group. Such a lock
+//! needs no file of its own, ends with its owner, and cannot be that of an earlier process of the same number.
+
+use std::ffi::CString;
+use std::fs;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::path::Path;
+
+use super::refusal::{Refusal, errno};
+use crate::processes::{Pid, group_of};
+
+/// What `/proc/PID/status` says.
+pub struct Status {
+    pub state: char,
+    pub process: Pid,
+    pub tracer: Pid,
+}
+
+/// None when it is gone.
+pub fn status(pid: Pid) -> Option<Status> {
+    let bytes = fs::read(format!("/proc/{pid}/status")).ok()?;
+    let text = String::from_utf8_lossy(&bytes); // a name may hold any bytes
+    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    Some(Status {
+        state: field("State:")?.chars().next()?,
+        process: field("Tgid:")?.parse().ok()?,
+        tracer: field("TracerPid:")?.parse().ok()?,
+    })
+}
+
+/// Its name, on one line.
+pub fn name(pid: Pid) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.trim().replace(char::is_control, "?");
+    if text.is_empty() { "?".into() } else { text }
+}
+
+/// Opens and locks `/proc/PID`, which also serves to signal that process and no later one of its number.
+pub fn lock_process(pid: Pid) -> Result<OwnedFd, Refusal> {
+    let found = open_process(pid)?;
+    if flock(&found, libc::LOCK_EX) { Ok(found) } else { Err(Refusal::InUse(format!("process {pid} ({})", name(pid)))) }
+}
+
+/// As [`lock_process`], without the lock.
+pub fn open_process(pid: Pid) -> Result<OwnedFd, Refusal> {
+    open(Path::new(&format!("/proc/{pid}"))).ok_or_else(|| Refusal::from_errno(pid))
+}
+
+/// Locks the directory of a control group.
+pub fn lock_group(group: &Path) -> Result<OwnedFd, Refusal> {
+    let found = open(group).ok_or_else(|| Refusal::from_errno(0))?;
+    if flock(&found, libc::LOCK_EX) { Ok(found) } else { Err(Refusal::InUse(group.display().to_string())) }
+}
+
+fn open(path: &Path) -> Option<OwnedFd> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).ok()?;
+    // SAFETY: a live string; a descriptor that was just opened has no other owner.
+    unsafe {
+        let fd = libc::open(path.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
+        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn flock(fd: &OwnedFd, kind: i32) -> bool {
+    // SAFETY: a live descriptor.
+    unsafe { libc::flock(fd.as_raw_fd(), kind | libc::LOCK_NB) == 0 || errno() != libc::EWOULDBLOCK }
+}
+
+/// Whether another session freezes this group.
+fn is_locked(group: &Path) -> bool {
+    open(group).is_some_and(|fd| !flock(&fd, libc::LOCK_SH))
+}
+
+/// Refuses a process that was named and that must not be frozen now.
+pub fn refuse_root(pid: Pid) -> Result<(), Refusal> {
+    let found = status(pid).ok_or(Refusal::Gone(pid))?;
+    if found.process != pid {
+        return Err(Refusal::Thread(pid, found.process));
+    }
+    if matches!(found.state, 'Z' | 'X' | 'x') {
+        return Err(Refusal::Zombie(pid));
+    }
+    refuse_traced(pid, &found)?;
+    if found.state == 'T' {
+        return Err(Refusal::Stopped(pid));
+    }
+    refuse_frozen(pid)
+}
+
+/// Refuses a process that somebody else traces.
+pub fn refuse_traced(pid: Pid, found: &Status) -> Result<(), Refusal> {
+    // SAFETY: takes nothing.
+    if found.tracer == 0 || found.tracer == unsafe { libc::getpid() } {
+        return Ok(());
+    }
+    Err(Refusal::Traced(pid, found.tracer, name(found.tracer)))
+}
+
+/// Refuses a process whose control group is frozen, or which another session freezes.
+fn refuse_frozen(pid: Pid) -> Result<(), Refusal> {
+    if let Some(path) = frozen_in_version_1(pid) {
+        return Err(Refusal::Frozen(path));
+    }
+    let Some(group) = group_of(pid) else { return Ok(()) };
+    for above in group.ancestors().skip(1).take_while(|above| above.join("cgroup.procs").exists()) {
+        if is_locked(above) {
+            return Err(Refusal::InUse(above.display().to_string()));
+        }
+    }
+    refuse_frozen_group(&group)
+}
+
+/// Refuses a control group that is frozen, by itself or from above, or that another session freezes.
+pub fn refuse_frozen_group(group: &Path) -> Result<(), Refusal> {
+    let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
+    if is_locked(group) {
+        return Err(Refusal::InUse(group.display().to_string()));
+    }
+    if read("cgroup.freeze").trim() == "1" || read("cgroup.events").contains("frozen 1") {
+        return Err(Refusal::Frozen(group.display().to_string()));
+    }
+    Ok(())
+}
+
+fn frozen_in_version_1(pid: Pid) -> Option<String> {
+    let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
+    let path = own.lines().find_map(|line| line.split_once(":freezer:")).map(|(_, path)| path)?;
+    let group = Path::new("/sys/fs/cgroup/freezer").join(path.trim_start_matches('/'));
+    let state = fs::read_to_string(group.join("freezer.state")).ok()?;
+    (state.trim() != "THAWED").then(|| group.display().to_string())
+}

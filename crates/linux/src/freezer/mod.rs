@@ -1,0 +1,387 @@
+//! Freezes processes and control groups, and sees to it that they are thawed however this command ends.
+//!
+//! | question | module |
+//! |---|---|
+//! | how are threads stopped so that the kernel undoes it? | [`tracing`] |
+//! | how, where they may not be traced? | [`signals`], [`group`] |
+//! | what is never frozen? | [`checks`], [`refusal`] |
+//! | which process does it, and what if that is late, or the command ends? | [`guard`], [`wire`] |
+//!
+//! A process of its own, forked before anything is frozen, traces what is frozen ([`Means::Tracing`]): when that process
+//! ends, for whatever reason, the kernel continues everything. Where tracing is not permitted it sends signals or writes
+//! to a control group, and undoes that from its record; it outlives the command and what ends the command
+//! ([`crate::hardened`]). It serves signals of what it traces at once, which no thread of a busy command could.
+
+mod checks;
+mod group;
+mod guard;
+mod refusal;
+mod signals;
+mod tracing;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::processes::{Pid, with_descendants};
+use crate::watchdog::process_descriptor;
+pub use refusal::Refusal;
+
+/// After this long without an answer the guard is continued (somebody may have stopped it), and then given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How something is frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Means {
+    /// By tracing: the kernel itself undoes it.
+    Tracing,
+    /// By SIGSTOP and SIGCONT; if this command and its guard are killed at once, what is stopped stays so.
+    Signals,
+    /// By `cgroup.freeze` of a control group; as for signals, if both are killed at once.
+    Group,
+}
+
+impl Means {
+    /// As it stands in files.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tracing => "tracing",
+            Self::Signals => "signals",
+            Self::Group => "freezer",
+        }
+    }
+}
+
+/// Something that can be frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Target {
+    id: usize,
+    /// How it is frozen.
+    pub means: Means,
+    /// Whether it would stay frozen if the command's control group, with the process that freezes, were killed as a whole.
+    pub exposed: bool,
+}
+
+/// When and whether something was frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freeze {
+    /// Whether all of it was stopped within 20 ms.
+    pub all: bool,
+    /// Since when, on the monotonic clock, ns.
+    pub since_ns: u64,
+}
+
+/// What this command undoes itself if its guard is killed.
+#[derive(Debug)]
+enum Undo {
+    /// What may be stopped, and what was: some may have left the tree since.
+    Processes {
+        roots: Vec<Pid>,
+        stopped: Vec<Pid>,
+    },
+    Group(PathBuf),
+}
+
+#[derive(Debug)]
+struct Line {
+    socket: OwnedFd,
+    /// Processes that were named, of each target that is stopped by signals.
+    roots: BTreeMap<usize, Vec<Pid>>,
+    undo: BTreeMap<usize, Undo>,
+}
+
+/// The command's end of the process that freezes.
+#[derive(Debug)]
+pub struct Freezer {
+    pid: Pid,
+    process: OwnedFd,
+    line: Mutex<Line>,
+}
+
+impl Freezer {
+    /// Forks the process that freezes.
+    ///
+    /// # Errors
+    /// When no process or descriptor is left.
+    pub fn start() -> io::Result<Self> {
+        let mut ends = [0i32; 2];
+        // SAFETY: two live integers.
+        if unsafe { libc::socketpair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0, ends.as_mut_ptr()) } != 0
+        {
+            return Err(io::Error::last_os_error());
+        }
+        let (socket, theirs) = (guard::owned(ends[0]), guard::owned(ends[1]));
+        // SAFETY: takes nothing.
+        let alive = process_descriptor(unsafe { libc::getpid() })?;
+        // SAFETY: the child calls the kernel, reads files and allocates (glibc readies its allocator for a forked child);
+        // it takes no lock of this process, knows no Python, and leaves by _exit.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let (command, alive) = (theirs.as_raw_fd(), alive.as_raw_fd());
+            std::mem::forget((socket, theirs));
+            guard::live(command, alive);
+        }
+        if pid < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        drop(theirs);
+        let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
+        let found =
+            Self { pid, process, line: Mutex::new(Line { socket, roots: BTreeMap::new(), undo: BTreeMap::new() }) };
+        let ready = found.receive(&mut found.locked());
+        if ready.as_deref() == Some("ready") { Ok(found) } else { Err(io::ErrorKind::TimedOut.into()) }
+    }
+
+    /// Number of the process that freezes.
+    #[must_use]
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Can be read from when that process has ended.
+    #[must_use]
+    pub fn descriptor(&self) -> RawFd {
+        self.process.as_raw_fd()
+    }
+
+    /// Takes these processes and all that descend from them: by tracing, so that what they give birth to later belongs
+    /// to them whoever its parent becomes, or where that is not permitted by signals. With `means` by nothing else.
+    ///
+    /// # Errors
+    /// When one of them is gone, no process, stopped, traced, frozen, another session's, or another user's.
+    pub fn seize(&self, roots: &[Pid], means: Option<Means>) -> Result<Target, Refusal> {
+        let mut line = self.locked();
+        let request = format!("seize {} {}", means.map_or("any", Means::name), listed(roots));
+        let found = taken(&self.exchange(&mut line, &request)?)?;
+        if found.means == Means::Signals {
+            line.roots.insert(found.id, roots.to_vec());
+        }
+        Ok(found)
+    }
+
+    /// Takes a control group of version 2: by its own freezer, or where the process that freezes would end with the
+    /// command's own group, by tracing its processes.
+    ///
+    /// # Errors
+    /// As for [`Freezer::seize`].
+    pub fn seize_group(&self, directory: &Path) -> Result<Target, Refusal> {
+        let text = directory.to_str().ok_or(Refusal::System(libc::EINVAL))?;
+        let found = taken(&self.ask(&format!("group {text}"))?)?;
+        if found.means == Means::Group {
+            self.locked().undo.insert(found.id, Undo::Group(directory.to_path_buf()));
+        }
+        Ok(found)
+    }
+
+    /// Adds processes with all that descend from them; from another target too, to which they belong no longer.
+    ///
+    /// # Errors
+    /// As for [`Freezer::seize`].
+    pub fn extend(&self, target: Target, roots: &[Pid]) -> Result<(), Refusal> {
+        let mut line = self.locked();
+        self.exchange(&mut line, &format!("extend {} {}", target.id, listed(roots)))?;
+        if let Some(known) = line.roots.get_mut(&target.id) {
+            known.extend(roots);
+        }
+        Ok(())
+    }
+
+    /// Stops all of it until [`Freezer::thaw`], which is to be at `due_ns` on the monotonic clock: a second later it is
+    /// thawed without.
+    ///
+    /// # Errors
+    /// When it is gone, or a process of it may no longer be stopped; then all of it runs.
+    pub fn freeze(&self, target: Target, due_ns: u64) -> Result<Freeze, Refusal> {
+        let mut line = self.locked();
+        let roots = line.roots.get(&target.id).cloned();
+        if let Some(roots) = roots.clone() {
+            line.undo.insert(target.id, Undo::Processes { roots, stopped: Vec::new() });
+        }
+        let answer = self.exchange(&mut line, &format!("freeze {} {due_ns}", target.id))?;
+        let mut words = answer.split_ascii_whitespace();
+        let all = words.next() == Some("1");
+        let since_ns = words.next().and_then(|word| word.parse().ok()).ok_or(Refusal::Lost)?;
+        if let Some(roots) = roots {
+            let stopped = words.filter_map(|word| word.parse().ok()).collect();
+            line.undo.insert(target.id, Undo::Processes { roots, stopped });
+        }
+        Ok(Freeze { all, since_ns })
+    }
+
+    /// What is frozen will be thawed later than was said.
+    ///
+    /// # Errors
+    /// When the process that freezes has ended.
+    pub fn defer(&self, target: Target, due_ns: u64) -> Result<(), Refusal> {
+        self.ask(&format!("defer {} {due_ns}", target.id)).map(|_| ())
+    }
+
+    /// Continues all of it; to do so twice does no harm.
+    ///
+    /// # Errors
+    /// When the process that freezes has ended; then all of it runs.
+    pub fn thaw(&self, target: Target) -> Result<(), Refusal> {
+        let mut line = self.locked();
+        self.exchange(&mut line, &format!("thaw {}", target.id))?;
+        if target.means == Means::Signals {
+            line.undo.remove(&target.id);
+        }
+        Ok(())
+    }
+
+    /// The processes that belong to it now.
+    ///
+    /// # Errors
+    /// When the process that freezes has ended.
+    pub fn members(&self, target: Target) -> Result<Vec<Pid>, Refusal> {
+        let answer = self.ask(&format!("members {}", target.id))?;
+        Ok(answer.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect())
+    }
+
+    /// Thaws it and lets go of it.
+    ///
+    /// # Errors
+    /// When the process that freezes has ended; then all of it runs.
+    pub fn release(&self, target: Target) -> Result<(), Refusal> {
+        let mut line = self.locked();
+        self.exchange(&mut line, &format!("release {}", target.id))?;
+        line.undo.remove(&target.id);
+        line.roots.remove(&target.id);
+        Ok(())
+    }
+
+    /// Has a process group ended if this command ends without [`Freezer::close`].
+    ///
+    /// # Errors
+    /// When the process that freezes has ended.
+    pub fn end_with_command(&self, group: Pid) -> Result<(), Refusal> {
+        self.ask(&format!("end {group}")).map(|_| ())
+    }
+
+    /// Takes that back: the group has been ended.
+    ///
+    /// # Errors
+    /// When the process that freezes has ended.
+    pub fn forget(&self, group: Pid) -> Result<(), Refusal> {
+        self.ask(&format!("keep {group}")).map(|_| ())
+    }
+
+    /// Thaws everything, lets go of it, and waits for the end of the process that freezes.
+    pub fn close(self) {
+        drop(self);
+    }
+
+    fn locked(&self) -> std::sync::MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, text: &str) -> Result<String, Refusal> {
+        self.exchange(&mut self.locked(), text)
+    }
+
+    fn exchange(&self, line: &mut Line, text: &str) -> Result<String, Refusal> {
+        let answer = wire::send(line.socket.as_raw_fd(), text).ok().and_then(|()| self.receive(line));
+        let Some(answer) = answer else {
+            // SAFETY: our own child, not yet waited for: what it traces goes on when it ends.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            undo(line);
+            return Err(Refusal::Lost);
+        };
+        match answer.split_once(' ') {
+            Some(("ok", rest)) => Ok(rest.into()),
+            Some((_, refusal)) => Err(Refusal::decode(refusal)),
+            None => Err(Refusal::Lost),
+        }
+    }
+
+    /// Waits for an answer; none when the guard has ended, or gives none although it was continued.
+    fn receive(&self, line: &mut Line) -> Option<String> {
+        let mut watched = [crate::waiting::watch(line.socket.as_raw_fd(), true, false)];
+        let begun = Instant::now();
+        for patience in [PATIENCE, 2 * PATIENCE] {
+            while begun.elapsed() < patience {
+                let left = patience.saturating_sub(begun.elapsed()).as_nanos() as u64;
+                crate::waiting::wait(&mut watched, Some(left)).ok()?;
+                if crate::waiting::readable(&watched[0]) {
+                    return wire::receive(line.socket.as_raw_fd()).ok();
+                }
+            }
+            // SAFETY: our own child, not yet waited for.
+            unsafe { libc::kill(self.pid, libc::SIGCONT) };
+        }
+        None
+    }
+}
+
+impl Drop for Freezer {
+    fn drop(&mut self) {
+        let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let told = wire::send(line.socket.as_raw_fd(), "bye").is_ok();
+        let mut watched = [crate::waiting::watch(self.process.as_raw_fd(), true, false)];
+        for patience in [PATIENCE, PATIENCE] {
+            let ended = told
+                && crate::waiting::wait(&mut watched, Some(patience.as_nanos() as u64)).is_ok()
+                && crate::waiting::readable(&watched[0]);
+            if ended {
+                reap(self.pid);
+                return;
+            }
+            // SAFETY: our own child, not yet waited for.
+            unsafe { libc::kill(self.pid, libc::SIGCONT) };
+        }
+        kill_and_reap(self.pid);
+        undo(line);
+    }
+}
+
+fn listed(pids: &[Pid]) -> String {
+    pids.iter().map(Pid::to_string).collect::<Vec<_>>().join(" ")
+}
+
+fn taken(answer: &str) -> Result<Target, Refusal> {
+    let words: Vec<&str> = answer.split(' ').collect();
+    let &[id, means, exposed] = words.as_slice() else { return Err(Refusal::Lost) };
+    let means = [Means::Tracing, Means::Signals, Means::Group].into_iter().find(|each| each.name() == means);
+    let id = id.parse().map_err(|_| Refusal::Lost)?;
+    Ok(Target { id, means: means.ok_or(Refusal::Lost)?, exposed: exposed == "1" })
+}
+
+/// Continues what a guard that was killed left stopped.
+fn undo(line: &mut Line) {
+    for each in std::mem::take(&mut line.undo).into_values() {
+        match each {
+            Undo::Processes { roots, stopped } => {
+                for pid in with_descendants(&roots).into_iter().chain(stopped) {
+                    // SAFETY: to continue a process that runs does no harm.
+                    unsafe { libc::kill(pid, libc::SIGCONT) };
+                }
+            }
+            Undo::Group(directory) => {
+                let _ = fs::write(directory.join("cgroup.freeze"), "0"); // a group that was removed is not frozen
+            }
+        }
+    }
+}
+
+fn reap(pid: Pid) {
+    // SAFETY: our own child; its status is not wanted.
+    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+}
+
+fn kill_and_reap(pid: Pid) {
+    // SAFETY: our own child, not yet waited for.
+    unsafe { libc::kill(pid, libc::SIGKILL) };
+    reap(pid);
+}
+
+/// For a child between fork and exec: permits that process to trace it where a kernel lets only parents trace (Yama).
+pub fn permit_tracing_by(tracer: Pid) {
+    // SAFETY: takes integers only; kernels without Yama refuse, and there it is not needed.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, tracer as libc::c_ulong) };
+}

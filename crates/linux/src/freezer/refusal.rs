@@ -1,0 +1,169 @@
+//! Why something is not frozen.
+
+use std::fmt;
+
+/// Why a process or a control group is not frozen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// No such process, or group.
+    Gone(i32),
+    /// The number of a thread, not of a process; the process is the second.
+    Thread(i32, i32),
+    /// It has ended, and its parent has not yet waited for it.
+    Zombie(i32),
+    /// Another process traces it: a debugger, `strace`, or another session; its number and name.
+    Traced(i32, i32, String),
+    /// It is stopped already.
+    Stopped(i32),
+    /// Its control group is frozen already.
+    Frozen(String),
+    /// Another session freezes it, or a group that it is in.
+    InUse(String),
+    /// This user may not stop it.
+    NotPermitted(i32),
+    /// More processes than descriptors; the limit.
+    TooMany(i32),
+    /// The process that freezes and thaws has ended.
+    Lost,
+    /// What else the kernel says; errno.
+    System(i32),
+}
+
+impl Refusal {
+    /// A word for programs.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Gone(_) => "gone",
+            Self::Thread(..) => "thread",
+            Self::Zombie(_) => "zombie",
+            Self::Traced(..) => "traced",
+            Self::Stopped(_) => "stopped",
+            Self::Frozen(_) => "frozen",
+            Self::InUse(_) => "in-use",
+            Self::NotPermitted(_) => "not-permitted",
+            Self::TooMany(_) => "too-many",
+            Self::Lost => "unwatched",
+            Self::System(_) => "system",
+        }
+    }
+
+    /// What to do about it; empty where nothing is known.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Gone(_) => "`ps` lists processes".into(),
+            Self::Thread(_, process) => format!("name the process: {process}"),
+            Self::Zombie(_) => "name a process that still runs".into(),
+            Self::Traced(..) => "end the tracer first".into(),
+            Self::Stopped(pid) => format!("`kill -CONT {pid}` continues it, if it should run"),
+            Self::Frozen(group) => format!("`echo 0 > {group}/cgroup.freeze` thaws it, if it should run"),
+            Self::InUse(_) => "wait for the end of the other session".into(),
+            Self::NotPermitted(_) => "run as its user, or as root".into(),
+            Self::TooMany(_) => "raise the limit: `ulimit -n`".into(),
+            Self::Lost | Self::System(_) => String::new(),
+        }
+    }
+
+    pub(super) fn from_errno(pid: i32) -> Self {
+        match errno() {
+            libc::ESRCH | libc::ENOENT => Self::Gone(pid),
+            libc::EPERM | libc::EACCES => Self::NotPermitted(pid),
+            libc::EMFILE | libc::ENFILE => Self::TooMany(limit()),
+            other => Self::System(other),
+        }
+    }
+
+    pub(super) fn encode(&self) -> String {
+        let code = self.code();
+        match self {
+            Self::Gone(pid) | Self::Zombie(pid) | Self::Stopped(pid) | Self::NotPermitted(pid) => {
+                format!("{code} {pid}")
+            }
+            Self::Thread(pid, process) => format!("{code} {pid} {process}"),
+            Self::Traced(pid, tracer, name) => format!("{code} {pid} {tracer} {name}"),
+            Self::Frozen(text) | Self::InUse(text) => format!("{code} {text}"),
+            Self::TooMany(number) | Self::System(number) => format!("{code} {number}"),
+            Self::Lost => code.into(),
+        }
+    }
+
+    pub(super) fn decode(text: &str) -> Self {
+        let (code, rest) = text.split_once(' ').unwrap_or((text, ""));
+        let mut words = rest.splitn(3, ' ');
+        let mut number = || words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
+        match code {
+            "gone" => Self::Gone(number()),
+            "thread" => Self::Thread(number(), number()),
+            "zombie" => Self::Zombie(number()),
+            "traced" => Self::Traced(number(), number(), words.next().unwrap_or("?").into()),
+            "stopped" => Self::Stopped(number()),
+            "frozen" => Self::Frozen(rest.into()),
+            "in-use" => Self::InUse(rest.into()),
+            "not-permitted" => Self::NotPermitted(number()),
+            "too-many" => Self::TooMany(number()),
+            "system" => Self::System(number()),
+            _ => Self::Lost,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gone(pid) => write!(out, "there is no process {pid}"),
+            Self::Thread(pid, process) => write!(out, "{pid} is a thread of process {process}, not a process"),
+            Self::Zombie(pid) => write!(out, "process {pid} has ended and is a zombie"),
+            Self::Traced(pid, tracer, name) => {
+                write!(out, "process {pid} is already traced, by process {tracer} ({name})")
+            }
+            Self::Stopped(pid) => write!(out, "process {pid} is already stopped"),
+            Self::Frozen(group) => write!(out, "the control group {group} is already frozen"),
+            Self::InUse(what) => write!(out, "another session already freezes {what}"),
+            Self::NotPermitted(0) => write!(out, "this user may not freeze the control group"),
+            Self::NotPermitted(pid) => {
+                write!(out, "process {pid} ({}) may not be stopped: it is another user's", super::checks::name(*pid))
+            }
+            Self::TooMany(limit) => write!(out, "more processes than descriptors may be open ({limit})"),
+            Self::Lost => write!(out, "the watchdog was ended, and nothing is stopped without it"),
+            Self::System(number) => write!(out, "{}", std::io::Error::from_raw_os_error(*number)),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+pub(super) fn errno() -> i32 {
+    std::io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+fn limit() -> i32 {
+    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a live local.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut found) };
+    i32::try_from(found.rlim_cur).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Refusal;
+
+    #[test]
+    fn what_was_sent_is_received() {
+        for each in [
+            Refusal::Gone(7),
+            Refusal::Thread(8, 7),
+            Refusal::Zombie(7),
+            Refusal::Traced(7, 9, "a b".into()),
+            Refusal::Stopped(7),
+            Refusal::Frozen("/sys/fs/cgroup/a b".into()),
+            Refusal::InUse("process 7".into()),
+            Refusal::NotPermitted(7),
+            Refusal::TooMany(1024),
+            Refusal::Lost,
+            Refusal::System(5),
+        ] {
+            assert_eq!(Refusal::decode(&each.encode()), each);
+        }
+    }
+}
