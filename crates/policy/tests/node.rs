@@ -422,3 +422,100 @@ fn a_parent_may_say_that_any_number_is_to_come() {
     assert!(matches!(commands[0], HintRemaining { child: 0, tasks } if tasks > u64::MAX / 4), "{commands:?}");
     assert!(matches!(commands[1], Send { child: 0, task: 1, .. }), "{commands:?}");
 }
+
+#[test]
+fn with_several_ports_arrival_serves_the_child_whose_request_is_the_oldest() {
+    // Whatever comes and goes meanwhile: the open requests in the order in which they came, but for children that are sent to.
+    let leaves = [(99.0, 6.0, 0.01); 3];
+    for moves in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let mut root = star(Order::Arrival, Ports::Multi, &leaves);
+        let mut line = Vec::new();
+        let mut sending = Vec::new();
+        let mut served = Vec::new();
+        let mut next = 0;
+        for round in 0..12u64 {
+            for child in moves {
+                for _ in 0..=(round + u64::from(child)) % 2 {
+                    line.push(child);
+                    assert_eq!(root.tell(Asked { child, tasks: 1 }), []);
+                }
+            }
+            // One task more than the own processor takes, or two.
+            let tasks = 1 + round % 2 + u64::from(round == 0);
+            let commands = root.tell(Given { first: next, tasks });
+            next += tasks;
+            let to = |command: &Command| if let Send { child, task, .. } = *command { Some((child, task)) } else { None };
+            for (child, task) in commands.iter().filter_map(to) {
+                let first = line.iter().position(|c| !sending.iter().any(|(s, _)| s == c)).unwrap();
+                assert_eq!(line.remove(first), child, "round {round}");
+                sending.push((child, task));
+                served.push(child);
+            }
+            if round % 3 != 1 {
+                for (child, task) in sending.drain(..) {
+                    assert_eq!(root.tell(Sent { child, task }), []);
+                }
+            }
+        }
+        assert!(served.len() > 8, "{served:?}");
+    }
+}
+
+/// A node below the root that computes at `compute`, with so many leaves, all of which and itself have asked.
+fn relay(compute: f64, leaves: u32) -> Told {
+    let mut text = format!(
+        "schema_version = 1\nname = \"chain\"\n[[node]]\nname = \"root\"\ncompute_per_s = 1\n[[node]]\n\
+         name = \"relay\"\nparent = \"root\"\ncompute_per_s = {compute}\nreceive_limit_mb_per_s = 5\n"
+    );
+    for n in 0..leaves {
+        text += &format!(
+            "[[node]]\nname = \"leaf{n}\"\nparent = \"relay\"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 5\n"
+        );
+    }
+    let platform = Platform::from_toml(text.as_bytes(), "chain").unwrap();
+    let wishes = FarmOptions::of(&policy(Order::Bandwidth, Ports::Single), TASK).with_recovery();
+    let mut relay = Told(Node::new(Settings::of(&platform, &platform.tree().unwrap(), &wishes).swap_remove(1)));
+    assert_eq!(relay.tell(Started), [Ask { tasks: 2 }]);
+    for child in 0..leaves {
+        relay.tell(Asked { child, tasks: 1 });
+    }
+    relay
+}
+
+#[test]
+fn a_relay_below_which_nothing_computes_any_more_gives_its_tasks_back() {
+    let mut node = relay(0.0, 2);
+    assert_eq!(node.tell(Arrived { task: 7 })[0], Send { child: 0, task: 7, limit_mb_per_s: None });
+    node.tell(Arrived { task: 8 });
+    assert!(!node.tell(Left { child: 1 }).iter().any(|command| matches!(command, HandBack { .. })));
+    assert_eq!(node.tell(Left { child: 0 }), [HandBack { task: 7 }, HandBack { task: 8 }]);
+    // What was under way follows, and nothing is asked for until something below computes again.
+    assert_eq!(node.tell(Arrived { task: 9 }), [HandBack { task: 9 }]);
+    let child = ChildSettings {
+        key: Some(1.0),
+        receive_limit_mb_per_s: 5.0,
+        pace_mb_per_s: 5.0,
+        uses_tasks_per_s: 1.0,
+        empties_tasks_per_s: 1.0,
+        send_s: 0.2,
+    };
+    assert_eq!(node.tell(Joined { child }), [Ask { tasks: 2 }]);
+    // One that computes keeps them.
+    let mut node = relay(1.0, 1);
+    assert_eq!(node.tell(Arrived { task: 7 }), [Compute { task: 7 }, Ask { tasks: 1 }]);
+    node.tell(Arrived { task: 8 });
+    assert_eq!(node.tell(Left { child: 0 }), []);
+}
+
+#[test]
+fn a_child_that_gave_a_task_back_gets_none_until_it_asks_again() {
+    let mut node = relay(0.0, 1);
+    node.tell(Asked { child: 0, tasks: 3 });
+    node.tell(Arrived { task: 7 });
+    node.tell(Sent { child: 0, task: 7 });
+    // The whole subtree is of no use: up it goes, also what comes later.
+    assert_eq!(node.tell(HandedBack { child: 0, task: 7 }), [HandBack { task: 7 }]);
+    assert_eq!(node.tell(Arrived { task: 8 }), [HandBack { task: 8 }]);
+    assert_eq!(node.tell(Asked { child: 0, tasks: 1 }), [Ask { tasks: 2 }]);
+    assert_eq!(node.tell(Arrived { task: 9 })[0], Send { child: 0, task: 9, limit_mb_per_s: None });
+}

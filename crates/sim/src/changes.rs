@@ -71,8 +71,7 @@ impl Run<'_> {
             self.world.abandon(link.parent, link.child);
             self.world.drop_results(n);
             self.world.touch(n);
-            let now = self.world.now;
-            self.world.sites[n as usize].processor.drop_task(now);
+            self.world.cut_task(n);
             self.world.agenda.cancel(n);
             self.world.sites[n as usize].link.gone = true;
         }

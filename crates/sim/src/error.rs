@@ -16,8 +16,11 @@ pub enum SimError {
     },
     /// Tasks are left, and nothing will happen any more.
     #[error(
-        "after {done} of {tasks} tasks nothing more can happen at {time_s} s: no node that is served computes; give one of \
-         them a compute_per_s above 0"
+        "after {done} of {tasks} tasks nothing more can happen at {time_s} s: {}", if *.left {
+            "the nodes that compute have left; give the root a compute_per_s above 0, or let one of them stay"
+        } else {
+            "no node that is served computes; give one of them a compute_per_s above 0"
+        }
     )]
     Stuck {
         /// Tasks done.
@@ -26,6 +29,8 @@ pub enum SimError {
         tasks: u64,
         /// When.
         time_s: f64,
+        /// Whether nodes have left.
+        left: bool,
     },
     /// A change that cannot happen.
     #[error("change[{at}], of node {node}: {field} {why}")]

@@ -179,7 +179,7 @@ impl<'a> Run<'a> {
             dirty: Vec::new(),
             sites,
             inbox: Inbox::default(),
-            progress: Progress::of(farm.tasks.count),
+            progress: Progress::of(farm.tasks.count, farm.result_size_mb <= 0.0 && !elastic),
             recorded: Recorded { trace: options.trace.then(Trace::default), events: Vec::new() },
         };
         Ok(Self { nodes, world })
@@ -201,7 +201,8 @@ impl<'a> Run<'a> {
             self.world.take_up_rates();
             let Some((time, next)) = self.world.agenda.pop() else {
                 let (done, time_s) = (self.world.progress.done, seconds(self.world.now));
-                return Err(SimError::Stuck { done, tasks, time_s });
+                let left = self.world.recorded.events.iter().any(|event| event.kind == ChangeKind::Leaves);
+                return Err(SimError::Stuck { done, tasks, time_s, left });
             };
             if time >= NEVER {
                 return Err(SimError::Endless);
@@ -283,6 +284,7 @@ impl<'a> Run<'a> {
         if let Some(trace) = &mut world.recorded.trace {
             trace.compute(node, task, (began, world.now), world.farm.tasks.work.get(task));
         }
+        world.progress.count_computed(world.now);
         if world.network.uplinks.is_empty() {
             world.count_done();
         }

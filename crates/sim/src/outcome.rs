@@ -10,7 +10,7 @@ use crate::trace::Trace;
 pub struct Outcome {
     /// Tasks done.
     pub tasks: u64,
-    /// From the start to the end of the last task; with results, to the last one's arrival at the root. s.
+    /// From the start to the end of the last task; with results that have a size, to the last one's arrival at the root. s.
     pub makespan_s: f64,
     /// Tasks / makespan.
     pub throughput_tasks_per_s: f64,
@@ -33,9 +33,9 @@ pub struct Outcome {
 pub struct NodeOutcome {
     /// Tasks computed.
     pub tasks: u64,
-    /// Seconds in which it had a task to compute, however slowly.
+    /// Seconds in which it had a task to compute, however slowly; with those of a task that it was computing when it left.
     pub busy_s: f64,
-    /// Whole tasks that came from the parent, MB.
+    /// What came from the parent, MB; with the part of a task that was on its way when the node left.
     pub received_mb: f64,
 }
 

@@ -55,6 +55,11 @@ impl SingleSend {
         std::mem::replace(&mut self.child, NO_NODE)
     }
 
+    /// MB that have left by now.
+    pub fn sent(&self, now: Nanos, mb: f64) -> f64 {
+        mb - self.remaining + self.rate * span(self.last, now)
+    }
+
     /// Goes on at another rate; when it ends.
     pub fn change(&mut self, now: Nanos, rate: f64) -> Option<Nanos> {
         self.remaining -= self.rate * span(self.last, now);

@@ -123,12 +123,13 @@ impl Processor {
         Some((std::mem::replace(&mut self.task, IDLE), self.began))
     }
 
-    /// Forgets its task: the node is gone.
-    pub fn drop_task(&mut self, now: Nanos) {
-        if self.task != IDLE {
-            self.busy += now - self.began;
-            self.task = IDLE;
+    /// Forgets its task, settled before: the node is gone. Returns the task, when it began and the work left of it.
+    pub fn drop_task(&mut self, now: Nanos) -> Option<(u64, Nanos, f64)> {
+        if self.task == IDLE {
+            return None;
         }
+        self.busy += now - self.began;
+        Some((std::mem::replace(&mut self.task, IDLE), self.began, self.remaining))
     }
 
     /// Takes up the rate that follows from what it sends and receives; when its task ends, if that is not known yet.

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use crosswind_policy::farm::TaskId;
 
 use crate::inbox::News;
-use crate::time::{Nanos, after};
+use crate::time::{Nanos, after, span};
 use crate::trace::Activity;
 use crate::world::World;
 
@@ -88,7 +88,13 @@ impl World<'_> {
 
     /// Gives up all results of a node that is gone.
     pub fn drop_results(&mut self, node: u32) {
-        self.stop_result(node);
+        if let Some(Sending { task, began, rate }) = self.stop_result(node)
+            && let Some(trace) = self.recorded.trace.as_mut().filter(|_| self.now > began)
+        {
+            let (parent, mb) = (self.sites[node as usize].link.parent, rate * span(began, self.now));
+            trace.transfer(Activity::Result, parent, node, task, (began, self.now), mb);
+            trace.mark_cut();
+        }
         self.network.uplinks[node as usize].waiting.clear();
         self.agenda.cancel(self.result_slot(node));
     }

@@ -254,10 +254,14 @@ impl Shared {
         self.balance(now);
     }
 
-    /// MB of the task that have left by now.
-    pub fn left_of(&mut self, now: Nanos, child: u32) -> f64 {
+    /// Of a task that is being sent or held: MB left before it stops by now, and MB that have left.
+    pub fn so_far(&mut self, now: Nanos, child: u32) -> (f64, f64) {
         self.settle(now, child);
-        self.sends[child as usize].left
+        let send = &self.sends[child as usize];
+        match send.kind {
+            Kind::Absent => (0.0, 0.0),
+            _ => (send.left, send.size - send.left - send.beyond),
+        }
     }
 
     fn recap(&mut self, now: Nanos, child: u32) {

@@ -32,6 +32,8 @@ pub struct Trace {
     pub mb: Vec<f64>,
     /// Work done, work units.
     pub work: Vec<f64>,
+    /// Whether it was cut short, since a node of it left.
+    pub cut: Vec<bool>,
 }
 
 impl Trace {
@@ -55,6 +57,13 @@ impl Trace {
         self.row(kind, node, Some(child), task, span, mb, 0.0);
     }
 
+    /// The last activity was cut short.
+    pub(crate) fn mark_cut(&mut self) {
+        if let Some(cut) = self.cut.last_mut() {
+            *cut = true;
+        }
+    }
+
     #[allow(clippy::too_many_arguments)] // a row's columns
     fn row(
         &mut self,
@@ -74,5 +83,6 @@ impl Trace {
         self.end_s.push(seconds(span.1));
         self.mb.push(mb);
         self.work.push(work);
+        self.cut.push(false);
     }
 }

@@ -160,18 +160,25 @@ impl World<'_> {
         }
     }
 
-    /// A part of a task that has been sent without a pause.
-    fn trace_part(&mut self, p: u32, child: Child, left_before_stop: f64) {
-        let Some(trace) = &mut self.recorded.trace else { return };
+    /// A part of a task that has been sent without a pause. Returns whether there is one.
+    fn trace_part(&mut self, p: u32, child: Child, left_before_stop: f64) -> bool {
+        let Some(trace) = &mut self.recorded.trace else { return false };
         let port = &self.network.ports[p as usize];
-        let Some(shared) = &port.shared else { return };
+        let Some(shared) = &port.shared else { return false };
         let send = shared.send(child);
         let mb = send.began_left - shared.beyond(child) - left_before_stop;
         if mb <= 0.0 {
-            return; // it was held before its first byte
+            return false; // it was held before its first byte
         }
         let (node, to) = (port.node, port.children[child as usize]);
         trace.transfer(Activity::Send, node, to, send.task, (send.began, self.now), mb);
+        true
+    }
+
+    fn mark_cut(&mut self) {
+        if let Some(trace) = &mut self.recorded.trace {
+            trace.mark_cut();
+        }
     }
 
     pub fn hold(&mut self, node: u32, child: Child) {
@@ -272,9 +279,11 @@ impl World<'_> {
         let port = &mut self.network.ports[p as usize];
         let to = port.children[child as usize];
         if let Some(shared) = &mut port.shared {
-            if matches!(shared.send(child).kind, Kind::Capped | Kind::Fair) {
-                let left = shared.left_of(now, child);
-                self.trace_part(p, child, left);
+            let (left, sent) = shared.so_far(now, child);
+            let runs = matches!(shared.send(child).kind, Kind::Capped | Kind::Fair);
+            self.sites[to as usize].link.received_mb += sent;
+            if runs && self.trace_part(p, child, left) {
+                self.mark_cut();
             }
             if let Some(shared) = &mut self.network.ports[p as usize].shared {
                 shared.abandon(now, child);
@@ -282,11 +291,12 @@ impl World<'_> {
             self.shared_changed(p);
         } else if port.single.child == to {
             let single = port.single;
-            port.single.change(now, single.rate);
             port.single.child = NO_NODE;
-            if let Some(trace) = &mut self.recorded.trace {
-                let mb = single.rate * (now - single.began) as f64;
+            let mb = single.sent(now, self.farm.tasks.size_mb.get(single.task));
+            self.sites[to as usize].link.received_mb += mb;
+            if let Some(trace) = self.recorded.trace.as_mut().filter(|_| now > single.began) {
                 trace.transfer(Activity::Send, node, to, single.task, (single.began, now), mb);
+                trace.mark_cut();
             }
             self.agenda.cancel(slot);
             self.touch(node);

@@ -54,6 +54,11 @@ pub(crate) struct Changing<'a> {
 /// Tasks that are done.
 pub(crate) struct Progress {
     pub done: u64,
+    /// Where results have no size and none is lost, a task is done when it is computed, and word of it means nothing.
+    pub by_computing: bool,
+    /// Tasks that were computed, and when the last one was.
+    computed: u64,
+    last_computed: Nanos,
     /// When a quarter and three quarters of the tasks were done.
     quarters: [Nanos; 2],
     /// After how many tasks that is.
@@ -61,8 +66,27 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub fn of(tasks: u64) -> Self {
-        Self { done: 0, quarters: [0; 2], quarters_at: [tasks / 4, tasks - tasks / 4] }
+    pub fn of(tasks: u64, by_computing: bool) -> Self {
+        let quarters_at = [tasks / 4, tasks - tasks / 4];
+        Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at }
+    }
+
+    /// A task is computed.
+    #[inline]
+    pub fn count_computed(&mut self, now: Nanos) {
+        (self.computed, self.last_computed) = (self.computed + 1, now);
+        if self.by_computing {
+            self.mark(self.computed, now);
+        }
+    }
+
+    #[inline]
+    fn mark(&mut self, count: u64, now: Nanos) {
+        for (quarter, at) in self.quarters.iter_mut().zip(self.quarters_at) {
+            if count == at {
+                *quarter = now;
+            }
+        }
     }
 }
 
@@ -202,26 +226,35 @@ impl World<'_> {
     /// A task is done.
     #[inline]
     pub fn count_done(&mut self) {
-        let Progress { done, quarters, quarters_at } = &mut self.progress;
-        *done += 1;
-        for (quarter, at) in quarters.iter_mut().zip(quarters_at) {
-            if done == at {
-                *quarter = self.now;
-            }
+        self.progress.done += 1;
+        if !self.progress.by_computing {
+            self.progress.mark(self.progress.done, self.now);
         }
     }
 
-    pub fn outcome(mut self, steps: u64) -> Outcome {
+    /// A node gives up the task that it computes; settled before.
+    pub fn cut_task(&mut self, node: u32) {
+        let now = self.now;
+        let Some((task, began, left)) = self.sites[node as usize].processor.drop_task(now) else { return };
+        if let Some(trace) = self.recorded.trace.as_mut().filter(|_| now > began) {
+            trace.compute(node, task, (began, now), self.farm.tasks.work.get(task) - left);
+            trace.mark_cut();
+        }
+    }
+
+    pub fn outcome(self, steps: u64) -> Outcome {
         let tasks = self.farm.tasks.count;
-        let makespan_s = seconds(self.now);
+        // Without results word of the last task may still have been on its way to the root.
+        let ended = if self.farm.result_size_mb > 0.0 { self.now } else { self.progress.last_computed };
+        let makespan_s = seconds(ended);
         let [from, to] = self.progress.quarters;
         let in_between = (tasks - 2 * (tasks / 4)) as f64;
         let throughput_tasks_per_s = tasks as f64 / makespan_s;
         let seen = self.seen();
-        let nodes = self.sites.iter_mut().map(|Site { processor, link }| {
-            let tasks = processor.computed;
-            processor.drop_task(self.now);
-            NodeOutcome { tasks, busy_s: seconds(processor.busy), received_mb: link.received_mb }
+        let nodes = self.sites.iter().map(|Site { processor, link }| NodeOutcome {
+            tasks: processor.computed,
+            busy_s: seconds(processor.busy),
+            received_mb: link.received_mb,
         });
         Outcome {
             tasks,

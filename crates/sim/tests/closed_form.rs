@@ -1,7 +1,7 @@
 //! Cases that can be computed by hand, to 1e-9 and a nanosecond.
 
 use crate::farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
-use crosswind_schema::experiment::Order;
+use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Options};
@@ -120,4 +120,63 @@ fn a_preferred_child_holds_another_at_the_end_of_its_chunk() {
     assert_eq!((sends[0].0, held.len(), held[0].0), (1, 2, 2), "{sends:?}");
     close(held[0].2, chunk);
     close(held[0].2 + held[1].2, 0.8);
+}
+
+#[test]
+fn without_results_a_run_ends_with_its_last_task_whatever_the_order() {
+    // The task leaves at 10 s, when the child's request is there, arrives 10.1 s later and takes 2 s.
+    let tree = [root(0.0), Spot { latency: 10.0, ..below(0, 1.0, 10.0) }];
+    let (platform, tasks) = (platform(&tree), same(1, 1.0, 2.0));
+    for ports in PORTS {
+        for order in Order::ALL.into_iter().filter(|order| *order != Order::RootOnly) {
+            let outcome = run(&platform, &tasks, way(order, ports, Some(1)));
+            assert_eq!((outcome.makespan_s, outcome.steady_tasks_per_s), (22.1, 1.0 / 22.1), "{order:?} {ports:?}");
+            let with = run_with(&platform, &tasks, way(order, ports, Some(1)), 1.0, Options::default());
+            assert_eq!(with.makespan_s, 32.2, "{order:?} {ports:?}");
+        }
+    }
+}
+
+#[test]
+fn a_relay_whose_last_child_leaves_hands_its_tasks_up_and_takes_some_when_the_child_is_back() {
+    let tree = [root(1.0), below(0, 0.0, 3.0), below(1, 0.5, 10.0)];
+    let platform = platform(&tree);
+    let leaves = PlacedChange { at_s: 2.5, node: 2, kind: ChangeKind::Leaves };
+    let joins = PlacedChange { at_s: 6.0, node: 2, kind: ChangeKind::Joins };
+    for ports in PORTS {
+        for order in Order::ALL {
+            let of = |count, changes: &[PlacedChange]| {
+                let options = Options { changes, ..Options::default() };
+                run_with(&platform, &same(count, 0.5, 2.0), way(order, ports, Some(2)), 0.0, options)
+            };
+            // The root alone, 2 s a task; where all tasks are under way at 2 s it waits until they come back.
+            let alone_s = of(5, &[leaves]).makespan_s;
+            assert!(alone_s == 10.0 || alone_s == 10.5, "{order:?} {ports:?}: {alone_s}");
+            // With the child from 6 s on: 4 s a task.
+            let back = of(20, &[leaves, joins]);
+            assert_eq!(back.nodes[2].tasks > 4, order != Order::RootOnly, "{order:?} {ports:?}");
+        }
+    }
+}
+
+#[test]
+fn arrival_serves_the_request_that_came_first_with_several_ports_and_buffers_too() {
+    // A relay with two children of different links, 20 tasks drawn once; the end is that of a simulator written apart, in Python.
+    let (sizes, works): (Vec<f64>, Vec<f64>) = [
+        (1.650349, 5.091036), (1.005558, 3.019749), (1.335507, 2.712033), (2.810286, 0.436881), (0.857872, 1.858976),
+        (2.087585, 0.356397), (0.652374, 2.347374), (0.789618, 26.522664), (2.343095, 4.611294), (0.982159, 11.308064),
+        (2.530142, 1.744072), (1.642387, 8.104429), (1.639531, 2.173861), (1.355303, 4.943722), (1.593672, 12.895626),
+        (2.735201, 3.30155), (1.524599, 14.22206), (1.422129, 1.826408), (1.02215, 1.770041), (0.804352, 12.217288),
+    ]
+    .into_iter()
+    .unzip();
+    let tasks = Tasks { count: 20, size_mb: Column::Each(sizes), work: Column::Each(works) };
+    let tree = [
+        root(10.177654),
+        Spot { send: Some(27.387963), ..below(0, 14.180596, 25.220278) },
+        Spot { send: Some(21.727996), ..below(1, 5.305004, 32.457036) },
+        below(1, 17.283769, 6.007953),
+    ];
+    let outcome = run(&platform(&tree), &tasks, way(Order::Arrival, Ports::Multi, Some(2)));
+    assert!((outcome.makespan_s - 5.561).abs() < 5e-4, "{}", outcome.makespan_s);
 }

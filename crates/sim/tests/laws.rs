@@ -111,9 +111,7 @@ proptest! {
         tree in trees(true), count in 1u64..200, result in prop_oneof![Just(0.0), Just(0.5)],
         picks in prop::collection::vec((any::<prop::sample::Index>(), 0.0..1.0f64), 1..6), latency in prop_oneof![Just(0.0), Just(0.01)]
     ) {
-        // A node that does not compute keeps what it holds when all below it have left.
-        let tree: Vec<Spot> =
-            tree.into_iter().map(|spot| Spot { latency, compute: spot.compute.max(0.5), ..spot }).collect();
+        let tree: Vec<Spot> = tree.into_iter().map(|spot| Spot { latency, ..spot }).collect();
         let (platform, tasks) = (platform(&tree), unequal(count, 1.0, 1.0));
         if tree.len() == 1 {
             return Ok(());
@@ -157,6 +155,32 @@ proptest! {
                 computed.dedup();
                 prop_assert!(computed.iter().copied().eq(0..count), "{order:?} {ports:?}");
                 prop_assert!(outcome.nodes.iter().map(|node| node.tasks).sum::<u64>() >= count);
+                // The trace and its summary say the same, also of what was cut short.
+                let (mut busy, mut mb, mut whole) = (vec![0.0; tree.len()], vec![0.0; tree.len()], vec![0; tree.len()]);
+                let mut last = 0.0f64;
+                for row in 0..trace.len() {
+                    let (node, span) = (trace.node[row] as usize, trace.end_s[row] - trace.start_s[row]);
+                    match trace.kind[row] {
+                        Activity::Compute => {
+                            busy[node] += span;
+                            whole[node] += u64::from(!trace.cut[row]);
+                            last = last.max(trace.end_s[row]);
+                            let most = span * tree[node].compute * (1.0 + 1e-9) + 1e-6;
+                            prop_assert!((0.0..=most).contains(&trace.work[row]), "{} in {span} s", trace.work[row]);
+                        }
+                        Activity::Send => mb[trace.child[row].unwrap() as usize] += trace.mb[row],
+                        Activity::Result => prop_assert!(trace.mb[row] <= result * (1.0 + 1e-9)),
+                    }
+                }
+                for (node, outcome) in outcome.nodes.iter().enumerate() {
+                    let near = |a: f64, b: f64| (a - b).abs() <= 1e-7 * (1.0 + a);
+                    prop_assert!(near(busy[node], outcome.busy_s), "{order:?} {ports:?}: {} {}", busy[node], outcome.busy_s);
+                    prop_assert!(near(mb[node], outcome.received_mb), "{order:?} {ports:?}: {} {}", mb[node], outcome.received_mb);
+                    prop_assert_eq!(whole[node], outcome.tasks);
+                }
+                if result == 0.0 {
+                    prop_assert_eq!(outcome.makespan_s, last);
+                }
             }
         }
     }

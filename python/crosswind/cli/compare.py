@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +12,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
+from crosswind.compare import MARGIN
 from crosswind.compare.clock import By
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import DescriptionError
@@ -29,16 +32,19 @@ GROUPS = {
 
 EXAMPLES = """
 Both run in turn in randomised quads (ABBA or BAAB), and the ratio of sums is compared with a margin. Intervals are 95 %
-and hold at all looks together, so that it may end early. Commands run without a shell.
+and hold at all looks together, so that it may end early. Commands run without a shell, unless `--shell` is given.
+Processes that a run leaves behind are ended.
 
-With one argument, a stored comparison: its commands run again, and the new ratio B/A is compared with the stored one.
-Times of two sessions are not compared.
+With one argument, a stored comparison: its commands run again, and the new ratio B/A is compared with the stored one,
+whose uncertainty counts: measure that one with --to-the-end. Times of two sessions are not compared.
 
 Examples:
 
     crosswind compare './app-before input' './app-after input'
 
     crosswind compare --margin 5% --by cpu --seconds 120 './a' './b' -o comparison.json --junit comparison.xml
+
+    crosswind compare --shell './a | gzip -1' './a | gzip -6'
 
     crosswind compare comparison.json
 
@@ -52,7 +58,8 @@ def compare(
     b: Annotated[str | None, typer.Argument(help="Command B.", metavar="B")] = None,
     margin: Annotated[str | None, typer.Option(help="What counts as equivalent, such as 2% or 0.02; else 2%.")] = None,
     by: Annotated[By | None, typer.Option(help="By which time; else wall.")] = None,
-    seconds: Annotated[float, typer.Option(help="The most that it takes, s.", min=0.001)] = 60.0,
+    shell: Annotated[bool, typer.Option("--shell", help="Run each command in a shell, for pipes etc.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time limit, s, held to 10 %.", min=0.001)] = 60.0,
     warm_up: Annotated[int, typer.Option("--warm-up", help="Runs of each that do not count.", min=0)] = 1,
     to_the_end: Annotated[
         bool, typer.Option("--to-the-end", help="Use all the time and look once, instead of ending when it is known.")
@@ -64,24 +71,32 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Say whether one command is slower than another."""
+    from crosswind.compare import asked_for
     from crosswind.compare import compare as measure
     from crosswind.compare.junit import junit as as_junit
+    from crosswind.compare.result import Comparison
 
     share = parsed_share(margin, "--margin") if margin is not None else None
-    if b is None and not Path(a).is_file():
-        hint = "crosswind compare 'command A' 'command B', or a comparison.json"
-        raise DescriptionError(f"there is one argument, {a!r}, and it is not a file", "command", hint)
     base = Path(a) if b is None else None
-    writable(out, "comparison", inputs=[base], force=force)
+    if base is not None and not _is_stored(base):
+        hint = f"crosswind compare {quote(a)} 'command B', or name a comparison.json"
+        raise DescriptionError(f"a second command is missing: {a!r} is no stored comparison", "command", hint)
+    stored = Comparison.load(base) if base is not None else None
+    if stored is None:
+        asked_of = asked_for(a, b or "", MARGIN if share is None else share, by or "wall", shell=shell)
+    else:
+        asked_of = asked_for(*stored.commands, share or stored.margin, by or stored.by, shell=stored.in_shell)
+    writable(out, "comparison", inputs=[base], force=force, of={"asked": asked_of})
     writable(junit, "junit", "--junit", inputs=[base], force=force)
     distinct({"--out": out, "--junit": junit})
     with progress_bar() as advance:
         found = measure(
             None if base else a,
             b,
-            base=base,
+            base=stored,
             margin=share,
             by=by,
+            shell=shell,
             seconds=seconds,
             warm_up=warm_up,
             to_the_end=to_the_end,
@@ -102,6 +117,15 @@ def compare(
     raise typer.Exit(INTERRUPTED if found.interrupted else found.exit_code)
 
 
+def _is_stored(path: Path) -> bool:
+    """Whether it is a file that holds a document; a program, or a script, does not begin like one."""
+    try:
+        with path.open("rb") as file:
+            return file.read(64).lstrip()[:1] == b"{"
+    except OSError:
+        return False
+
+
 def _print(found: Comparison) -> None:
     print_text(found.sentence)
     rows = []
@@ -109,7 +133,8 @@ def _print(found: Comparison) -> None:
         times, estimate = found.pairs.by(by), found.estimate(by)
         half = 100 * estimate.half_width(found.level)
         means = [f"{1e3 * mean:.4g}" for mean in 0.5 * times.mean(axis=0)] if len(times) else ["-", "-"]
-        rows.append([by, *means, f"{100 * estimate.value:+.2f} ± {half:.2f}" if len(times) else "-"])
+        shown = f"{100 * estimate.value:+.2f}" + (f" ± {half:.2f}" if math.isfinite(half) else "")
+        rows.append([by, *means, shown if len(times) else "-"])
     columns = [("time", "left"), ("A ms", "right"), ("B ms", "right"), ("B takes longer %", "right")]
     print_table(columns, rows, title="A: {}   B: {}".format(*found.commands))
 

@@ -27,7 +27,9 @@ Examples:
 
     crosswind measure --peer host:7117 --token-file token --max-seconds 120 -o here.parquet
 
-    crosswind measure --task 'gzip -c data.bin > /dev/null' --direction receive
+    crosswind measure --task 'gzip -c data.bin' --direction receive
+
+    crosswind measure --task 'zcat data.gz | wc -l' --shell
 
     crosswind measure --runtime 'java io=direct' --beside native --max-seconds 180
 

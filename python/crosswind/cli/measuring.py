@@ -42,6 +42,7 @@ class Measuring:
     task: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Your own work: a command, run again and again.")
     ] = None
+    shell: Annotated[bool, typer.Option("--shell", help="Run --task in a shell, for pipes and the like.")] = False
     runtime: Annotated[
         str | None,
         typer.Option(
@@ -134,6 +135,7 @@ class Measuring:
             "matrix": self.matrix,
             "diagonals": self.diagonals,
             "task": self.task,
+            "shell": self.shell,
             "message_bytes": parse_bytes(self.message_size, "--message-size"),
             "streams": self.streams,
             "wait": self.wait,

@@ -4,15 +4,15 @@
 |---|---|
 | what follows from the times? | `runs`, by which `clock` |
 | what came of it, also against a stored one? | `result` |
-| how is a command run? | `process` |
+| when does it end? | `session` |
+| how is a command run, and what does it leave behind? | `process`, `runner` |
 | what does a CI system read? | `junit` |
 """
 
 from __future__ import annotations
 
+import shlex
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from crosswind.terminal.progress import Advance
 
 if TYPE_CHECKING:
     from crosswind.compare.result import Comparison
+    from crosswind.compare.session import Settings
 
 SECONDS = 60.0
 MARGIN = 0.02
@@ -35,6 +36,7 @@ def compare(
     base: str | Path | Comparison | None = None,
     margin: float | None = None,
     by: By | None = None,
+    shell: bool = False,
     seconds: float = SECONDS,
     warm_up: int = 1,
     to_the_end: bool = False,
@@ -46,15 +48,17 @@ def compare(
     Parameters
     ----------
     a, b : str, optional
-        Commands, as in a shell without its operators (`sh -c '...'` has them). Left out with `base`, which names them.
+        Commands, split into words as a shell does. Left out with `base`, which names them.
     base : path or Comparison, optional
         An earlier comparison: its commands run again, and the new ratio of their times is compared with the stored one.
     margin : float, optional
         What counts as equivalent, as a share greater than 0 and below 1; default: 0.02, or that of `base`.
     by : str, optional
         "wall" or "cpu" time; default: wall, or that of `base`.
+    shell : bool
+        Run each command by `/bin/sh -c`; otherwise what only a shell understands is refused.
     seconds : float
-        The most that it takes, s, greater than 0; the quad that runs then is finished.
+        Time limit, s, greater than 0. Held to 10 %: no quad begins that would end later.
     warm_up : int
         Runs of each that do not count, at least 0.
     to_the_end : bool
@@ -74,15 +78,18 @@ def compare(
     DescriptionError
         When something is wrong.
     MeasurementError
-        When a command fails.
+        When a command fails, or takes too long for enough runs within the limit.
 
     Examples
     --------
-    >>> found = compare("true", "true", seconds=0.2, margin=0.5)
+    >>> found = compare("true", "true", seconds=5.0, margin=0.5)
     >>> found.commands
     ('true', 'true')
     """
+    from crosswind.compare.process import Runner
     from crosswind.compare.result import Comparison
+    from crosswind.compare.session import Session, Settings
+    from crosswind.terminal.command_line import words_of
     from crosswind.terminal.signals import heard
 
     stored = Comparison.load(base) if isinstance(base, (str, Path)) else base
@@ -91,6 +98,7 @@ def compare(
     if stored is not None:
         a, b = stored.commands
         margin, by = margin or stored.margin, by or stored.by
+        shell = stored.in_shell
     margin, by = MARGIN if margin is None else margin, by or "wall"
     if a is None or b is None:
         message = "two commands are compared, or a stored comparison is run again"
@@ -103,74 +111,45 @@ def compare(
         raise DescriptionError(f"seconds is {seconds:g} s; it must be greater than 0 s", "seconds")
     if seed < 0 or warm_up < 0:
         raise DescriptionError("seed and warm_up must be at least 0", "argument")
-    with heard(_HEARD) as asked:
-        document = _measured((a, b), margin, by, seconds, warm_up, to_the_end, seed, lambda: bool(asked), progress)
+    words = tuple(words_of(text, name, shell=shell) for text, name in zip((a, b), "AB", strict=True))
+    settings = Settings(seconds, warm_up, to_the_end, seed)
+    document = _document((a, b), margin, by, settings, shell)
+    with heard(_HEARD) as asked, Runner() as runner:
+        Session(words, runner, settings, document, stored, lambda: bool(asked), progress).run()
     return Comparison(document, stored)
 
 
-def _measured(
-    commands: tuple[str, str],
-    margin: float,
-    by: By,
-    seconds: float,
-    warm_up: int,
-    to_the_end: bool,
-    seed: int,
-    asked: Callable[[], bool],
-    progress: Advance | None,
-) -> dict[str, Any]:
-    import numpy as np
+def asked_for(a: str, b: str, margin: float, by: By, *, shell: bool) -> str:
+    """Return what a comparison is of, as one would type it: a file of another one is replaced only by force.
 
+    Examples
+    --------
+    >>> asked_for("./a 1", "./b", 0.02, "cpu", shell=False)
+    "--margin 2% --by cpu './a 1' ./b"
+    """
+    options = ["--margin", f"{100 * margin:.6g}%", "--by", by, *(["--shell"] if shell else [])]
+    return shlex.join([*options, a, b])
+
+
+def _document(commands: tuple[str, str], margin: float, by: By, settings: Settings, shell: bool) -> dict[str, Any]:
     from crosswind import _core
-    from crosswind.compare.process import run_once, words_of
-    from crosswind.compare.result import KIND, SCHEMA_VERSION, Comparison
+    from crosswind.compare.result import KIND, SCHEMA_VERSION
     from crosswind.cost.looks import Looks
-    from crosswind.cost.quads import order_of_quad
     from crosswind.host import describe
 
-    words = [words_of(text, name) for text, name in zip(commands, "AB", strict=True)]
-    looks = Looks(planned_s=seconds, one=to_the_end)
-    document: dict[str, Any] = {
+    return {
         "schema_version": SCHEMA_VERSION,
         "kind": KIND,
         "crosswind": _core.__version__,
+        "asked": asked_for(*commands, margin, by, shell=shell),
         "commands": list(commands),
+        "shell": shell,
         "margin": margin,
         "by": by,
         "host": describe(),
-        "looks": looks.to_dict(),
+        "looks": Looks(planned_s=settings.seconds, one=settings.to_the_end).to_dict(),
         "interrupted": False,
         "wall_s": [],
         "cpu_s": [],
         "warnings": [],
     }
-    draw, begun = np.random.default_rng(seed), time.monotonic()
-    for _ in range(warm_up):
-        for each in words:
-            run_once(each, asked)
-    while not asked():
-        sums = {"wall_s": [0.0, 0.0], "cpu_s": [0.0, 0.0]}
-        for label in order_of_quad(draw):
-            wall_s, cpu_s = run_once(words[label], asked)
-            sums["wall_s"][label] += wall_s
-            sums["cpu_s"][label] += cpu_s
-        if asked():
-            break
-        for name, both in sums.items():
-            document[name].append(both)
-        elapsed_s = time.monotonic() - begun
-        if elapsed_s >= looks.next_s() and not to_the_end:
-            looks.look(elapsed_s)
-            document["looks"] = looks.to_dict()
-            found = Comparison(document)
-            if found.verdict.is_final:
-                break
-        if progress:
-            progress(min(elapsed_s / seconds, 1.0), f"{len(document['wall_s'])} quads")
-        if elapsed_s >= seconds:
-            break
-    if document["wall_s"]:
-        looks.look(time.monotonic() - begun, at_the_end=not asked())
-        document["looks"] = looks.to_dict()
-    document["interrupted"] = asked()
-    return document

@@ -1,80 +1,100 @@
-"""One run of a command: how long it took by the clock, and how much CPU time it and what it waited for used."""
+"""Runs of a command, by a process that ends what they leave behind: how long each took, and the CPU time it used."""
 
 from __future__ import annotations
 
-import contextlib
-import os
+import json
+import select
 import shlex
-import shutil
-import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
 
-from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.errors import MeasurementError
 
 _LOOK_S = 0.05
 
 
-def words_of(text: str, name: str) -> list[str]:
-    """Return program and arguments of a command.
+class LateError(Exception):
+    """A run had not ended when its time was over; it was ended."""
 
-    Raises
-    ------
-    DescriptionError
-        When there is no such program.
+
+@dataclass(frozen=True)
+class Run:
+    """One run.
+
+    Attributes
+    ----------
+    wall_s, cpu_s : float
+        How long it took, and the CPU time that it and what it waited for used, s.
+    left : list of str
+        Names of the processes that it left behind, which were ended.
     """
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise DescriptionError(f"{name} is {text!r}: {error}", "command") from None
-    if not words or shutil.which(words[0]) is None:
-        hint = "commands run without a shell; `sh -c '...'` is one"
-        raise DescriptionError(f"{name} is {text!r}; there is no such program", "command", hint)
-    return words
+
+    wall_s: float
+    cpu_s: float
+    left: list[str]
 
 
-def run_once(words: Sequence[str], asked_to_end: Callable[[], bool] = lambda: False) -> tuple[float, float]:
-    """Run a command; return wall s and CPU s. What it prints is dropped; when asked to end, it is ended.
+class Runner:
+    """Runs commands one after the other; what they print is dropped."""
 
-    Raises
-    ------
-    MeasurementError
-        When it ends with another status than 0.
-    """
-    begun = time.perf_counter()
-    process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, process_group=0
-    )
-    try:
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            ended = _waited(descriptor, asked_to_end)
-        finally:
-            os.close(descriptor)
-        wall_s = time.perf_counter() - begun
-        if not ended:
-            return wall_s, 0.0
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    finally:
-        if process.returncode is None:
-            with contextlib.suppress(OSError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-    if process.returncode != 0:
-        message = f"{shlex.join(words)} ended with status {process.returncode}"
-        raise MeasurementError(message, "command-failed", "a command that fails is not timed: try it by itself")
-    return wall_s, usage.ru_utime + usage.ru_stime
+    def __enter__(self) -> Runner:
+        """Start the process that runs them, in a group of its own: ctrl-C is for us."""
+        script = str(Path(__file__).with_name("runner.py"))
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+        )
+        return self
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it, with what runs."""
+        self._process.terminate()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._process.wait()
 
-def _waited(descriptor: int, asked_to_end: Callable[[], bool]) -> bool:
-    """Wait for the end of a process; False: we were asked to end first."""
-    import select
+    def run(
+        self, words: Sequence[str], asked_to_end: Callable[[], bool] = lambda: False, until: float | None = None
+    ) -> Run | None:
+        """Run a command; None: we were asked to end first.
 
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    while not poll.poll(1e3 * _LOOK_S):
-        if asked_to_end():
-            return False
-    return True
+        Parameters
+        ----------
+        words : sequence of str
+            Program and arguments.
+        asked_to_end : callable
+            Asked every 50 ms.
+        until : float, optional
+            The latest end, by the clock `time.monotonic`, s.
+
+        Raises
+        ------
+        LateError
+            When it did not end by then.
+        MeasurementError
+            When it cannot be started, or ends with another status than 0.
+        """
+        assert self._process.stdin is not None and self._process.stdout is not None  # noqa: PT018 (both are pipes)
+        self._process.stdin.write(json.dumps(list(words)).encode("ascii") + b"\n")
+        self._process.stdin.flush()
+        poll = select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
+        while not poll.poll(1e3 * _LOOK_S):
+            if asked_to_end():
+                return None
+            if until is not None and time.monotonic() > until:
+                raise LateError
+        answer = json.loads(self._process.stdout.readline() or '{"error": "what runs the commands was ended"}')
+        if "error" in answer:
+            raise MeasurementError(f"{shlex.join(words)} cannot be run: {answer['error']}", "command-failed")
+        if answer["status"] != 0:
+            message = f"{shlex.join(words)} ended with status {answer['status']}"
+            raise MeasurementError(message, "command-failed", "a command that fails is not timed: try it by itself")
+        return Run(answer["wall_s"], answer["cpu_s"], answer["left"])

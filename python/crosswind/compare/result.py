@@ -81,6 +81,11 @@ class Comparison(Plotted):
         return a, b
 
     @property
+    def in_shell(self) -> bool:
+        """Whether a shell ran them."""
+        return bool(self.document.get("shell", False))
+
+    @property
     def by(self) -> By:
         """By what the verdict is: wall or CPU time."""
         found: By = self.document["by"]
@@ -135,9 +140,10 @@ class Comparison(Plotted):
         """The verdict in one line."""
         said = f"{self.verdict.sentence} ({self.by} time, {2 * len(self.pairs)} runs of each)"
         if self.against_base is not None:
-            against = self.against_base
-            found = f"{100 * against.value:+.2f} % ± {50 * (against.high - against.low):.2f}"
-            said += f"; the ratio B/A against the stored one: {against.outcome}, {found}"
+            against, half = self.against_base, 50 * (self.against_base.high - self.against_base.low)
+            found = f"{100 * against.value:+.2f} % ± {half:.2f}" if np.isfinite(half) else "too few runs"
+            outcome = "not settled" if against.outcome == "unknown" else against.outcome
+            said += f"; the ratio B/A against the stored one: {outcome}, {found}"
         return said
 
     @cached_property
@@ -156,13 +162,19 @@ class Comparison(Plotted):
         """What to keep in mind."""
         found: list[Told] = list(self.document["warnings"])
         if len(self.pairs) < FEW_QUADS:
-            found.append(warning("few-runs", f"only {len(self.pairs)} quads were run", "more --seconds"))
+            message = f"only {2 * len(self.pairs)} runs of each: at least {2 * FEW_QUADS} are needed"
+            found.append(warning("few-runs", message, "more --seconds"))
         other: By = "cpu" if self.by == "wall" else "wall"
         if not self.verdict.is_final and self._judged(other).is_final:
             message = f"by {other} time it is known: {self._judged(other).sentence}"
             found.append(warning("other-clock", message, f"--by {other}, where that is what counts"))
         if self.base is not None:
             found += _differences(self.base.document["host"], self.document["host"])
+            half = self.base.estimate(self.by).half_width(self.level)
+            if half > 0.5 * self.margin:
+                known = f"± {100 * half:.2g} %" if np.isfinite(half) else "too few runs"
+                message = f"the stored ratio is uncertain ({known}), which is part of the interval of the gate"
+                found.append(warning("uncertain-base", message, "measure the base with --to-the-end, and longer"))
         return found
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from crosswind.compare.clock import By
-from crosswind.cost.estimate import Estimate, jackknife
+from crosswind.cost.estimate import LEAST_GROUPS, Estimate, jackknife
 from crosswind.cost.quads import Floats
 
 Outcome = Literal["equivalent", "faster", "slower", "not-slower", "unknown"]
@@ -69,7 +69,7 @@ class Judged:
     margin : float
         What counts as equivalent, as a share.
     more_quads : float
-        About how many more quads it takes to know; 0 when it is known.
+        How many more quads it takes to know, at least; 0 when it is known.
     """
 
     outcome: Outcome
@@ -94,7 +94,7 @@ class Judged:
         'B is slower: +5.00 % ± 1.00'
         """
         if not math.isfinite(self.high):
-            return "unknown: too few runs"
+            return f"Not settled: too few runs; at least {2 * LEAST_GROUPS} of each are needed"
         found = f"{100 * self.value:+.2f} % ± {50 * (self.high - self.low):.2f}"
         margin = f"{100 * self.margin:.3g} %"
         if self.outcome == "equivalent":
@@ -102,8 +102,9 @@ class Judged:
         if self.outcome == "not-slower":
             return f"B is not slower by {margin} or more: {found}"
         if self.outcome == "unknown":
-            more = f"; about {self.more_quads:.0f} more quads" if self.more_quads < 1e5 else ""
-            return f"unknown: B takes {found}, the margin is {margin}{more}"
+            more = math.ceil(2 * self.more_quads) if self.more_quads < 1e5 else 0
+            after = f". At least {more} more runs of each are needed" if more else ""
+            return f"Not settled: B takes {found}, the margin is {margin}{after}"
         return f"B is {self.outcome}: {found}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,6 +140,7 @@ def judge(found: Estimate, margin: float, level: float, quads: int) -> Judged:
         outcome = "faster"
     elif high < margin:
         outcome = "not-slower"
-    distance = abs(abs(found.value) - margin)
+    # The mean is noisy: all within half of the interval may be true, and the farthest from the margin is known first.
+    distance = max(abs(abs(found.value + sign * 0.5 * half) - margin) for sign in (-1.0, 1.0))
     more = quads * max((half / distance) ** 2 * 1.2 - 1.0, 0.1) if distance > 0.0 else math.inf
     return Judged(outcome, found.value, low, high, margin, more if outcome in ("unknown", "not-slower") else 0.0)

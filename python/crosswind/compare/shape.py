@@ -14,7 +14,9 @@ from crosswind.files.shape import Host, LooksShape, Positive, Share, Told, Two, 
 class _Fields(TypedDict):
     """A comparison of two commands."""
 
+    asked: NotRequired[str]
     commands: Annotated[list[str], Len(2, 2)]
+    shell: NotRequired[bool]
     margin: Share
     by: Literal["wall", "cpu"]
     host: Host

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -99,7 +100,7 @@ def cost(
     DescriptionError
         When something is wrong, or must not be stopped.
     MeasurementError
-        When the job makes no progress, or none while a target is stopped.
+        When the job makes no progress.
 
     Notes
     -----
@@ -123,8 +124,7 @@ def cost(
     for text in texts:
         parsed(text)
     pid = None if job is None else _number_of(job)
-    undisturbed_s = min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
-    settings = Settings(seconds, undisturbed_s, block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
+    settings = Settings(seconds, undisturbed_part(seconds), block_ms and 1e-3 * block_ms, to_the_end, intervals, seed)
     with ExitStack() as stack, heard(_HEARD) as asked:
         freezer = _core.Freezer()
         stack.callback(freezer.close)
@@ -138,7 +138,8 @@ def cost(
         for target in targets:
             refuse(target.members, f"--of {target.text}", {freezer.pid})
         chosen_progress(of_job, progress_of)
-        document = _document(targets, of_job, command, margin, settings)
+        asked_of = asked_for(texts, command, job, progress_of, kernel, margin)
+        document = {"asked": asked_of} | _document(targets, of_job, command, margin, settings)
         if notify is not None:
             for told in document["warnings"]:
                 notify(told)
@@ -150,6 +151,41 @@ def cost(
                 found.save(out)
 
         return Session(targets, of_job, settings, document, lambda: bool(asked), keep, progress).run()
+
+
+def asked_for(
+    of: Sequence[str],
+    command: Sequence[str] | None,
+    job: int | str | None,
+    progress_of: str | None,
+    kernel: str,
+    margin: float,
+) -> str:
+    """Return what a session is of, as one would type it: a file of another one is replaced only by force.
+
+    Examples
+    --------
+    >>> asked_for(["pid:12"], ["./job", "a b"], None, None, "burn", 0.01)
+    "--of pid:12 --margin 1% -- ./job 'a b'"
+    """
+    words = [word for one in of for word in ("--of", one)] + ["--margin", f"{100 * margin:.6g}%"]
+    words += ["--progress", progress_of] if progress_of else []
+    if command is not None:
+        words += ["--", *command]
+    else:
+        words += ["--job", str(job)] if job is not None else ["--kernel", kernel]
+    return shlex.join(words)
+
+
+def undisturbed_part(seconds: float) -> float:
+    """Return for how long of a session nothing is stopped, s.
+
+    Examples
+    --------
+    >>> undisturbed_part(5.0), undisturbed_part(60.0), undisturbed_part(600.0)
+    (2.0, 12.0, 20.0)
+    """
+    return min(max(UNDISTURBED_PART * seconds, UNDISTURBED_S[0]), UNDISTURBED_S[1])
 
 
 def _check(
@@ -219,7 +255,7 @@ def _document(
         "kind": KIND,
         "crosswind": _core.__version__,
         "margin": margin,
-        "of": [{"text": one.text, "name": one.name, "how": one.frozen.how, "cpus": []} for one in targets],
+        "of": [_described(one) for one in targets],
         "job": {
             "name": job.name,
             "command": list(command) if command else None,
@@ -238,6 +274,19 @@ def _document(
     }
 
 
+def _described(target: Target) -> dict[str, Any]:
+    from crosswind.cost.lifetime import lifetime
+    from crosswind.cost.naming import name_of
+    from crosswind.cost.targets import parsed
+
+    kind, value = parsed(target.text)
+    roots = [target.process.pid] if target.process is not None else [int(value)] if kind == "pid" else []
+    age_s, used_s = lifetime(target.members, roots, target.group)
+    name = f"{name_of(int(value))} ({value})" if kind == "pid" else target.name
+    about = {"text": target.text, "name": name, "how": target.frozen.how, "cpus": []}
+    return about | {"age_s": age_s, "used_s": used_s}
+
+
 def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]:
     """Return the document of an earlier session, to go on with; refuse one of something else."""
     earlier = before.document
@@ -254,8 +303,8 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
         looks.prolong(settings.seconds - settings.undisturbed_s)
     ended = ("job-ended", "target-ended", "watchdog-only")
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
-    counted = {name: earlier[name] for name in ("undisturbed", "quads")}
     kept += [one for one in now["warnings"] if one not in kept]
+    counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched") if name in earlier}
     return now | counted | {"looks": looks.to_dict(), "warnings": kept}
 
 

@@ -114,11 +114,15 @@ def _position(job: Job) -> tuple[Callable[[], float], str]:
         )
     descriptor = _opened(Path(f"/proc/{job.pid}/fdinfo/0"), text)
 
+    last = 0.0
+
     def read() -> float:
+        nonlocal last
         try:
-            return float(os.pread(descriptor, 64, 0).split(None, 2)[1])
-        except (OSError, IndexError):
-            raise MeasurementError("the job has ended", "job-ended") from None
+            last = float(os.pread(descriptor, 64, 0).split(None, 2)[1])
+        except (OSError, IndexError):  # it has ended: what it did stays
+            return last
+        return last
 
     return read, "bytes"
 

@@ -8,7 +8,11 @@ in which it runs or is stopped:
 | wall | 1 - (W1/T1) / (W0/T0) | everything, and all noise of third parties |
 | own | 1 - (W1/J1) / (W0/J0) | only what slows the job while it has the processor (caches, switches) |
 | available | 1 - (W1/(J1+X1)) / (W0/J0) | time taken and slow-down, without third parties |
-| exchange | available * (J1+X1)/X1 * duty | the same, for the duty that X has when nothing stops it |
+| exchange | available * (J1+X1)/X1 * duty / (J0/T0) | the same, for the duty that X has when nothing stops it |
+
+with that duty as a share of what the job has while X is stopped, (J0/T0), since others may take the rest. That is the
+job's loss where the demand of others is fixed; where they want all that they can get, they share X's loss, and the job
+loses less, down to the same without the division.
 
 `available` and `exchange` hold where X's CPU time comes from the job's processors. Ratios are of sums over all quads: a
 ratio per block divides by next to nothing on a starved processor. Medians, ranks and trimming would lose what matters,
@@ -21,18 +25,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import special  # scipy.stats takes a second to import
 
+from crosswind.cost.bursts import number_of_bursts
 from crosswind.cost.quads import OFF, ON, Floats, Quads
 
 Name = Literal["wall", "own", "available", "exchange"]
 NAMES: tuple[Name, ...] = get_args(Name)
 MOST_GROUPS = 40
+FEW_GROUPS = 10
 LEAST_GROUPS = 5
+VARYING = 0.1
+"""Windows whose lengths have a larger standard deviation than this part of their mean are of random lengths."""
 _WORK, _WALL, _JOB, _X = range(4)
 
 
@@ -47,12 +55,16 @@ class Estimate:
     error : float
         Standard error, in the same unit; infinity where there are too few groups.
     groups : int
-        Groups of the jackknife.
+        Groups of the jackknife, or bursts where there were fewer.
+    below, above : float
+        By how much it may be lower, or higher, for a reason that is no noise, in the same unit; at least 0.
     """
 
     value: float
     error: float
     groups: int
+    below: float = 0.0
+    above: float = 0.0
 
     def half_width(self, level: float = 0.05) -> float:
         """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
@@ -62,7 +74,8 @@ class Estimate:
 
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate of so many times the value."""
-        return Estimate(self.value * factor, self.error * abs(factor), self.groups)
+        size = abs(factor)
+        return Estimate(self.value * factor, self.error * size, self.groups, self.below * size, self.above * size)
 
     def to_dict(self) -> dict[str, Any]:
         """Return value and error as they stand in files."""
@@ -77,19 +90,33 @@ class Duty:
     ----------
     value, error : float
         CPU s per s, and its standard error.
+    bursts : float
+        From how many bursts it comes, at most; infinity where it is steady.
+    cpus : int
+        Per CPU of so many.
+    either_way : float
+        By how much it may be higher or lower, since it is not known whether missed work is done later.
+    groups : int
+        Of the jackknife of its error.
     """
 
     value: float
     error: float
+    bursts: float = math.inf
+    cpus: int = 1
+    either_way: float = 0.0
+    groups: int = MOST_GROUPS
 
     @classmethod
     def of(cls, wall_s: Floats, cpu_s: Floats) -> Duty:
         """Return the ratio of sums over consecutive windows, with its error.
 
-        That is a jackknife over at most 40 groups of windows, and what is not known of the ends: a daemon that wakes
-        with the windows uses the same in each, and yet one burst more or less may fall into them all. Of bursts of b at
-        a random phase the sum's variance is b^2 f (1 - f), where a fraction f of a period is left over, and b^2/6 over
-        all f. What the fullest window holds is taken for b.
+        That is a jackknife over groups of windows, and what is not known of the ends: a daemon that wakes with the
+        windows uses the same in each, and yet one burst more or less may fall into them all. Of bursts of b at a random
+        phase the sum's variance is b^2 f (1 - f), where a fraction f of a period is left over, and b^2/6 over all f.
+        What the fullest window holds is taken for b; of windows of random lengths, with which no daemon can wake, what
+        the fullest and the emptiest differ by from their shares. At their borders the same b is counted in one or the
+        other, which a sum does not see, and many groups would: so there are only 10 of these.
 
         Examples
         --------
@@ -98,16 +125,28 @@ class Duty:
         (0.05, 0.001)
         """
         stacked = np.stack([cpu_s, wall_s], axis=1)
-        found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1])
-        of_ends = float(cpu_s.max() / wall_s.sum()) / math.sqrt(6.0)
-        return cls(found.value, math.hypot(found.error, of_ends))
+        vary = float(np.std(wall_s)) > VARYING * float(np.mean(wall_s))
+        found = jackknife(stacked, lambda sums: sums[..., 0] / sums[..., 1], FEW_GROUPS if vary else MOST_GROUPS)
+        size_s = float(cpu_s.max())
+        if vary:
+            beyond = cpu_s - found.value * wall_s
+            size_s = min(size_s, float(beyond.max() - beyond.min()))
+        error = math.hypot(found.error, size_s / float(wall_s.sum()) / math.sqrt(6.0))
+        return cls(found.value, error, number_of_bursts(wall_s, cpu_s), groups=found.groups)
 
     def of_each(self, cpus: int) -> Duty:
         """Return the duty per CPU of so many, at least 1: what a job that uses all of them loses."""
-        return Duty(self.value / cpus, self.error / cpus)
+        parts = {name: getattr(self, name) / cpus for name in ("value", "error", "either_way")}
+        return replace(self, cpus=cpus, **parts)
+
+    @classmethod
+    def of_few(cls, least: float, most: float, bursts: float) -> Duty:
+        """Return the duty between two, of so few bursts at random that their number decides its error."""
+        value = 0.5 * (least + most)
+        return cls(value, value / math.sqrt(max(bursts, 1.0)), bursts, either_way=0.5 * abs(most - least))
 
 
-def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats]) -> Estimate:
+def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats], most: int = MOST_GROUPS) -> Estimate:
     """Estimate a function of sums over rows, with its error by leaving out one group of neighbouring rows at a time.
 
     Parameters
@@ -116,10 +155,12 @@ def jackknife(rows: Floats, of_sums: Callable[[Floats], Floats]) -> Estimate:
         In order of time.
     of_sums : callable
         From sums, of shape (..., as a row's), to values of shape (...).
+    most : int
+        Most groups, at least 2.
     """
     if not len(rows):
         return Estimate(float("nan"), float("inf"), 0)
-    groups = min(len(rows), MOST_GROUPS)
+    groups = min(len(rows), most)
     sums = np.stack([part.sum(axis=0) for part in np.array_split(rows, groups)])
     with np.errstate(divide="ignore", invalid="ignore"):
         whole = float(of_sums(sums.sum(axis=0)))
@@ -159,9 +200,35 @@ def estimate(quads: Quads, name: Name, duty: Duty | None = None) -> Estimate:
         return jackknife(quads.stacked, _LOSSES[name])
     if duty is None:
         raise ValueError("the exchange rate needs the undisturbed duty")
-    rate = jackknife(quads.stacked, _exchange_rate)
-    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
-    return Estimate(rate.value * duty.value, error, rate.groups)
+    return _for_duty(quads, duty, jackknife(quads.stacked, _exchange_rate))
+
+
+def _for_duty(quads: Quads, duty: Duty, rate: Estimate) -> Estimate:
+    """Return what a duty costs at a rate per CPU second, as a share of the job's own rate."""
+    share = share_of_job(quads, duty.cpus)
+    of_rate, of_duty = rate.error * duty.value, rate.value * duty.error
+    error = float(np.hypot(of_rate, of_duty)) / share
+    value = rate.value * duty.value / share
+    freedom = _freedom(of_rate, rate.groups, of_duty, duty.groups)
+    groups = min(freedom, int(min(duty.bursts, MOST_GROUPS)))
+    either_way = abs(rate.value) * duty.either_way / share
+    return Estimate(value, error, groups, max(value, 0.0) * (1.0 - share) + either_way, either_way)
+
+
+def _freedom(first: float, its_groups: int, second: float, groups: int) -> int:
+    """Return the groups that stand for two errors together (Welch 1947, Satterthwaite 1946)."""
+    if min(its_groups, groups) < LEAST_GROUPS or not (math.isfinite(first) and math.isfinite(second)):
+        return min(its_groups, groups)
+    if first == second == 0.0:
+        return its_groups
+    freedom = (first**2 + second**2) ** 2 / (first**4 / (its_groups - 1) + second**4 / (groups - 1))
+    return max(int(freedom) + 1, LEAST_GROUPS)
+
+
+def share_of_job(quads: Quads, cpus: int = 1) -> float:
+    """Return the part of its CPUs that the job has while X is stopped, above 0 and at most 1."""
+    wall_s, had_s = float(quads.wall_s[:, OFF].sum()), float(quads.job_cpu_s[:, OFF].sum())
+    return min(had_s / wall_s / cpus, 1.0) if wall_s > 0.0 and had_s > 0.0 else 1.0
 
 
 def exchange_rate(quads: Quads) -> Estimate:
@@ -171,9 +238,7 @@ def exchange_rate(quads: Quads) -> Estimate:
 
 def slow_down(quads: Quads, duty: Duty) -> Estimate:
     """Estimate the part of the exchange estimate that is not CPU time taken: the job slower while it has the CPU."""
-    rate = jackknife(quads.stacked, lambda sums: _exchange_rate(sums) - 1.0)
-    error = float(np.hypot(rate.error * duty.value, rate.value * duty.error))
-    return Estimate(rate.value * duty.value, error, rate.groups)
+    return _for_duty(quads, duty, jackknife(quads.stacked, lambda sums: _exchange_rate(sums) - 1.0))
 
 
 def duty_while_on(quads: Quads) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from crosswind.cost import counters, processes
+from crosswind.cost.naming import name_of, shortened
 from crosswind.cost.targets import end
 from crosswind.errors import DescriptionError, MeasurementError
 from crosswind.run.processes import environment
@@ -23,6 +24,7 @@ class Job:
     def __init__(self, pid: int, name: str, *, started: Sequence[subprocess.Popen[bytes]] = ()) -> None:
         self.pid, self.name = pid, name
         self._started = list(started)
+        self.began = time.monotonic()
         self._cpu = processes.CpuTime()
         self._progress: Callable[[], float] | None = None
         self.progress_of, self.unit = "", ""
@@ -44,7 +46,7 @@ class Job:
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise DescriptionError(f"the job {command[0]!r} cannot be started: {why}", "job") from None
-        return cls(process.pid, Path(command[0]).name, started=[process])
+        return cls(process.pid, shortened(shlex.join(command)), started=[process])
 
     @classmethod
     def of_pid(cls, pid: int) -> Job:
@@ -60,7 +62,7 @@ class Job:
         if (leader := processes.leader(pid)) != pid:
             message = f"--job is 'pid:{pid}'; {pid} is a thread of process {leader}, not a process"
             raise DescriptionError(message, "job", f"--job pid:{leader}")
-        return cls(pid, f"{processes.name(pid)} ({pid})")
+        return cls(pid, f"{name_of(pid)} ({pid})")
 
     @classmethod
     def of_kernels(cls, kernel: str, cpus: Sequence[int]) -> Job:
@@ -143,15 +145,29 @@ class Job:
             end(process)
 
 
+def ended_early(job: Job) -> MeasurementError:
+    """Return the error of a job that ended before anything was measured."""
+    message = f"the job ended within {max(time.monotonic() - job.began, 0.1):.1f} s, before anything was measured"
+    hint = "the job must run longer than the measurement: a larger input, or fewer --seconds"
+    return MeasurementError(message, "job-ended", hint)
+
+
 def changes_per_s(job: Job, seconds: float = 0.3) -> float:
     """Return how often a job's counter moves, times a second: looked at each ms for a while, longer for a slow one.
 
     A job that waits for a processor moves it less often than it would: that counts by its share of what it wants.
+
+    Raises
+    ------
+    MeasurementError
+        When the job ends meanwhile.
     """
     had, wanted, read = job.cpu_ns(), job.wants_s(), job.progress
     begun, last, moved = time.monotonic(), read(), 0
     while (elapsed := time.monotonic() - begun) < seconds or (moved < 5 and elapsed < 4.0):
         time.sleep(0.001)
+        if job.has_ended:
+            raise ended_early(job)
         if (now := read()) != last:
             last, moved = now, moved + 1
     had_s, wanted_s = (job.cpu_ns() - had) * 1e-9, job.wants_s() - wanted

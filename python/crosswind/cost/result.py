@@ -10,9 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from crosswind.cost.estimate import NAMES, Duty, Estimate, Name, duty_while_on, estimate, exchange_rate, slow_down
+from crosswind.cost.bursts import FEW_BURSTS, LEAST_BURSTS, Doubt, Life, Watched, doubt, span, too_few
+from crosswind.cost.estimate import (
+    NAMES,
+    Duty,
+    Estimate,
+    Name,
+    duty_while_on,
+    estimate,
+    exchange_rate,
+    share_of_job,
+    slow_down,
+)
 from crosswind.cost.looks import Looks
-from crosswind.cost.quads import FIELDS, OFF, ON, Quads, contrasts
+from crosswind.cost.quads import FIELDS, OFF, ON, Floats, Quads, contrasts
 from crosswind.cost.verdict import Verdict, judge
 from crosswind.errors import Told, warning
 from crosswind.files.stored import write_json
@@ -28,6 +39,10 @@ BUSY = 0.9
 LEAKS = 0.1
 STARVED = 0.5
 """Below this part of its processors that the job has, others decide more than what is investigated."""
+SHARED = 0.95
+"""Below this part of its processors, it matters whether others give up some of theirs."""
+SURE_RATE = 0.5
+"""An exchange rate with a smaller error than this is taken as known."""
 _LEAST_CPU_S = 0.002
 
 
@@ -53,6 +68,10 @@ class CostOf:
         The estimator to quote, and `why`.
     verdict : Verdict
         Of the headline.
+    waits : bool
+        Whether the job waits for it, so that stopping it cannot show what it costs.
+    watched : Watched or None
+        What was seen of it.
     """
 
     names: tuple[str, ...]
@@ -65,6 +84,8 @@ class CostOf:
     why: str
     verdict: Verdict
     level: float = 0.05
+    waits: bool = False
+    watched: Watched | None = None
 
     @property
     def name(self) -> str:
@@ -75,6 +96,11 @@ class CostOf:
     def best(self) -> Estimate:
         """The headline's estimate."""
         return self.estimates[self.headline]
+
+    @property
+    def is_a_share(self) -> bool:
+        """Whether the estimate is one that a share can be: between -1 and 1, its interval no wider than that."""
+        return abs(self.best.value) <= 1.0 and self.best.half_width(self.level) <= 1.0
 
     @property
     def slower(self) -> Estimate | None:
@@ -210,19 +236,35 @@ class Cost(Plotted):
     def sentence(self) -> str:
         """The verdict in one line."""
         whole = self.costs[-1]
-        said = f"{whole.name} {whole.verdict.sentence}" if whole.verdict.is_known else whole.verdict.sentence
-        slower = whole.slower
+        if waited := [one.name for one in self.costs[: len(self.targets)] if one.waits] or [whole.name] * whole.waits:
+            which, its = " and ".join(waited), "its cost" if len(waited) == 1 else "their cost"
+            stopping = "it" if len(waited) == 1 else "them"
+            return f"the job waits for {which}, so {its} cannot be measured by stopping {stopping}"
+        if not whole.verdict.is_known:
+            return whole.verdict.sentence
+        said, slower = f"{whole.name} {whole.verdict.sentence} of the job's rate", whole.slower
         if whole.headline == "exchange" and slower is not None:
-            said += f" ({100 * whole.taken_duty.value:.2f} % CPU taken, {100 * slower.value:+.2f} % slower)"
+            taken = 100 * whole.taken_duty.value
+            found, half = 100 * slower.value, 100 * slower.half_width(whole.level)
+            said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, slows it by {found:.2f} % ± {half:.2f})"
+        if whole.verdict.outcome == "below" and whole.watched is not None and whole.watched.used_s < _LEAST_CPU_S:
+            seconds = whole.watched.seconds
+            said += f". No burst of it was seen in {span(seconds)}: those rarer than one in {seconds / 3.0:.2g} s are "
+            said += "not excluded"
         return said
+
+    def _cpus_in_words(self) -> str:
+        cpus = self.job["cpus"]
+        return f"CPU {cpus[0]}" if len(cpus) == 1 else f"each of {len(cpus)} CPUs" if cpus else "its CPUs"
 
     @property
     def shares(self) -> dict[str, float]:
         """What each target costs of all, in company: alone, and an equal part of what they do only together.
 
-        For two targets that is Shapley's value. Empty for one.
+        For two targets that is Shapley's value. Empty for one, where the job waits for one, and where an estimate is
+        beyond what a share can be.
         """
-        if len(self.targets) < 2:
+        if len(self.targets) < 2 or any(one.waits or not one.is_a_share for one in self.costs):
             return {}
         *alone, whole = (one.best.value for one in self.costs)
         together = (whole - sum(alone)) / len(alone)
@@ -236,16 +278,61 @@ class Cost(Plotted):
         return Quads(*(np.array(columns[name], dtype=float).reshape(-1, 2)[which] for name in FIELDS))
 
     def _cost_of(self, number: int, which: tuple[int, ...]) -> CostOf:
-        quads, duty = self.quads_of(number), self._duty(which)
-        headline, why = self._headline(quads, duty, which)
-        per_cpu = duty.of_each(len(self.job["cpus"]) or 1)
+        quads = self.quads_of(number)
+        watched = self._watched(quads, which)
+        duty = _duty(watched)
+        headline, why = self._headline(watched, which)
+        cpus = len(self.job["cpus"]) or 1
+        per_cpu = duty.of_each(cpus)
         estimates: dict[Name, Estimate] = {name: estimate(quads, name, per_cpu) for name in NAMES}
         looks = self.looks
         level = looks.level() if looks.taken else 0.05
         names = tuple(self.targets[one]["name"] for one in which)
         texts = tuple(self.targets[one]["text"] for one in which)
-        verdict = judge(estimates[headline], self.margin, level, self.measured_s)
-        return CostOf(names, texts, quads, duty, per_cpu, estimates, headline, why, verdict, level)
+        best = estimates[headline]
+        waits = self._is_waited_for(best, level, which)
+        doubts = self._doubt(quads, watched, headline, cpus, level)
+        if headline == "exchange" and duty.bursts < LEAST_BURSTS:
+            doubts = too_few(watched)
+        if waits:
+            estimates = dict.fromkeys(NAMES, Estimate(math.nan, math.inf, 0))
+            doubts = Doubt("the job waits for it", math.inf)
+        verdict = judge(estimates[headline], self.margin, level, self.measured_s, doubts)
+        return CostOf(
+            names, texts, quads, duty, per_cpu, estimates, headline, why, verdict, level, waits=waits, watched=watched
+        )
+
+    def _is_waited_for(self, best: Estimate, level: float, which: tuple[int, ...]) -> bool:
+        """Whether the job stood still without one of these, or is slower by more than the margin for certain."""
+        return bool(set(which) & set(self.document.get("waited_for", ()))) or (
+            best.value + best.half_width(level) + best.above < -self.margin
+        )
+
+    def _doubt(self, quads: Quads, watched: Watched, headline: Name, cpus: int, level: float) -> Doubt | None:
+        """Return why bursts that were not seen, or not often enough, may cost more than the margin."""
+        if not len(quads):
+            return None
+        rate, factor = exchange_rate(quads), 1.0 / cpus
+        if headline == "exchange":
+            factor *= (max(rate.value, 1.0) if rate.error < SURE_RATE else 1.0) / share_of_job(quads, cpus)
+        return doubt(watched, self.margin, factor, takes_cpu=headline == "exchange", missed=0.5 * level)
+
+    def _watched(self, quads: Quads, which: tuple[int, ...]) -> Watched:
+        """Return how long these were watched, and what they used."""
+        lives = [Life(self.targets[one].get("age_s", 0.0), self.targets[one].get("used_s", 0.0)) for one in which]
+        age_s = min(one.age_s for one in lives)
+        used_s = age_s * sum(one.duty for one in lives) if age_s > 0.0 else 0.0
+        blocks = self._columns("watched", which)
+        if not len(blocks[0]):
+            blocks = quads.wall_s.sum(axis=1), quads.x_cpu_s.sum(axis=1)
+        running = quads.wall_s[:, ON], quads.x_cpu_s[:, ON]
+        return Watched(self._columns("undisturbed", which), blocks, running, Life(age_s, used_s))
+
+    def _columns(self, name: str, which: tuple[int, ...]) -> tuple[Floats, Floats]:
+        found = self.document.get(name, {"wall_s": [], "cpu_s": []})
+        wall = np.array(found["wall_s"], dtype=float)
+        cpu = np.array(found["cpu_s"], dtype=float).reshape(len(wall), len(self.targets))
+        return wall, cpu[:, list(which)].sum(axis=1)
 
     def _share_of_cpus(self) -> float:
         """Part of its CPUs that the job and what is investigated have together, 0 to 1."""
@@ -254,20 +341,14 @@ class Cost(Plotted):
         had_s = float(np.sum(columns["job_cpu_s"]) + np.sum(columns["x_cpu_s"]))
         return had_s / wall_s if wall_s > 0.0 else 1.0
 
-    def _duty(self, which: tuple[int, ...]) -> Duty:
-        undisturbed = self.document["undisturbed"]
-        wall = np.array(undisturbed["wall_s"], dtype=float)
-        cpu = np.array(undisturbed["cpu_s"], dtype=float).reshape(len(wall), -1)[:, list(which)].sum(axis=1)
-        return Duty.of(wall, cpu) if len(wall) else Duty(math.nan, 0.0)
-
-    def _headline(self, quads: Quads, duty: Duty, which: tuple[int, ...]) -> tuple[Name, str]:
+    def _headline(self, watched: Watched, which: tuple[int, ...]) -> tuple[Name, str]:
         """Return the estimator that holds here, and why."""
         job = set(self.job["cpus"])
         theirs = [set(self.targets[one]["cpus"]) for one in which]
         wants = self.job["wants_cpus"]
         if wants < BUSY * min(len(job), max(round(wants), 1)):
             return "wall", "the job does not want a processor all the time"
-        if float(quads.x_cpu_s[:, ON].sum()) < _LEAST_CPU_S or not duty.value > 0.0:
+        if watched.used_s < _LEAST_CPU_S:
             return "own", "it uses no CPU time"
         if not any(job & cpus for cpus in theirs):
             return "own", "it never runs on a CPU of the job"
@@ -282,9 +363,14 @@ class Cost(Plotted):
         for one in self.costs[: len(self.targets)]:
             found += _warnings_of(one)
         has = self._share_of_cpus()
-        if has < STARVED and self.job["wants_cpus"] >= BUSY * len(self.job["cpus"]):
-            message = f"the job has {has:.0%} of its CPUs: others take the rest, also from what is investigated"
-            found.append(warning("busy-host", message, "measure while less goes on; wall hardly tells anything here"))
+        if has < SHARED and self.job["wants_cpus"] >= BUSY * len(self.job["cpus"]):
+            message = f"others take {1 - has:.0%} of the job's CPUs"
+            whole = self.costs[-1]
+            if whole.headline == "exchange" and not whole.waits and math.isfinite(whole.best.value):
+                least = 100 * (whole.best.value - whole.best.below)
+                message += f": if these get part of what {whole.name} leaves, it costs down to {least:.2g} %"
+            hint = "measure while less goes on" + ("; wall hardly tells anything here" if has < STARVED else "")
+            found.append(warning("busy-host", message, hint))
         if self.job["progress"] == "cpu":
             message = "progress is the job's CPU time: what is taken is seen, but not what is slowed"
             found.append(warning("cpu-progress", message, "name a counter of its work: --progress"))
@@ -294,11 +380,26 @@ class Cost(Plotted):
         return found
 
 
+def _duty(watched: Watched) -> Duty:
+    """Return the duty of the undisturbed part or, where the session saw few bursts, of all of it.
+
+    Over the whole session, work that is missed while it is stopped is done later, or lost: then only the time in which
+    it ran counts.
+    """
+    wall, cpu = watched.undisturbed
+    if not len(wall):
+        return Duty(math.nan, 0.0)
+    found = Duty.of(wall, cpu)
+    if not watched.used_s > 0.0 or (watched.bursts >= FEW_BURSTS and found.bursts >= LEAST_BURSTS):
+        return found
+    return Duty.of_few(*watched.between, watched.bursts)
+
+
 def _warnings_of(one: CostOf) -> list[Told]:
     found: list[Told] = []
     if one.catches_up > CATCHING_UP:
-        message = f"{one.name} catches up: its duty is {100 * duty_while_on(one.quads):.2f} % while it may run, "
-        message += f"{100 * one.duty.value:.2f} % undisturbed"
+        message = f"{one.name} does missed work after each stop: {100 * duty_while_on(one.quads):.2f} % of a CPU "
+        message += f"between stops, {100 * one.duty.value:.2f} % when left alone"
         hint = "exchange is scaled to the undisturbed duty; wall and available are too large"
         found.append(warning("catching-up", message, hint))
     if one.headline == "wall" and "others" in one.why:
@@ -308,9 +409,9 @@ def _warnings_of(one: CostOf) -> list[Told]:
     if len(one.quads) and on > _LEAST_CPU_S and off > LEAKS * on:
         message = f"{one.name} used {off / on:.0%} as much CPU time while it was stopped as while it ran"
         found.append(warning("not-stopped", message, "name all of its processes: cgroup:PATH, or another --of"))
-    if len(one.quads) >= 3 and one.best.value + one.best.half_width() < -0.05:
-        message = f"the job is slower while {one.name} is stopped: it needs it"
-        found.append(warning("needed", message, "what the job waits for has no cost that stopping it could show"))
+    if one.waits:
+        message = f"the job waits for {one.name}, so its cost cannot be measured by stopping it"
+        found.append(warning("needed", message, "slow it down, move it or give it more workers, and measure the job"))
     return found
 
 

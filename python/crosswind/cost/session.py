@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from crosswind.cost import counters, processes
-from crosswind.cost.job import Job, changes_per_s, choose_progress
+from crosswind.cost.job import Job, changes_per_s, choose_progress, ended_early
 from crosswind.cost.quads import ON, contrasts, schedule
 from crosswind.cost.result import Cost
 from crosswind.cost.targets import Target
@@ -22,6 +22,8 @@ from crosswind.errors import DescriptionError, MeasurementError, warning
 from crosswind.terminal.progress import Advance
 
 WINDOW_S = 0.1
+WINDOWS = (0.5, 1.5)
+"""Windows are of random lengths, so that no daemon wakes with them."""
 FINE_WINDOW_S = 0.001
 TRIAL_S, MOST_TRIAL_S = 0.25, 5.0
 TRIAL_COUNTS = 20
@@ -84,7 +86,7 @@ class Session:
         Raises
         ------
         MeasurementError
-            When nothing can be said: the job makes no progress, or none while a target is stopped.
+            When nothing can be said: the job makes no progress, or ended before anything was measured.
         """
         self._refresh()
         for one, target in zip(self.document["of"], self.targets, strict=True):
@@ -95,8 +97,8 @@ class Session:
         self._let_start()
         self._measure_duty()
         try:
-            self._try_each()
-            self._measure_quads(block_s)
+            if not self._try_each():
+                self._measure_quads(block_s)
         finally:
             with contextlib.suppress(MeasurementError):  # a freezer that has ended has left nothing stopped
                 self._let_run(set(range(len(self.targets))), 0.0)
@@ -121,11 +123,20 @@ class Session:
         self.job.refresh(set().union(*(target.members for target in self.targets)))
 
     def _is_over(self) -> bool:
-        """Whether there is nothing left to measure; says why in a warning."""
+        """Whether there is nothing left to measure; says why in a warning.
+
+        Raises
+        ------
+        MeasurementError
+            When the job ended before anything was measured.
+        """
         if self.asked_to_end():
             return True
         if self.job.has_ended:
-            self._warn("job-ended", "the job ended before the measurement did", "a longer job, or fewer --seconds")
+            if not self.document["quads"]["at_s"]:
+                raise ended_early(self.job)
+            message = f"the job ended after {time.monotonic() - self._begun:.0f} s, before the measurement did"
+            self._warn("job-ended", message, "a larger input, or fewer --seconds")
             return True
         for target in self.targets:
             if target.is_gone:
@@ -150,12 +161,14 @@ class Session:
     def _measure_duty(self) -> None:
         """Let all run, and count what they use; in fine windows where the intervals are wanted."""
         until = time.monotonic() + self.settings.undisturbed_s
+        draw = np.random.default_rng([self.settings.seed, 1, len(self.document["undisturbed"]["wall_s"])])
+        window_s = WINDOW_S * draw.uniform(*WINDOWS)
         found, kept = self.document["undisturbed"], [[] for _ in self.targets]  # type: ignore[var-annotated]
         before, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         wall_s, cpu_s, begun = 0.0, np.zeros(len(self.targets)), before
         refreshed = time.monotonic()
         while (now_s := time.monotonic()) < until and not self.asked_to_end():
-            time.sleep(FINE_WINDOW_S if self.settings.intervals else WINDOW_S)
+            time.sleep(FINE_WINDOW_S if self.settings.intervals else window_s - wall_s)
             now, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
             for each, (was, is_now) in zip(kept, zip(used, using, strict=True), strict=True):
                 if self.settings.intervals and is_now > was:
@@ -163,10 +176,10 @@ class Session:
             wall_s += (now - before) * _NS
             cpu_s += np.subtract(using, used) * _NS
             before, used = now, using
-            if wall_s >= WINDOW_S:
+            if wall_s >= window_s:
                 found["wall_s"].append(wall_s)
                 found["cpu_s"].append(cpu_s.tolist())
-                wall_s, cpu_s = 0.0, np.zeros(len(self.targets))
+                wall_s, cpu_s, window_s = 0.0, np.zeros(len(self.targets)), WINDOW_S * draw.uniform(*WINDOWS)
                 self._tell(f"undisturbed duty, {max(until - now_s, 0.0):.0f} s left")
             if now_s > refreshed + 1.0:
                 self._refresh()
@@ -176,28 +189,31 @@ class Session:
         if self.settings.intervals:
             self.document["intervals"] = {"length_s": (before - begun) * _NS, "of": kept}
 
-    def _try_each(self) -> None:
-        """Refuse a job that waits for what is stopped: it holds a lock, or the other end of a pipe.
+    def _try_each(self) -> bool:
+        """Note which targets the job waits for, since they hold a lock, or the other end of a pipe; say if any.
 
         Raises
         ------
         MeasurementError
-            When the job makes no progress, or none while a target is stopped.
+            When the job makes no progress at all.
         """
         block_s = self.document["job"]["block_s"]
         patience_s = max(TRIAL_S, TRIAL_COUNTS / counters.COUNTS_PER_BLOCK * block_s)
         if self._stands_still(patience_s) and not self._is_over():
             raise MeasurementError("the job makes no progress", "no-progress", "another --progress may tell more")
-        everything = set(range(len(self.targets)))
-        for number, target in enumerate(self.targets):
+        everything, waited_for = set(range(len(self.targets))), []
+        for number in range(len(self.targets)):
             if self._is_over():
-                return
+                break
             self._let_run(everything - {number}, MOST_TRIAL_S)
             time.sleep(0.02)  # what it had begun may still come
             stands = self._stands_still(patience_s)
             self._let_run(everything, 0.0)
             if stands and not self.job.has_ended:
-                raise _waits(f"makes no progress while {target.name} is stopped")
+                waited_for.append(number)
+        if waited_for:
+            self.document["waited_for"] = waited_for
+        return bool(waited_for)
 
     def _stands_still(self, patience_s: float) -> bool:
         """Whether the job makes no progress though it computes, or sleeps, for so long.
@@ -222,8 +238,10 @@ class Session:
         draw = np.random.default_rng([self.settings.seed, len(columns["at_s"])])
         plan = schedule(len(self.targets), draw)
         which = contrasts(len(self.targets))
+        watched = self.document.setdefault("watched", {"wall_s": [], "cpu_s": []})
+        at_ns, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         waited, counted_s = self.job.wants_s(), time.monotonic()
-        steal = _stolen()
+        steal, measured_s = _stolen(), float(np.sum(columns["wall_s"]))
         deadline = self._begun + self.settings.seconds
         earlier_s = columns["at_s"][-1] if columns["at_s"] else 0.0
         while not self._is_over():
@@ -238,19 +256,26 @@ class Session:
             ).items():
                 columns[name].append(value)
             self._refresh()
-            measured_s = float(np.sum(columns["wall_s"]))
+            now_ns, using = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
+            watched["wall_s"].append((now_ns - at_ns) * _NS)
+            watched["cpu_s"].append((np.subtract(using, used) * _NS).tolist())
+            at_ns, used = now_ns, using
+            measured_s += sum(row["wall_s"])
             self._note_wants(waited, counted_s)
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
                 looks.look(measured_s)
                 self.document["looks"] = looks.to_dict()
                 found = Cost(self.document)
-                self._refuse_needed(found)
+                waited_for = self._waited_for(found)
+                if waited_for:
+                    self.document["waited_for"] = waited_for
+                    break
                 self.keep(found)
                 self._tell(found.sentence)
                 if all(one.verdict.is_precise for one in found.costs):
                     break
         if columns["at_s"]:
-            looks.look(float(np.sum(columns["wall_s"])), at_the_end=not self.asked_to_end())
+            looks.look(measured_s, at_the_end=not self.asked_to_end())
             self.document["looks"] = looks.to_dict()
         self.document["steal_share"] = _stolen(steal)
 
@@ -301,28 +326,16 @@ class Session:
         elapsed = time.monotonic() - since
         self.document["job"]["wants_cpus"] = (self.job.wants_s() - before) / elapsed if elapsed > 0 else 0.0
 
-    def _refuse_needed(self, found: Cost) -> None:
-        """Refuse a job that nearly stands still while a target is stopped, which a pipe hides from a short trial.
+    def _waited_for(self, found: Cost) -> list[int]:
+        """Return the targets without which the job nearly stands still, which a pipe hides from a short trial.
 
-        Raises
-        ------
-        MeasurementError
-            When its rate is below a tenth then, in nearly every quad: a job that something else holds up now and then
-            does not wait for the target.
+        Its rate is below a tenth then, in nearly every quad: a job that something else holds up now and then does not
+        wait for the target.
         """
-        for one in found.costs:
-            if one.quads.stand_still_without():
-                message = (
-                    f"the job nearly stands still while {one.name} is stopped: it waits for it, by a lock or a pipe"
-                )
-                raise MeasurementError(
-                    message, "job-waits", "what the job needs is a part of it; its cost is not a loss"
-                )
-
-
-def _waits(what: str) -> MeasurementError:
-    hint = "what the job needs is a part of it; its cost is not a loss"
-    return MeasurementError(f"the job {what}: it waits for it, by a lock or a pipe", "job-waits", hint)
+        of_each = found.costs[: len(self.targets)]
+        waited_for = [number for number, one in enumerate(of_each) if one.quads.stand_still_without()]
+        everything = list(range(len(self.targets)))
+        return waited_for or (everything if found.costs[-1].quads.stand_still_without() else [])
 
 
 def _stolen(before: Sequence[int] | None = None) -> Any:

@@ -20,6 +20,8 @@ class TargetShape(TypedDict):
     text: str
     name: str
     cpus: Cpus
+    age_s: NotRequired[NotNegative]
+    used_s: NotRequired[NotNegative]
 
 
 class JobShape(TypedDict):
@@ -35,7 +37,7 @@ class JobShape(TypedDict):
 
 
 class UndisturbedShape(TypedDict):
-    """CPU time of each target, in windows in which all ran."""
+    """CPU time of each target, by windows."""
 
     wall_s: list[NotNegative]
     cpu_s: list[list[Number]]
@@ -62,6 +64,7 @@ class IntervalsShape(TypedDict):
 class _Fields(TypedDict):
     """The cost of a process."""
 
+    asked: NotRequired[str]
     margin: Share
     of: Annotated[list[TargetShape], Len(1)]
     job: JobShape
@@ -72,15 +75,21 @@ class _Fields(TypedDict):
     quads: QuadsShape
     warnings: list[Told]
     intervals: NotRequired[IntervalsShape]
+    watched: NotRequired[UndisturbedShape]
+    waited_for: NotRequired[list[Annotated[int, Ge(0)]]]
     interrupted: NotRequired[bool]
 
 
 def _consistent(document: Any) -> Any:
-    quads, undisturbed, targets = document["quads"], document["undisturbed"], len(document["of"])
+    quads, targets = document["quads"], len(document["of"])
     of_one_length(quads, ("at_s", "contrast", *FIELDS))
-    of_one_length(undisturbed, ("wall_s", "cpu_s"))
-    if any(len(row) != targets for row in undisturbed["cpu_s"]):
-        raise ValueError(f"undisturbed.cpu_s has a row without a value for each of {targets} targets")
+    for name in ("undisturbed", "watched"):
+        if name in document:
+            of_one_length(document[name], ("wall_s", "cpu_s"))
+            if any(len(row) != targets for row in document[name]["cpu_s"]):
+                raise ValueError(f"{name}.cpu_s has a row without a value for each of {targets} targets")
+    if any(each >= targets for each in document.get("waited_for", ())):
+        raise ValueError(f"waited_for is {document['waited_for']}; there are {targets} targets")
     most = len(contrasts(targets)) - 1
     if any(each > most for each in quads["contrast"]):
         raise ValueError(f"quads.contrast is {max(quads['contrast'])}; it must be at most {most}")

@@ -1,4 +1,4 @@
-"""What may be said of an estimate: more than the margin, below it, or not known yet and after how much longer."""
+"""What may be said of an estimate: more than the margin, below it, or not settled yet and after how much longer."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from crosswind.cost.bursts import Doubt, span
 from crosswind.cost.estimate import Estimate
 
 Outcome = Literal["below", "above", "unknown"]
 LATER_LOOKS = 1.2
 """What a later look adds to the half-width squared, about: error is spent by then."""
+NOISIER = 1.25
+"""The noise may be so much larger than it seems: of 40 groups its standard error is 11 %."""
 PRECISE = 0.2
 """An estimate is precise when its half-width is below this part of it, or below half of the margin."""
+_HOURS_S = 7200.0
 
 
 @dataclass(frozen=True)
@@ -22,13 +26,19 @@ class Verdict:
     Attributes
     ----------
     outcome : str
-        "above": the whole interval is above the margin. "below": below it. "unknown": the margin is inside.
+        "above": the whole interval is above the margin. "below": below it, and no bursts that were not seen could cost
+        more. "unknown": neither.
     value, low, high : float
-        The estimate and its interval, which holds at all looks together.
+        The estimate and its interval, which holds at all looks together; infinity where bursts that were not seen may
+        cost anything.
     margin : float
         What is still tolerated, greater than 0.
-    more_s : float
-        About how much longer it takes to know, s; 0 when it is known, infinity when that cannot be told.
+    more_s, most_more_s : float
+        Between what times it is likely to be settled, s from now; 0 when it is, infinity when that cannot be said.
+    why : str
+        Why it is not settled although the interval is below the margin; empty otherwise.
+    seen : float
+        Half of the interval by what was seen; NaN where that is the whole interval.
     """
 
     outcome: Outcome
@@ -37,11 +47,14 @@ class Verdict:
     high: float
     margin: float
     more_s: float
+    most_more_s: float = 0.0
+    why: str = ""
+    seen: float = math.nan
 
     @property
     def half_width(self) -> float:
-        """Half of the interval."""
-        return 0.5 * (self.high - self.low)
+        """Half of the interval, above the value, by what was seen."""
+        return self.high - self.value if math.isnan(self.seen) else self.seen
 
     @property
     def is_known(self) -> bool:
@@ -63,11 +76,11 @@ class Verdict:
         'costs 1.90 % ± 0.30'
         >>> Verdict("below", 0.0005, -0.002, 0.003, 0.005, 0.0).sentence
         'costs less than 0.5 % (95 %): 0.05 % ± 0.25'
-        >>> Verdict("unknown", 0.009, 0.003, 0.015, 0.01, 80.0).sentence
-        'unknown: 0.90 % ± 0.60 includes the margin, 1 %; about 80 s more'
+        >>> Verdict("unknown", 0.009, 0.003, 0.015, 0.01, 80.0, 300.0).sentence
+        'Not settled: 0.90 % ± 0.60 still includes the 1 % margin. Measure about 80 s to 5 min longer'
         """
         if not math.isfinite(self.value) or not math.isfinite(self.half_width):
-            return "unknown: too little was measured"
+            return f"Not settled: {self.why or 'too little was measured'}{self._after(self.in_time)}"
         found = f"{_percent(self.value, self.half_width)} ± {_bare(self.half_width)}"
         margin = f"{100 * self.margin:.3g} %"
         if self.outcome == "above":
@@ -76,14 +89,36 @@ class Verdict:
             return (
                 f"costs {found}, less than {margin}" if self.low > 0.0 else f"costs less than {margin} (95 %): {found}"
             )
-        return f"unknown: {found} includes the margin, {margin}; {self.in_time}"
+        if self.why:
+            return f"Not settled: {found} by what was seen, but {self.why}{self._after(self.in_time)}"
+        return f"Not settled: {found} still includes the {margin} margin{self._after(self.in_time)}"
+
+    @staticmethod
+    def _after(said: str) -> str:
+        return f". {said}" if said else ""
 
     @property
     def in_time(self) -> str:
-        """About how much longer it takes to know."""
-        if self.more_s < 120:
-            return f"about {max(self.more_s, 1.0):.0f} s more"
-        return f"about {self.more_s / 60:.0f} min more" if self.more_s < 7200 else "hours more would not tell"
+        """How much longer to measure; empty where more time does not settle it.
+
+        Examples
+        --------
+        >>> Verdict("unknown", -0.051, -0.175, 0.073, 0.01, 300.0, math.inf).in_time
+        'Measure at least 5 min longer'
+        """
+        least, longest = self.more_s, self.most_more_s
+        if math.isinf(least):
+            return (
+                "" if self.why or not math.isfinite(self.half_width) else "Measuring for hours more would not settle it"
+            )
+        if least > _HOURS_S:
+            return "Measuring for hours more would not settle it"
+        if longest > _HOURS_S:
+            return f"Measure at least {_rounded(least)} longer"
+        first, last = _rounded(least), _rounded(longest)
+        first = first.removesuffix(" s") if last.endswith(" s") else first
+        first = first.removesuffix(" min") if last.endswith(" min") else first
+        return f"Measure about {last if first in last.split() else f'{first} to {last}'} longer"
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as it stands in files."""
@@ -94,8 +129,14 @@ class Verdict:
             "high": self.high,
             "margin": self.margin,
             "more_s": self.more_s,
+            "most_more_s": self.most_more_s,
+            "why": self.why,
             "sentence": self.sentence,
         }
+
+
+def _rounded(seconds: float) -> str:
+    return span(max(math.ceil(seconds), 1.0))
 
 
 def _percent(value: float, half_width: float) -> str:
@@ -110,7 +151,7 @@ def _digits(half_width: float) -> int:
     return 2 if 100 * half_width < 1 else 1
 
 
-def judge(found: Estimate, margin: float, level: float, measured_s: float) -> Verdict:
+def judge(found: Estimate, margin: float, level: float, measured_s: float, doubt: Doubt | None = None) -> Verdict:
     """Judge an estimate against a margin.
 
     Parameters
@@ -123,15 +164,31 @@ def judge(found: Estimate, margin: float, level: float, measured_s: float) -> Ve
         What the interval leaves out, 0 to 1; of sequential looks: `Looks.look`.
     measured_s : float
         How long it took, s, to say how much longer it will.
+    doubt : Doubt, optional
+        Why it may cost more than what was seen.
     """
     half = found.half_width(level)
-    low, high = found.value - half, found.value + half
+    low, high = found.value - half - found.below, found.value + half + found.above
     if not math.isfinite(found.value) or not math.isfinite(half):
-        return Verdict("unknown", found.value, -math.inf, math.inf, margin, math.inf)
+        why = doubt.why if doubt else "too little was measured"
+        more_s = doubt.more_s if doubt else math.inf
+        return Verdict("unknown", found.value, -math.inf, math.inf, margin, more_s, more_s, why)
     if low > margin:
         return Verdict("above", found.value, low, high, margin, 0.0)
-    if high < margin:
+    if high < margin and doubt is None:
         return Verdict("below", found.value, low, high, margin, 0.0)
-    distance = abs(found.value - margin)
-    longer = (half / distance) ** 2 * LATER_LOOKS if distance > 0.0 else math.inf
-    return Verdict("unknown", found.value, low, high, margin, measured_s * max(longer - 1.0, 0.1))
+    if high < margin and doubt is not None:
+        seen = high - found.value
+        return Verdict(
+            "unknown", found.value, low, max(high, doubt.high), margin, doubt.more_s, doubt.more_s, doubt.why, seen
+        )
+    likely = [max(found.value + sign * 0.5 * half, 0.0) - margin for sign in (-1.0, 1.0)]
+    farthest = max(abs(each) for each in likely)
+    nearest = 0.0 if likely[0] < 0.0 < likely[1] else min(abs(each) for each in likely)
+    least, longest = _longer(half, farthest), _longer(NOISIER * half, nearest)
+    return Verdict("unknown", found.value, low, high, margin, measured_s * least, measured_s * longest)
+
+
+def _longer(half: float, distance: float) -> float:
+    """Return how much longer, as a part of the time so far, until an interval excludes what lies so far off."""
+    return max((half / distance) ** 2 * LATER_LOOKS - 1.0, 0.1) if distance > 0.0 else math.inf

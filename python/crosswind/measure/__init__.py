@@ -31,6 +31,7 @@ def measure(
     matrix: int = 1024,
     diagonals: int = 1,
     task: str | Callable[[], object] | None = None,
+    shell: bool = False,
     direction: str = "each",
     message_bytes: int = 1_000_000,
     streams: int = 1,
@@ -76,6 +77,8 @@ def measure(
         Diagonals per unit of work, 1 to `matrix`.
     task : str or callable, optional
         Your own work instead of a kernel: a command, or a Python callable without arguments, done again and again.
+    shell : bool
+        Run a command by `/bin/sh -c`; otherwise what only a shell understands is refused.
     direction : {"each", "receive", "send", "both"}
         Seen from this host. "each": both directions alone, then some cycles of both at once; "both": only at once.
     message_bytes : int
@@ -148,7 +151,7 @@ def measure(
     DescriptionError
         When an argument is out of its range.
     MeasurementError
-        When a peer cannot be reached, a setting is refused by the system, or the task fails.
+        When a peer cannot be reached, a setting is refused by the system, or the task fails or is too slow.
     AgentLost
         When a peer goes away before anything useful was sampled.
     KeyboardInterrupt

@@ -14,6 +14,7 @@ from crosswind.host import describe
 from crosswind.host.route import interface_to, split_address
 from crosswind.measure.placement import place
 from crosswind.measure.runtime import Launch, Spec, parse_runtime
+from crosswind.measure.task import for_probe
 
 KERNELS = tuple(name for name, _ in _core.KINDS["kernel"])
 DIRECTIONS = ("receive", "send", "each", "both")
@@ -59,6 +60,11 @@ class Asked:
         return self.arguments[name]
 
     @property
+    def in_shell(self) -> bool:
+        """Whether a shell runs the task."""
+        return bool(self.arguments.get("shell", False))
+
+    @property
     def forks(self) -> int:
         """Starts of the runtime; 1 without one."""
         return (self["forks"] or FORKS) if self.spec else 1
@@ -100,7 +106,7 @@ class Asked:
                 "name": self._kernel_name(),
                 "matrix": self["matrix"],
                 "diagonals": self["diagonals"],
-                "task": self["task"] if isinstance(self["task"], str) else None,
+                "task": for_probe(task, shell=self.in_shell) if isinstance(task := self["task"], str) else None,
                 "foreign": foreign,
             },
             "peers": list(peers),
@@ -197,6 +203,10 @@ def _check(asked: Mapping[str, Any]) -> None:
         raise DescriptionError(
             "direction is 'both' with variation 'contention'", "direction", "contention studies one direction at a time"
         )
+    if isinstance(asked["task"], str):
+        for_probe(asked["task"], shell=bool(asked.get("shell", False)))
+    elif asked.get("shell", False):
+        raise DescriptionError("shell is given without a command as task", "shell", "add --task 'COMMAND'")
     (_check_without_runtime if asked["runtime"] is None else _check_with_runtime)(asked)
     if peer is not None and not peer:
         raise DescriptionError(f"peer is {peer!r}; it must be HOST:PORT, or several", "peer")

@@ -25,6 +25,7 @@ from crosswind.measure.peer_process import peer_process
 from crosswind.measure.runtime import Launch, launched, warming
 from crosswind.measure.stopping import GROWTH, Precision, precision, precision_together
 from crosswind.measure.subject import Subject
+from crosswind.measure.task import refuse_slow
 from crosswind.measure.trust import warnings_of
 from crosswind.measurement import Measurement
 
@@ -81,6 +82,9 @@ class Session:
 
     def run(self) -> Measurement:
         """Go through all phases, as far as time and interruptions allow."""
+        if (task := self.asked["task"]) is not None:
+            self.tell(0.0, "timing one run of the task")
+            refuse_slow(task, len(self.channels), self.max_seconds, shell=self.asked.in_shell)
         with ExitStack() as stack:
             if self.asked.spec:
                 self.tell(0.0, f"preparing {self.asked.spec.text}")

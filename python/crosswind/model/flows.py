@@ -6,16 +6,17 @@ Flows come from a table (`FLOWS.csv`), or from runs of kind streams, all of whos
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy import optimize, special
+from scipy import interpolate, optimize, special
 
 from crosswind import _core
 from crosswind.errors import DescriptionError, Told, warning
@@ -33,22 +34,28 @@ By = Literal["latency", "throughput"]
 
 SCHEMA_VERSION = 1
 MOST_FLOWS = 100_000
-RESAMPLES = 200
+RESAMPLES = 1000
 _MEASURES: dict[str, By] = {"latency_s": "latency", "mb_per_s": "throughput"}
 _HINT = "a table has the columns flows, and latency_s or mb_per_s (of all flows together), and may have kind"
 # Where the one parameter of each form is looked for, and how the form is written.
 _SEARCHED = {"linear-latency": ("per_flow", 0.0, 100.0), "reconstructed": ("window_messages", 1.0, 1e9)}
+_COARSE, _FINE = 300, 1500  # values of the parameter at which a form is computed, and between them interpolated
 _PRINTED_UP_TO = 1e5  # messages/s that a link may carry, for the printed form
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Logarithms of what was measured with so many flows of a kind; `base` of one flow, empty where it is exact."""
+    """Logarithms of what was measured with so many flows of a kind; `base` of one flow, empty where it is exact.
+
+    Samples of equal `draw` were measured together, sample by sample, and bases of equal `base_draw` are the same.
+    """
 
     flows: int
     kind: str
     logs: np.ndarray
     base: np.ndarray
+    draw: str
+    base_draw: str
 
 
 @dataclass(frozen=True)
@@ -159,7 +166,8 @@ def fit_contention(
     Notes
     -----
     Ratios are of geometric means; intervals are 95 %, by Student's t with Welch's degrees of freedom. Forms are fitted
-    by least squares to the ratios of two flows and more, each point once; `literal` is the printed form over its own
+    by least squares to the ratios of two flows and more, each point once; a parameter's interval is of means drawn once
+    for all ratios, which share the samples of one flow; `literal` is the printed form over its own
     value for one flow, for comparison only. Source: communication-interactions, section 4.2; E4-1, E4-3.
 
     Examples
@@ -194,21 +202,17 @@ def fit_contention(
 
 def _fitted(samples: Sequence[Samples], files: list[str], by: By, link_mb_per_s: float | None, seed: int) -> Contention:
     points: list[dict[str, Any]] = []
-    spreads = []
-    for one in sorted(samples, key=lambda one: (one.flows, one.kind)):
-        mean, error, half = _log_ratio(one)
+    samples = sorted(samples, key=lambda one: (one.flows, one.kind))
+    for one in samples:
+        mean, half = _log_ratio(one)
         ends = None if half is None else [math.exp(mean - half), math.exp(mean + half)]
         point: dict[str, Any] = {"flows": one.flows, "kind": one.kind, "ratio": math.exp(mean), "ratio_ci95": ends}
         points.append(point | {"samples": int(one.logs.size)})
-        spreads.append(error)
     flows = [int(point["flows"]) for point in points]
     ratios = np.array([point["ratio"] for point in points])
-    known = all(error is not None for error in spreads)
-    drawn = None
-    if known:
-        noise = np.random.default_rng(seed).normal(size=(RESAMPLES, ratios.size))
-        drawn = ratios * np.exp(noise * np.array(spreads, float))
-    forms = [_form(form, flows, ratios, drawn) for form in _SEARCHED]
+    known = all(point["ratio_ci95"] is not None for point in points)
+    errors = _Errors.of(samples, np.random.default_rng(seed)) if known else None
+    forms = [_form(form, flows, ratios, errors) for form in _SEARCHED]
     for form in forms:
         fitted = {"form": form["form"], form["parameter"]: form["value"]}
         for point, n in zip(points, flows, strict=True):
@@ -248,39 +252,111 @@ def _warnings(points: list[dict[str, Any]], by: By) -> list[Told]:
     return found
 
 
-def _log_ratio(one: Samples) -> tuple[float, float | None, float | None]:
-    """Return the logarithm of the ratio, its standard error, and half of its 95 % interval; None where unknown."""
+@dataclass(frozen=True)
+class _Errors:
+    """Drawn errors of the logarithms of all ratios, by what was sampled together: one array (draw, ratio) for each.
+
+    Ratios share the samples of one flow, so their errors go together.
+    """
+
+    parts: list[np.ndarray]
+    freedom: list[int]
+
+    @classmethod
+    def of(cls, samples: Sequence[Samples], random: np.random.Generator) -> _Errors:
+        """Draw the mean of everything that was sampled, once for all ratios that depend on it."""
+        together: dict[str, list[tuple[int, float, np.ndarray]]] = {}
+        for at, one in enumerate(samples):
+            together.setdefault(f"of {one.draw}", []).append((at, 1.0, one.logs))
+            if one.base.size:
+                together.setdefault(f"base {one.base_draw}", []).append((at, -1.0, one.base))
+        parts = []
+        for members in together.values():
+            noise = random.normal(size=(RESAMPLES, max(logs.size for _, _, logs in members)))
+            part = np.zeros((RESAMPLES, len(samples)))
+            for at, sign, logs in members:
+                deviations = (logs - logs.mean()) / math.sqrt(logs.size * (logs.size - 1))
+                part[:, at] += sign * noise[:, : logs.size] @ deviations
+            parts.append(part)
+        return cls(parts, [min(logs.size for _, _, logs in members) - 1 for members in together.values()])
+
+    def ends(self, best: Callable[[np.ndarray], np.ndarray], ratios: np.ndarray) -> list[float]:
+        """Return the 95 % interval of a parameter that `best` fits to ratios, one row for each draw.
+
+        Few samples say little of their own spread: the errors are widened by Student's t with the degrees of freedom of
+        Welch and Satterthwaite, each part weighted by what it does to the parameter's logarithm.
+        """
+        errors = np.sum(self.parts, axis=0)
+        found = np.log(best(ratios * np.exp(errors)))
+        slopes = np.linalg.lstsq(errors, found - found.mean(), rcond=None)[0]
+        parts = [float(np.var(part @ slopes)) for part in self.parts]
+        total = sum(parts)
+        if total > 0.0:
+            freedom = total**2 / sum(part**2 / free for part, free in zip(parts, self.freedom, strict=True))
+            errors = errors * float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
+            found = np.log(best(ratios * np.exp(errors)))
+        return [float(end) for end in np.exp(np.quantile(found, [0.025, 0.975]))]
+
+
+def _log_ratio(one: Samples) -> tuple[float, float | None]:
+    """Return the logarithm of the ratio, and half of its 95 % interval; None where unknown."""
     mean = float(one.logs.mean() - (one.base.mean() if one.base.size else 0.0))
     parts = [part for part in (one.logs, one.base) if part.size]
     if any(part.size < 2 for part in parts):
-        return mean, None, None
+        return mean, None
     squares = [float(part.var(ddof=1)) / part.size for part in parts]
     total = sum(squares)
     if total == 0.0:
-        return mean, 0.0, 0.0
+        return mean, 0.0
     freedom = total**2 / sum(square**2 / (part.size - 1) for square, part in zip(squares, parts, strict=True))
-    return mean, math.sqrt(total), float(special.stdtrit(freedom, 0.975)) * math.sqrt(total)
+    return mean, float(special.stdtrit(freedom, 0.975)) * math.sqrt(total)
 
 
-def _form(form: str, flows: list[int], ratios: np.ndarray, drawn: np.ndarray | None) -> dict[str, Any]:
+def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | None) -> dict[str, Any]:
     """Return a form's parameter that fits best, with how well."""
     parameter, low, high = _SEARCHED[form]
     low = max(low, max(flows) * (1.0 + 1e-9)) if form == "reconstructed" else low
 
     def curve(value: float) -> np.ndarray:
-        return np.array([effective_ratio({"form": form, parameter: value}, n) for n in flows])
+        return _curve(form, tuple(flows), value)
 
-    def best(of: np.ndarray) -> float:
-        # By its logarithm: both parameters range over many powers of ten.
-        ends = (math.log(max(low, 1e-6)), math.log(high))
-        found = optimize.minimize_scalar(
-            lambda log: float(np.sum((curve(math.exp(log)) - of) ** 2)), ends, method="bounded", bounds=ends
-        )
-        return math.exp(float(found.x))
-
-    value = best(ratios)
-    ends = None if drawn is None else [float(end) for end in np.quantile([best(one) for one in drawn], [0.025, 0.975])]
+    # By its logarithm: both parameters range over many powers of ten.
+    limits = (math.log(max(low, 1e-6)), math.log(high))
+    found = optimize.minimize_scalar(
+        lambda log: float(np.sum((curve(math.exp(log)) - ratios) ** 2)), limits, method="bounded", bounds=limits
+    )
+    value = math.exp(float(found.x))
+    ends = None
+    if errors is not None:
+        fine, curves = _curves(form, tuple(flows), limits)
+        ends = errors.ends(lambda of: _nearest(fine, curves, of), ratios)
     return {"form": form, "parameter": parameter, "value": value, "value_ci95": ends} | _errors(curve(value), ratios)
+
+
+def _curve(form: str, flows: tuple[int, ...], value: float) -> np.ndarray:
+    by_flows = {n: effective_ratio({"form": form, _SEARCHED[form][0]: value}, n) for n in set(flows)}
+    return np.array([by_flows[n] for n in flows])
+
+
+@functools.lru_cache(maxsize=4)
+def _curves(form: str, flows: tuple[int, ...], limits: tuple[float, float]) -> tuple[np.ndarray, np.ndarray]:
+    """Return logarithms of a form's parameter, and the form's ratios at each."""
+    coarse, fine = np.linspace(*limits, _COARSE), np.linspace(*limits, _FINE)
+    return fine, interpolate.CubicSpline(coarse, [_curve(form, flows, math.exp(at)) for at in coarse])(fine)
+
+
+def _nearest(logs: np.ndarray, curves: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Return for each row of `of` the parameter of the nearest of the curves, by least squares."""
+    squares = np.sum(curves**2, axis=1)[:, None] - 2.0 * curves @ of.T
+    at, row = squares.argmin(axis=0), np.arange(of.shape[0])
+    inner = np.clip(at, 1, logs.size - 2)
+    before, here, behind = (squares[inner + step, row] for step in (-1, 0, 1))
+    bend = before - 2.0 * here + behind
+    step = np.where(bend > 0.0, 0.5 * (before - behind) / np.where(bend > 0.0, bend, 1.0), 0.0)
+    found: np.ndarray = np.exp(
+        np.where(at == inner, logs[inner] + np.clip(step, -1.0, 1.0) * (logs[1] - logs[0]), logs[at])
+    )
+    return found
 
 
 def _printed(flows: list[int], ratios: np.ndarray) -> dict[str, Any]:
@@ -335,7 +411,8 @@ def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[B
             message = f"{name}: nothing was measured with 1 flow{whose}"
             raise DescriptionError(message, "too-few-points", "ratios are over one flow alone")
         sign = 1.0 if measure == "throughput" else -1.0
-        found += [Samples(n, kind, sign * np.array(logs), sign * base) for n, logs in values.items()]
+        of = f"{name} {kind}"
+        found += [Samples(n, kind, sign * np.array(logs), sign * base, f"{of} {n}", of) for n, logs in values.items()]
     return measure, found
 
 
@@ -372,4 +449,7 @@ def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> 
             link = link_mb_per_s or max(stream["bytes"] / stream["alone_s"] for stream in streams) / 1e6
             together = sum(stream["bytes"] / stream["fifo_s"] for stream in streams) / 1e6
             logs.setdefault((len(streams), ""), []).append(math.log(together / link))
-    return [Samples(flows, kind, np.array(found), np.array([])) for (flows, kind), found in logs.items()]
+    return [
+        Samples(flows, kind, np.array(found), np.array([]), f"{name} {flows}", "")
+        for (flows, kind), found in logs.items()
+    ]

@@ -32,7 +32,7 @@ def test_a_costly_target_is_above_the_margin_and_its_cost_is_taken_apart():
 
 
 def test_nothing_is_below_the_margin():
-    found = session((0.0005,), noise=0.002)
+    found = session((0.0005,), noise=0.002, quads=900)
     assert found.verdict.outcome == "below"
     assert "less than 1 %" in found.sentence
 

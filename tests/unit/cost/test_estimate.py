@@ -132,3 +132,29 @@ def test_every_quad_has_both_labels_twice_and_every_contrast_comes_as_often():
     plan = schedule(2, draw)
     seen = [next(plan)[0] for _ in range(30)]
     assert [seen.count(contrast) for contrast in range(len(contrasts(2)))] == [10, 10, 10]
+
+
+@pytest.mark.parametrize(("shortest_s", "longest_s", "duty"), [(0.004, 0.02, 0.5), (0.09, 0.11, 0.3), (0.2, 0.5, 0.05)])
+def test_the_duty_of_a_steady_daemon_in_windows_of_random_lengths_is_covered_closely(shortest_s, longest_s, duty):
+    """Before, the interval of a duty of 30 or 50 % was some 40 standard deviations wide."""
+    draw, misses, half, missed = np.random.default_rng(8), [], [], 0
+    for _ in range(200):
+        ends = np.append(0.0, np.cumsum(0.1 * draw.uniform(0.5, 1.5, 120)))
+        period, phase = draw.uniform(shortest_s, longest_s), draw.uniform(0.0, 1.0)
+        whole, part = np.divmod(ends + phase * period, period)
+        found = Duty.of(np.diff(ends), np.diff(whole * duty * period + np.minimum(part, duty * period)))
+        misses.append(found.value - duty)
+        half.append(2.26 * found.error)  # Student's, of 10 groups
+        missed += abs(misses[-1]) > half[-1]
+    assert missed <= 10
+    assert np.median(half) < 12.0 * np.std(misses)
+
+
+def test_the_duty_of_bursts_at_random_in_windows_of_random_lengths_is_covered():
+    draw, missed = np.random.default_rng(9), 0
+    for _ in range(400):
+        ends = np.append(0.0, np.cumsum(0.1 * draw.uniform(0.5, 1.5, 120)))
+        counted = 0.01 * np.histogram(np.cumsum(draw.exponential(0.2, 400)), ends)[0]
+        found = Duty.of(np.diff(ends), counted)
+        missed += abs(found.value - 0.05) > 2.26 * found.error
+    assert missed <= 28  # 5 % is 20 +- 4.4

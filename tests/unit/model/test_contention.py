@@ -1,6 +1,7 @@
 """The contention model from Python, and fits of it to measured flows."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ import pytest
 import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment
+from crosswind.model import flows
 from crosswind.model.contention import delay_ratio, effective_ratio, message_rate
-from crosswind.model.flows import Contention, fit_contention
+from crosswind.model.flows import Contention, Samples, fit_contention
 
 # Table 2 of communication-interactions, and the two flows of type A of section 4.2: slowdowns of delta.
 MEASURED = {
@@ -180,3 +182,36 @@ def test_runs_of_streams_tell_latency_and_throughput(tmp_path):
     assert late.ratio(2) == pytest.approx(0.5, abs=0.03)
     moved = fit_contention([tmp_path / "runs.json"], by="throughput")
     assert moved.ratio(2) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    ("form", "parameter", "value"), [("linear-latency", "per_flow", 0.1), ("reconstructed", "window_messages", 256.0)]
+)
+@pytest.mark.parametrize("samples", [4, 10, 30])
+def test_the_interval_of_a_parameter_holds_the_truth_as_often_as_it_says(monkeypatch, form, parameter, value, samples):
+    """All ratios share the samples of one flow. Of 60 drawn measurements 57 are expected to hold the truth."""
+    monkeypatch.setattr(flows, "RESAMPLES", 300)
+    random = np.random.default_rng(samples)
+    numbers = [2, 3, 4, 5]
+    truth = {n: math.log(effective_ratio({"form": form, parameter: value}, n)) for n in (1, *numbers)}
+    holds = 0
+    for _ in range(60):
+        logs = {n: mean + random.normal(0.0, 0.05, samples) for n, mean in truth.items()}
+        errors = flows._Errors.of([Samples(n, "", logs[n], logs[1], str(n), "1") for n in numbers], random)
+        ratios = np.exp([logs[n].mean() - logs[1].mean() for n in numbers])
+        low, high = flows._form(form, numbers, ratios, errors)["value_ci95"]
+        holds += low <= value <= high
+    assert holds >= 53
+
+
+def test_streams_of_one_run_have_errors_in_common():
+    random = np.random.default_rng(1)
+    run, own = random.normal(0.0, 0.1, 40), random.normal(0.0, 0.001, 40)
+    together, apart = (
+        flows._Errors.of(
+            [Samples(2, "a", run, run[:0], "r", ""), Samples(2, "b", run + own, run[:0], other, "")], random
+        )
+        for other in ("r", "s")
+    )
+    correlated = [np.corrcoef(np.sum(errors.parts, axis=0).T)[0, 1] for errors in (together, apart)]
+    assert correlated[0] > 0.99 > 0.2 > abs(correlated[1])

@@ -54,7 +54,7 @@ def test_a_comparison_says_its_verdict_and_times(tmp_path):
 
 @pytest.mark.parametrize("item", [session(quads=0), comparison(quads=0), comparison(quads=2), session(quads=4)])
 def test_little_data_makes_a_section_without_figures(tmp_path, item):
-    assert "unknown" in visible(page_of(tmp_path, item))
+    assert "Not settled" in visible(page_of(tmp_path, item))
 
 
 def test_files_are_read_and_links_lead_somewhere(tmp_path):

@@ -89,7 +89,8 @@ pub enum Event {
         /// The child.
         child: Child,
     },
-    /// A child that drains gave a task back which it had not begun.
+    /// A child gave a task back which it had not begun: it drains, or nothing below it computes any more. It takes no more until it
+    /// asks again.
     HandedBack {
         /// The child.
         child: Child,

@@ -11,6 +11,7 @@
 //! | `single`, `multi` | which send begins, with one port and with many? |
 //! | `order/` | which child is served next? |
 //! | `waiting`, `queue` | which children and tasks wait? |
+//! | `requests` | which child asked first? |
 //! | `demand` | how many tasks per second can each child use? |
 //! | `buffer` | how many tasks does a node ask for ahead? |
 //! | `ending` | which child gets none of the last tasks? |
@@ -40,6 +41,7 @@ mod node;
 mod options;
 pub mod order;
 mod queue;
+mod requests;
 mod settings;
 mod single;
 pub mod supplying;

@@ -115,12 +115,13 @@ impl Node {
                 self.ready.push(task);
             }
             Event::Asked { child, tasks } => {
+                let wakes = self.wake(child);
                 self.waiting.ask(&mut self.children, child, tasks);
                 self.refresh(child);
                 // Nothing below was known to compute; a node that joined there does.
                 if self.places == 0 && !self.draining {
                     self.places = tasks;
-                } else if !self.may_begin() {
+                } else if !wakes && !self.may_begin() {
                     return; // what this node asks for has not changed
                 }
             }
@@ -174,6 +175,11 @@ impl Node {
             }
             Event::HandedBack { child, task } => {
                 self.settled(child);
+                if self.knows(child) {
+                    self.ending.count(&self.children[child as usize], false);
+                    self.waiting.take_back(&mut self.children, child);
+                    self.refresh(child);
+                }
                 if self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task)) {
                     self.ready.put_back(task);
                 }
@@ -231,10 +237,8 @@ impl Node {
         {
             self.compute(task, commands);
         }
-        if self.draining {
-            while let Some(task) = self.ready.pop() {
-                commands.push(Command::HandBack { task });
-            }
+        if !self.can_place() {
+            self.hand_back(commands);
         }
         if !self.children.is_empty() {
             match self.ports {
@@ -243,6 +247,31 @@ impl Node {
             }
             self.hint_the_end(commands);
         }
+    }
+
+    /// Whether a task that comes could be computed here or sent on.
+    #[inline]
+    fn can_place(&self) -> bool {
+        self.computes || self.root || self.children.iter().any(ChildState::is_open)
+    }
+
+    /// Gives the tasks that wait back to the parent, which takes what was asked for as withdrawn.
+    #[cold]
+    fn hand_back(&mut self, commands: &mut impl Commands) {
+        while let Some(task) = self.ready.pop() {
+            self.asked = 0;
+            commands.push(Command::HandBack { task });
+        }
+    }
+
+    /// A child asks for tasks. Returns whether it gave some back before.
+    #[inline]
+    fn wake(&mut self, child: Child) -> bool {
+        let wakes = self.children.get_mut(child as usize).is_some_and(ChildState::wakes);
+        if wakes {
+            self.ending.count(&self.children[child as usize], true);
+        }
+        wakes
     }
 
     /// Begins the next send of a port with one at a time.
@@ -265,7 +294,7 @@ impl Node {
     fn serve_multi(&mut self, commands: &mut impl Commands) {
         if self.waiting.rule == Rule::Arrival {
             while !self.ready.is_empty()
-                && let Some(first) = self.waiting.first(&self.children)
+                && let Some(first) = self.waiting.first()
             {
                 self.begin_multi(first, f64::INFINITY, commands);
             }
@@ -317,7 +346,7 @@ impl Node {
     /// The child that asked and is served next.
     #[inline]
     fn next_child(&mut self) -> Option<(f64, Child)> {
-        let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first(&self.children) };
+        let Some(left) = self.ending.left(self.ready.len()) else { return self.waiting.first() };
         let earliest_s = self.earliest_s();
         let within_s = self.ending.horizon_s(left, self.computing.is_some());
         self.in_time.first(within_s).or_else(|| self.in_time.first(earliest_s))
@@ -383,7 +412,7 @@ impl Node {
         if held >= self.places || !self.started || self.root {
             return;
         }
-        if self.computes || self.children.iter().any(|child| child.served) {
+        if self.can_place() {
             let tasks = self.places - held;
             self.asked += tasks;
             commands.push(Command::Ask { tasks });

@@ -1,10 +1,9 @@
 //! The children that asked and are not yet served, and which of them is next.
 
-use std::collections::VecDeque;
-
 use super::event::{Child, TaskId};
 use super::in_time::Entry;
 use super::order::Rule;
+use super::requests::Requests;
 use super::settings::ChildSettings;
 use crate::heap::{First, Heap};
 
@@ -29,6 +28,8 @@ pub(crate) struct ChildState {
     /// Whether it is ever served.
     pub served: bool,
     gone: bool,
+    /// Whether it gave a task back and has not asked since: nothing below it computes.
+    idle: bool,
     pub transfer: Transfer,
     /// Tasks that it asked for and that have not begun to leave.
     requests: u32,
@@ -61,6 +62,7 @@ impl ChildState {
             key: settings.key.unwrap_or(0.0),
             served: settings.key.is_some(),
             gone: false,
+            idle: false,
             uses: settings.uses_tasks_per_s,
             empties: settings.empties_tasks_per_s,
             send_s: settings.send_s,
@@ -81,7 +83,19 @@ impl ChildState {
     /// Whether its subtree computes: see `ending`.
     #[inline]
     pub fn is_counted(&self) -> bool {
-        self.served && !self.gone && self.uses > 0.0
+        self.served && !self.gone && !self.idle && self.uses > 0.0
+    }
+
+    /// Whether a task may be sent to it, now or when it asks.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.served && !self.idle
+    }
+
+    /// It asked for tasks. Returns whether it had given one back before.
+    #[inline]
+    pub fn wakes(&mut self) -> bool {
+        std::mem::take(&mut self.idle)
     }
 
     /// Whether it takes tasks: a child that has none and asks for none does not, though it may be able to.
@@ -100,10 +114,9 @@ impl ChildState {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     pub rule: Rule,
-    /// By key; with arrival, unused.
     ranking: Heap<f64, First>,
-    /// With arrival: one entry per task asked for.
-    line: VecDeque<Child>,
+    /// With arrival only.
+    requests: Requests,
 }
 
 impl Waiting {
@@ -125,36 +138,24 @@ impl Waiting {
         if state.gone || tasks == 0 {
             return;
         }
-        state.requests = state.requests.saturating_add(u32::try_from(tasks).unwrap_or(u32::MAX));
+        let asked = u32::try_from(tasks).unwrap_or(u32::MAX);
+        state.requests = state.requests.saturating_add(asked);
+        if self.rule == Rule::Arrival {
+            self.requests.came(child, u64::from(asked));
+            state.key = self.requests.oldest(child);
+        }
         // A child that is never served may be so later; a child that is being sent to waits again when the send is over.
         if !state.served || state.transfer != Transfer::None {
             return;
         }
-        if self.rule == Rule::Arrival {
-            for _ in 0..tasks {
-                self.line.push_back(child);
-            }
-        } else {
-            let key = self.key(state);
-            self.ranking.put(key, child);
-        }
+        let key = self.key(state);
+        self.ranking.put(key, child);
     }
 
     /// The next to be served, with its key.
     #[inline]
-    pub fn first(&mut self, children: &[ChildState]) -> Option<(f64, Child)> {
-        if self.rule != Rule::Arrival {
-            return self.ranking.first();
-        }
-        // A child that is being served, or has left, leaves the line.
-        while let Some(&child) = self.line.front() {
-            let state = &children[child as usize];
-            if state.served && state.requests > 0 && state.transfer == Transfer::None {
-                return Some((state.key, child));
-            }
-            self.line.pop_front();
-        }
-        None
+    pub fn first(&self) -> Option<(f64, Child)> {
+        self.ranking.first()
     }
 
     /// What the end of a run asks about a child.
@@ -176,10 +177,9 @@ impl Waiting {
         self.begin(children, child);
         let state = &mut children[child as usize];
         match self.rule {
-            Rule::Arrival => {}
             _ if state.requests == 0 => self.ranking.remove(child),
             Rule::Fixed => {}
-            Rule::Planned => {
+            Rule::Planned | Rule::Arrival => {
                 let key = self.key(state);
                 self.ranking.put(key, child);
             }
@@ -198,7 +198,8 @@ impl Waiting {
         state.requests -= 1;
         state.begun += 1;
         if self.rule == Rule::Arrival {
-            self.line.pop_front();
+            self.requests.meet(child);
+            state.key = self.requests.oldest(child);
         }
     }
 
@@ -208,12 +209,8 @@ impl Waiting {
         if state.requests == 0 || !state.served {
             return;
         }
-        if self.rule == Rule::Arrival {
-            self.line.push_back(child);
-        } else {
-            let key = self.key(state);
-            self.ranking.put(key, child);
-        }
+        let key = self.key(state);
+        self.ranking.put(key, child);
     }
 
     /// What is known of a child has changed. Planned rates stay: they are a whole tree's, and no node knows that.
@@ -235,10 +232,16 @@ impl Waiting {
         }
     }
 
+    /// A child that gave a task back asks for nothing until it says so.
+    pub fn take_back(&mut self, children: &mut [ChildState], child: Child) {
+        (children[child as usize].idle, children[child as usize].requests) = (true, 0);
+        self.ranking.remove(child);
+        self.requests.forget(child);
+    }
+
     /// A child that left waits for nothing.
     pub fn forget(&mut self, children: &mut [ChildState], child: Child) {
         (children[child as usize].served, children[child as usize].gone) = (false, true);
-        children[child as usize].requests = 0;
-        self.ranking.remove(child);
+        self.take_back(children, child);
     }
 }

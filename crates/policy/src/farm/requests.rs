@@ -1,0 +1,81 @@
+//! First come, first served: the requests of each child that are not yet met, numbered in the order in which they came.
+
+use std::collections::VecDeque;
+
+use super::event::Child;
+
+/// Requests that came one after another from the same child.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Number of the first.
+    first: u64,
+    tasks: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Requests {
+    came: u64,
+    of: Vec<VecDeque<Run>>,
+}
+
+impl Requests {
+    pub fn came(&mut self, child: Child, tasks: u64) {
+        let (n, first) = (child as usize, self.came);
+        if n >= self.of.len() {
+            self.of.resize(n + 1, VecDeque::new());
+        }
+        self.came += tasks;
+        match self.of[n].back_mut() {
+            Some(run) if run.first + run.tasks == first => run.tasks += tasks,
+            _ => self.of[n].push_back(Run { first, tasks }),
+        }
+    }
+
+    /// The oldest request of a child is met.
+    pub fn meet(&mut self, child: Child) {
+        let Some(runs) = self.of.get_mut(child as usize) else { return };
+        let Some(run) = runs.front_mut() else { return };
+        run.first += 1;
+        run.tasks -= 1;
+        if run.tasks == 0 {
+            runs.pop_front();
+        }
+    }
+
+    /// When the oldest request of a child came, as a key.
+    pub fn oldest(&self, child: Child) -> f64 {
+        self.of.get(child as usize).and_then(VecDeque::front).map_or(f64::INFINITY, |run| run.first as f64)
+    }
+
+    /// A child takes back all that it asked for.
+    pub fn forget(&mut self, child: Child) {
+        if let Some(runs) = self.of.get_mut(child as usize) {
+            *runs = VecDeque::new();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_request_of_each_child_is_met_first() {
+        let mut requests = Requests::default();
+        requests.came(0, 1);
+        requests.came(0, 1);
+        requests.came(2, 1);
+        requests.came(0, 1);
+        assert_eq!((requests.oldest(0), requests.oldest(1), requests.oldest(2)), (0.0, f64::INFINITY, 2.0));
+        requests.meet(0);
+        assert_eq!(requests.oldest(0), 1.0);
+        requests.meet(0);
+        assert_eq!(requests.oldest(0), 3.0);
+        requests.meet(2);
+        assert_eq!(requests.oldest(2), f64::INFINITY);
+        requests.forget(0);
+        assert_eq!(requests.oldest(0), f64::INFINITY);
+        requests.came(0, u64::MAX / 2);
+        assert_eq!(requests.oldest(0), 4.0);
+    }
+}

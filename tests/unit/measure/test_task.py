@@ -1,0 +1,43 @@
+"""A task of which too few runs fit into the time limit is refused after one run."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from crosswind.errors import MeasurementError
+from crosswind.measure.task import fewest_runs, for_probe, refuse_slow
+
+
+def test_a_slow_command_is_refused_with_the_time_of_a_run():
+    """Before, a task of 4 s made `--max-seconds 20` take 236 s."""
+    with pytest.raises(MeasurementError, match=r"one run of --task takes 0\.\d+ s; a measurement takes at least 365"):
+        refuse_slow("sleep 0.3", 2, 20.0)
+    with pytest.raises(MeasurementError, match=r"takes over 0\.2 s"):
+        refuse_slow("sleep 300", 2, 0.2)
+
+
+def test_a_slow_call_is_refused():
+    with pytest.raises(MeasurementError, match="one run of --task"):
+        refuse_slow(lambda: time.sleep(0.1), 1, 1.0)
+
+
+def test_a_short_task_is_taken_and_a_first_run_that_was_slow_is_done_again():
+    refuse_slow(lambda: None, 2, 60.0)
+    calls = []
+
+    def warms_up() -> None:
+        time.sleep(0.0 if calls else 0.01)
+        calls.append(1)
+
+    refuse_slow(warms_up, 1, 0.005 * fewest_runs(1))
+    assert len(calls) == 2
+
+
+@pytest.mark.parametrize("text", ["true 'a b'", 'true "it\'s"', "true a=b"])
+def test_the_probe_gets_the_same_words(text):
+    import shlex
+
+    given = for_probe(text)
+    assert shlex.split(given.removeprefix("exec ")) == shlex.split(text)
