@@ -1,4 +1,6 @@
-"""A built-in kernel as the job, when there is none at hand; `python -m crosswind.cost.kernel KERNEL CPU COUNTER [PARENT]`.
+"""A built-in kernel as the job, when there is none at hand.
+
+    python -m crosswind.cost.kernel KERNEL CPU COUNTER [PARENT]
 
 It counts in 8 bytes of a file that both ends map, and ends with the process that started it.
 """
