@@ -59,7 +59,7 @@ def group_directory(path: str) -> Path:
     DescriptionError
         When there is none.
     """
-    mount = group_mount()
+    mount = unified_mount()
     hint = "`systemctl show -p ControlGroup UNIT` shows the path of a unit's group"
     if mount is None:
         raise DescriptionError(f"--of is 'cgroup:{path}'; no control groups of version 2 are mounted", "target", hint)
@@ -69,11 +69,6 @@ def group_directory(path: str) -> Path:
     if found == mount:
         raise DescriptionError(f"--of is 'cgroup:{path}'; the root group holds everything", "target", hint)
     return found
-
-
-def group_mount() -> Path | None:
-    """Return where control groups of version 2 are mounted, or None."""
-    return unified_mount()
 
 
 def group_members(group: Path) -> set[int]:
@@ -246,7 +241,7 @@ def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
         raise DescriptionError(f"--of is {text!r}; no process is in that group", "target", HINT)
     refuse(members, f"--of {text}", {freezer.pid})
     frozen = _taken(text, lambda: freezer.seize_group(group))
-    target = Target(text, f"/{group.relative_to(group_mount() or group)}", freezer, frozen, group=group)
+    target = Target(text, f"/{group.relative_to(unified_mount() or group)}", freezer, frozen, group=group)
     target.refresh()
     return target
 
