@@ -39,7 +39,7 @@ from typing import Any
 
 import record
 
-from crosswind.cost.targets import group_mount
+from crosswind.host.cgroup import unified_mount
 
 NAME = "cost_kills"
 TRY, AT_A_TIME = 12, 8
@@ -121,7 +121,7 @@ class Trial:
         self.draw = random.Random(seed)
         self.mark = uuid.uuid4().hex
         self.environment = os.environ | {MARK: self.mark}
-        mount = group_mount()
+        mount = unified_mount()
         if mount is None or os.geteuid() != 0:
             raise SystemExit("error: this needs root and control groups of version 2")
         self.target_group, self.tool_group = mount / f"kills-{self.mark}", mount / f"kills-{self.mark}-tool"

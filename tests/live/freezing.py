@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from crosswind.cost import processes
-from crosswind.cost.targets import group_mount
+from crosswind.host.cgroup import unified_mount
 
 PATIENCE_S = 60.0
 SPIN = """
@@ -91,7 +91,7 @@ def running(text: str, **options: object) -> Iterator[subprocess.Popen[str]]:
 @contextlib.contextmanager
 def grouped(*pids: int) -> Iterator[Path]:
     """Make a control group of version 2 with these processes in it, and remove it."""
-    mount = group_mount()
+    mount = unified_mount()
     if mount is None or not os.access(mount, os.W_OK):
         pytest.skip("no control groups of version 2 that this user may make")
     path = mount / f"freezing-test-{os.getpid()}"

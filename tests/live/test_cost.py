@@ -63,6 +63,16 @@ def test_kill_9_of_a_session_leaves_nothing_stopped_and_ends_its_kernels(bystand
     wait_until(lambda: all(processes.has_ended(pid) for pid in below))
 
 
+def test_a_kernel_whose_session_was_killed_while_it_started_does_not_begin(tmp_path):
+    counter = tmp_path / "counter"
+    counter.write_bytes(bytes(8))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    command = [sys.executable, "-m", "crosswind.cost.kernel", "burn", str(CPU), str(counter), str(ended.pid)]
+    assert subprocess.run(command, timeout=PATIENCE_S, check=True).returncode == 0
+    assert counter.read_bytes() == bytes(8)
+
+
 def test_kill_9_of_all_that_bears_the_name_leaves_nothing_stopped(bystander):
     """As `pkill -9 -f crosswind` does; it left the target stopped in 5 of 8 tries."""
     process = crosswind("--of", f"pid:{bystander.pid}", "--seconds", "20")

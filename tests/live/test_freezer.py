@@ -29,7 +29,9 @@ from freezing import (
 from crosswind import _core
 from crosswind.cost import processes
 from crosswind.cost.targets import opened
+from crosswind.doctor.disturbances import left_frozen
 from crosswind.errors import CrosswindError, DescriptionError, MeasurementError
+from crosswind.host.cgroup import unified_mount
 
 pytestmark = pytest.mark.live
 
@@ -364,7 +366,13 @@ def test_a_group_that_a_killed_session_left_frozen_is_thawed_by_the_next(holder,
         process.kill()
         process.wait()
         wait_until(lambda: is_frozen(group))
-        assert opened(f"cgroup:/{group.name}", freezer).members == {target.pid}
+        [named] = left_frozen(unified_mount())
+        assert named.hint.startswith(f"`echo 0 > {group}/cgroup.freeze`")
+        found = opened(f"cgroup:/{group.name}", freezer)
+        assert found.members == {target.pid}
+        found.freeze(later())
+        assert not left_frozen(unified_mount())  # it is a session's that lives
+        found.thaw()
         assert runs_again(target.pid)
 
 

@@ -79,6 +79,7 @@ class Job:
             memories.append(memory)
             os.ftruncate(memory, 8)
             command = [sys.executable, "-m", "crosswind.cost.kernel", kernel, str(cpu), f"/proc/self/fd/{memory}"]
+            command.append(str(os.getpid()))
             started.append(
                 subprocess.Popen(
                     command, stdin=subprocess.DEVNULL, env=environment(), process_group=0, pass_fds=[memory]

@@ -1,4 +1,6 @@
-"""A built-in kernel as the job, when there is none at hand; `python -m crosswind.cost.kernel KERNEL CPU COUNTER`.
+"""A built-in kernel as the job, when there is none at hand.
+
+    python -m crosswind.cost.kernel KERNEL CPU COUNTER [PARENT]
 
 It counts in 8 bytes of a file that both ends map, and ends with the process that started it.
 """
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import signal
 import sys
 from collections.abc import Callable
@@ -46,7 +49,9 @@ def main() -> None:
     """Compute for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # ctrl-C is for the parent process, which ends this one
     _core.end_with_parent()
-    kernel, cpu, path = sys.argv[1:]
+    kernel, cpu, path, *parent = sys.argv[1:]
+    if parent and os.getppid() != int(parent[0]):
+        return  # it was killed while this one started
     with Path(path).open("r+b") as file:
         counter = memoryview(mmap.mmap(file.fileno(), 8)).cast("Q")  # one store; `struct.pack_into` needs two
     step, count = stepper(kernel, int(cpu)), 0

@@ -59,7 +59,7 @@ def group_directory(path: str) -> Path:
     DescriptionError
         When there is none.
     """
-    mount = group_mount()
+    mount = unified_mount()
     hint = "`systemctl show -p ControlGroup UNIT` shows the path of a unit's group"
     if mount is None:
         raise DescriptionError(f"--of is 'cgroup:{path}'; no control groups of version 2 are mounted", "target", hint)
@@ -69,11 +69,6 @@ def group_directory(path: str) -> Path:
     if found == mount:
         raise DescriptionError(f"--of is 'cgroup:{path}'; the root group holds everything", "target", hint)
     return found
-
-
-def group_mount() -> Path | None:
-    """Return where control groups of version 2 are mounted, or None."""
-    return unified_mount()
 
 
 def group_members(group: Path) -> set[int]:
@@ -128,6 +123,8 @@ class Target:
         The process that freezes it.
     frozen : Frozen
         What it is to the freezer; its attribute `how` is "tracing", "freezer" (of a control group) or "signals".
+    roots : list of int
+        Processes that were named or started.
     group : Path or None
         Directory of the control group.
     process : Popen or None
@@ -140,6 +137,7 @@ class Target:
     name: str
     freezer: _core.Freezer
     frozen: _core.Frozen
+    roots: list[int] = field(default_factory=list)
     group: Path | None = None
     process: subprocess.Popen[bytes] | None = None
     cpu: processes.CpuTime = field(default_factory=processes.CpuTime)
@@ -215,7 +213,8 @@ def opened(text: str, freezer: _core.Freezer) -> Target:
         if processes.stat(pid) is None:
             raise DescriptionError(f"--of is {text!r}; there is no process {pid}", "target", "`ps` lists them")
         refuse(processes.with_descendants([pid]), f"--of {text}", {freezer.pid})
-        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, _taken(text, lambda: freezer.seize([pid])))
+        frozen = _taken(text, lambda: freezer.seize([pid]))
+        target = Target(text, f"{processes.name(pid)} ({pid})", freezer, frozen, [pid])
     else:
         target = _opened_command(text, value, freezer)
     target.refresh()
@@ -242,7 +241,7 @@ def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
         raise DescriptionError(f"--of is {text!r}; no process is in that group", "target", HINT)
     refuse(members, f"--of {text}", {freezer.pid})
     frozen = _taken(text, lambda: freezer.seize_group(group))
-    target = Target(text, f"/{group.relative_to(group_mount() or group)}", freezer, frozen, group)
+    target = Target(text, f"/{group.relative_to(unified_mount() or group)}", freezer, frozen, group=group)
     target.refresh()
     return target
 
@@ -254,7 +253,7 @@ def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
     except ValueError as error:
         raise DescriptionError(f"--of is {text!r}; {str(error).lower()}", "target", HINT) from None
     process, frozen = started(command, f"--of is {text!r}", freezer)
-    target = Target(text, _shortened(value), freezer, frozen, process=process)
+    target = Target(text, _shortened(value), freezer, frozen, [process.pid], process=process)
     time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
     if process.poll() is not None:
         message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"

@@ -17,6 +17,7 @@ from crosswind.doctor.finding import Finding, Level
 from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
 from crosswind.host.activity import Snapshot
+from crosswind.host.cgroup import unified_mount
 from crosswind.host.network import default_interfaces, with_cards
 from crosswind.host.network import offloads as offload_states
 from crosswind.host.tree import ROOT, UNKNOWN
@@ -85,7 +86,7 @@ def doctor(
         disturbances.real_time_limit(root),
     ]
     if root == ROOT:  # these try it
-        found += [disturbances.recording(), *disturbances.injecting()]
+        found += [disturbances.recording(), *disturbances.injecting(), *disturbances.left_frozen(unified_mount())]
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,31 @@ from crosswind.doctor.finding import Finding
 from crosswind.host.tree import ROOT, number, text
 from crosswind.inject import means
 from crosswind.noise import no_trace
+
+_MARK = "user.frozen-by-undo-watchdog"  # crates/linux/src/freezer/group.rs
+
+
+def left_frozen(mount: Path | None) -> list[Finding]:
+    """Name control groups that a killed session of `crosswind cost` left frozen; none on nearly every host."""
+    left = [str(group) for group in _marked(mount)] if mount else []
+    if not left:
+        return []
+    names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    seen = f"{names} {'is' if len(left) == 1 else 'are'} frozen: `crosswind cost` and its watchdog were killed there"
+    return [Finding("left-frozen", "problem", seen, f"`echo 0 > {left[0]}/cgroup.freeze`, or `crosswind cost` of it")]
+
+
+def _marked(mount: Path) -> Iterator[Path]:
+    """Yield groups that bear the mark of a session and are locked by none."""
+    for directory, _, _ in os.walk(mount):
+        with suppress(OSError):
+            os.getxattr(directory, _MARK)
+            descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                yield Path(directory)
+            finally:
+                os.close(descriptor)
 
 
 def recording(why_not: Callable[[], str | None] = no_trace) -> Finding:

@@ -307,7 +307,7 @@ def test_two_results_in_one_file_are_refused(tmp_path):
 ELSEWHERE = {"run/agent.py", "run/command.py", "run/dask.py", "run/mapping.py", "run/ranks.py", "run/rank_processes.py"}
 ELSEWHERE |= {"run/processes.py", "run/hosted.py", "run/spool.py", "files/stored.py"}
 # Files of the kernel, a job's counter, and the filter's state, which no result replaces.
-ELSEWHERE |= {"cost/watching.py", "cost/job.py", "filter/kernel/traffic.py", "filter/kernel/state.py"}
+ELSEWHERE |= {"cost/job.py", "filter/kernel/traffic.py", "filter/kernel/state.py"}
 WRITERS = {"write_text", "write_bytes", "NamedTemporaryFile", "mkstemp"}
 
 
