@@ -129,32 +129,19 @@ class World:
         )
 
 
-class _Hold:
-    how = "signals"
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-
-    def refresh(self, members: set[int]) -> None:
-        pass
-
-    def stop(self) -> None:
-        self.world.sleep(READING_S)
-        self.world.stopped = True
-
-    def go_on(self) -> None:
-        self.world.sleep(READING_S)
-        self.world.stopped = False
-
-    def close(self) -> None:
-        self.world.stopped = False
-
-
 def _target(world: World) -> Any:
+    def freeze(due_ns: int) -> None:
+        world.sleep(READING_S)
+        world.stopped = True
+
+    def thaw() -> None:
+        world.sleep(READING_S)
+        world.stopped = False
+
     used = SimpleNamespace(ns=lambda: round(world.x_s * 1e9), watch=lambda pids: None)
     return SimpleNamespace(
-        text="pid:100", name="agent", hold=_Hold(world), cpu=used, members={-1}, process=None, is_gone=False,
-        group=None, roots=[], refresh=lambda: None, close=lambda: None,
+        text="pid:100", name="agent", cpu=used, members={-1}, process=None, is_gone=False, group=None, roots=[],
+        freeze=freeze, thaw=thaw, defer=lambda due_ns: None, refresh=lambda: None, close=thaw,
     )  # fmt: skip
 
 
@@ -228,14 +215,13 @@ def measured(
         "quads": {name: [] for name in ("contrast", "at_s", *FIELDS)},
         "warnings": [],
     }  # fmt: skip
-    watchdog = SimpleNamespace(check=lambda: None, stopped_until=lambda due: None, pid=-3)
     with (
         mock.patch.object(sessions, "time", it.clock()),
         mock.patch.object(sessions.processes, "cpus_of", return_value={1}),
         mock.patch.object(sessions.processes, "is_ready", return_value=True),
         mock.patch.object(sessions, "_stolen", lambda before=None: (1, 0) if before is None else 0.0),
     ):
-        session = sessions.Session([_target(it)], _job(it), watchdog, settings, document)  # type: ignore[arg-type]
+        session = sessions.Session([_target(it)], _job(it), settings, document)  # type: ignore[arg-type]
         session._begun = it.now
         return session.run()
 
