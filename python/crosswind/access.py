@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+import unicodedata
 from pathlib import Path
 
 from crosswind.errors import DescriptionError
@@ -46,6 +47,11 @@ def read_token(file: Path, allow_loose: bool = False) -> str:
         raise DescriptionError(message, "loose-token", f"chmod 600 {shlex.quote(str(file))}")
     if len(content) > _LARGEST_BYTES:
         raise DescriptionError(f"{told}: it has more than {_LARGEST_BYTES} bytes, the most of a token", "token", hint)
+    if token.startswith("\ufeff") or any(
+        unicodedata.category(letter) == "Cc" for letter in token if letter not in "\r\n"
+    ):
+        what = "a byte order mark" if token.startswith("\ufeff") else "a control character"
+        raise DescriptionError(f"{told}: it has {what} in it; it must be one line of printable text", "token", hint)
     if (lines := len(token.splitlines())) != 1:
         message = f"{told}: it has {lines} lines; it must have one, of 16 bytes or more"
         raise DescriptionError(message, "token", hint)

@@ -42,14 +42,16 @@ def chromium(profile: Path) -> Iterator[webdriver.Chrome]:
         driver.quit()
 
 
-def show(driver: webdriver.Chrome, page: Path, width: int, scheme: str = "light", drawn: bool = True) -> None:
-    """Open a page in a window of so many pixels and wait until its figures are drawn."""
+def show(
+    driver: webdriver.Chrome, page: Path, width: int, scheme: str = "light", drawn: bool = True, media: str = ""
+) -> None:
+    """Open a page in a window of so many pixels, as on screen or on paper, and wait until its figures are drawn."""
     driver.get("about:blank")
     for kind in ("browser", "performance"):
         driver.get_log(kind)  # what was before does not count
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    wish = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    wish = {"media": media, "features": [{"name": "prefers-color-scheme", "value": scheme}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", wish)
     driver.get(page.absolute().as_uri())
     if drawn:

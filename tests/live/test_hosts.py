@@ -17,8 +17,7 @@ from farms import point, slowly, take, tree, value, wait_until
 
 from crosswind.certificates import Node, make_certificates
 from crosswind.errors import AgentLost, CrosswindError, DescriptionError, MeasurementError
-from crosswind.measure.cluster import at_host, on_hosts
-from crosswind.measure.cluster.calls import send
+from crosswind.measure.cluster import at_host, calls, handshake, on_hosts
 from crosswind.measure.cluster.on_hosts import HostsCluster
 from crosswind.run.deploying import deployed
 from crosswind.run.deployment import Placing
@@ -218,30 +217,73 @@ def lives(hosts, name):
     return hosts.is_alive(name)
 
 
-def test_strangers_at_the_door_hold_nobody_up(files, monkeypatch):
+def test_unauthenticated_peers_at_the_listener_hold_nobody_up(files, monkeypatch, capfd):
+    """Silent, slow, lying and noisy ones, more than there may be at a time; hosts come all the same."""
+    monkeypatch.setattr(handshake, "PATIENCE_S", 1.0)
     doors = []
     opened = on_hosts._open_door
     monkeypatch.setattr(on_hosts, "_open_door", lambda place: doors.append(opened(place)) or doors[-1])
     hosts = HostsCluster.load(files / "hosts.toml", files / "token")
     gathering = threading.Thread(target=hosts.__enter__)
     gathering.start()
-    wait_until(lambda: doors, "the door")
-    silent = socket.create_connection(doors[0].getsockname())
-    with socket.create_connection(doors[0].getsockname()) as liar:
-        send(liar, {"node": "a", "key": "0" * 64})
-        assert liar.recv(1) == b""
-    with socket.create_connection(doors[0].getsockname()) as noisy:
-        noisy.sendall(b"\xff" * 64)
-        with contextlib.suppress(ConnectionResetError):  # it closes with bytes unread
-            assert noisy.recv(1) == b""
+    wait_until(lambda: doors, "the listener")
+    address = doors[0].getsockname()
+
+    def greetings():
+        return sum(thread.name == "crosswind-greeting" for thread in threading.enumerate())
+
+    silent = [socket.create_connection(address) for _ in range(100)]
+    wait_until(lambda: greetings() == handshake.UNAUTHENTICATED, "as many as there may be")
+    slow, over = silent[0], threading.Event()
+
+    def drip():
+        with contextlib.suppress(OSError):
+            while not over.wait(0.1):
+                slow.sendall(b"C")
+
+    dripping = threading.Thread(target=drip)
+    dripping.start()
+    assert slow.recv(1) == b""  # its time is over, however slowly bytes come
+    over.set()
+    dripping.join()
+    for words in (b"[" * 4000, b"\xff" * 64, handshake._HEAD.pack(handshake._MAGIC, b"0" * 32, 1) + b"a" + b"0" * 32):
+        with socket.create_connection(address) as liar:
+            liar.sendall(words)
+            with contextlib.suppress(ConnectionResetError):  # it closes with bytes unread
+                while liar.recv(1000):
+                    pass
     served = [serving(files, name) for name in "ab"]
     gathering.join(30)
+    assert greetings() <= handshake.UNAUTHENTICATED
     assert {name: hosts.is_alive(name) for name in hosts.hosts} == {"head": True, "a": True, "b": True}
     hosts.__exit__(None, None, None)
-    silent.close()
+    for one in silent:
+        one.close()
     for process in served:
         process.communicate(timeout=20)
         assert process.returncode == 0
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_token_and_no_key_is_read_on_the_way(files, monkeypatch):
+    """What the root and a host say to each other, as who reads the network hears it."""
+    heard = []
+    receive = calls._exactly
+    monkeypatch.setattr(calls, "_exactly", lambda line, count: heard.append(receive(line, count)) or heard[-1])
+    sendall, token = calls.send, (files / "token").read_bytes().strip()
+    monkeypatch.setattr(
+        on_hosts, "send", lambda line, said: heard.append(json.dumps(said).encode()) or sendall(line, said)
+    )
+    served = [serving(files, name) for name in "ab"]
+    with HostsCluster.load(files / "hosts.toml", files / "token") as hosts:
+        of_visit = hosts.secret("0123456789abcdef0123456789abcdef")
+        peer = hosts.submit("b", at_host.start_peer, "127.0.0.1", 60.0, of_visit).result(20)
+        assert greet(peer, of_visit)["loopback"]
+        hosts.submit("b", at_host.end_peer, peer).result(20)
+    for process in served:
+        process.communicate(timeout=20)
+    assert len(heard) > 4
+    assert not any(secret in said for said in heard for secret in (token, of_visit.encode()))
 
 
 def test_what_does_not_fit_to_the_file_is_refused(files):

@@ -27,6 +27,9 @@ def test_space_around_a_token_counts_for_nothing(tmp_path):
         (b"a" * 76 + b"\n" + b"b" * 12 + b"\n", "has 2 lines"),  # what base64 makes of 64 bytes
         (b"\xff" * 32, "can't decode"),
         (b"b" * 5000, "more than 4096 bytes"),
+        (b"\0" * 16, "control character"),
+        (b"abcdefgh\0ijklmnopq\n", "control character"),
+        (b"\xef\xbb\xbf" + b"a" * 20, "byte order mark"),
         (None, "No such file"),
     ],
 )

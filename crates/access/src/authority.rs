@@ -23,7 +23,9 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
 use crate::error::AccessError;
-use crate::tls::{AUTHORITY, CERTIFICATE, KEY, PARENT, read as read_file};
+use crate::tls::{
+    AUTHORITY, CERTIFICATE, KEY, Kept, PARENT, names as certifies, read as read_file, refuse_directory_of_others,
+};
 
 /// Name of the authority's directory, which no node may have.
 const AUTHORITYS: &str = "ca";
@@ -72,15 +74,15 @@ pub struct Shown {
 /// # Errors
 /// When a name is none, a node has a certificate already, or the directory can't be written.
 pub fn make(directory: &Path, nodes: &[Node], days: u32) -> Result<(), AccessError> {
+    let present = entries(directory);
     for (at, node) in nodes.iter().enumerate() {
         check(node)?;
-        let alike = |other: &Node| other.name.eq_ignore_ascii_case(&node.name);
-        if nodes[..at].iter().any(alike) {
+        let alike = |other: &str| same(other, &node.name);
+        if nodes[..at].iter().any(|other| alike(&other.name)) {
             return Err(AccessError::Name { name: node.name.clone(), why: "is named twice".into() });
         }
-        let place = directory.join(&node.name);
-        if place.exists() {
-            return Err(AccessError::Exists { path: place.display().to_string() });
+        if let Some(name) = present.iter().find(|name| alike(name)) {
+            return Err(AccessError::Exists { path: directory.join(name).display().to_string() });
         }
     }
     let (certificate, issuer) = authority(directory, days.max(AUTHORITY_DAYS))?;
@@ -92,16 +94,32 @@ pub fn make(directory: &Path, nodes: &[Node], days: u32) -> Result<(), AccessErr
     Ok(())
 }
 
+/// Whether two names are one to TLS, which compares them without case.
+fn same(one: &str, other: &str) -> bool {
+    one.eq_ignore_ascii_case(other)
+}
+
+/// Names in a directory; none where it is not there.
+fn entries(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+}
+
 fn check(node: &Node) -> Result<(), AccessError> {
     let wrong = |why: &str| Err(AccessError::Name { name: node.name.clone(), why: why.into() });
     let is_host_name = |name: &str| matches!(ServerName::try_from(name), Ok(ServerName::DnsName(_)));
-    if !is_host_name(&node.name) || node.name.starts_with('.') {
+    if !is_host_name(&node.name) || node.name.starts_with('.') || node.name.ends_with('.') {
         return wrong("must be a host name: letters, digits, hyphens, dots");
     }
-    if [AUTHORITYS, PARENT].iter().any(|taken| node.name.eq_ignore_ascii_case(taken)) {
+    if [AUTHORITYS, PARENT].iter().any(|taken| same(&node.name, taken)) {
         return wrong("is taken for something else");
     }
-    match node.hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err() || **host == PARENT) {
+    let named = |host: &&String| same(host.trim_end_matches('.'), PARENT);
+    if let Some(host) = node.hosts.iter().find(named) {
+        let why = "is that of parents, which --parent gives".into();
+        return Err(AccessError::Name { name: host.clone(), why });
+    }
+    match node.hosts.iter().find(|host| ServerName::try_from(host.as_str()).is_err() || host.ends_with('.')) {
         Some(host) => Err(AccessError::Name { name: host.clone(), why: "must be a host name or an address".into() }),
         None => Ok(()),
     }
@@ -111,11 +129,12 @@ fn check(node: &Node) -> Result<(), AccessError> {
 fn authority(directory: &Path, days: u32) -> Result<(String, Issuer<'static, KeyPair>), AccessError> {
     let place = directory.join(AUTHORITYS);
     if place.exists() {
-        let read = |name: &str| {
+        refuse_directory_of_others(&place)?;
+        let read = |name: &str, kept: Kept| {
             let path = place.join(name);
-            String::from_utf8(read_file(&path)?).map_err(|error| AccessError::file(&path, error))
+            String::from_utf8(read_file(&path, kept)?).map_err(|error| AccessError::file(&path, error))
         };
-        let (certificate, key) = (read(CERTIFICATE)?, read(KEY)?);
+        let (certificate, key) = (read(CERTIFICATE, Kept::Readable)?, read(KEY, Kept::Secret)?);
         let key = KeyPair::from_pem(&key).map_err(|error| AccessError::file(&place.join(KEY), error))?;
         let issuer = Issuer::from_ca_cert_pem(&certificate, key);
         let issuer = issuer.map_err(|error| AccessError::file(&place.join(CERTIFICATE), error))?;
@@ -146,7 +165,7 @@ fn signed(node: &Node, issuer: &Issuer<'_, KeyPair>, days: u32) -> Result<(Strin
     let own = [node.name.as_str()].into_iter().chain(node.hosts.iter().map(String::as_str)).chain(LOOPBACK);
     let mut names: Vec<&str> = Vec::new();
     for name in own.chain(node.parent.then_some(PARENT)) {
-        if !names.contains(&name) {
+        if !names.iter().any(|known| same(known, name)) {
             names.push(name);
         }
     }
@@ -199,8 +218,7 @@ fn write(directory: &Path, name: &str, files: &[(&str, &str)]) -> Result<(), Acc
 pub fn show(directory: &Path) -> Result<Vec<Shown>, AccessError> {
     let authority = read(&directory.join(AUTHORITYS).join(CERTIFICATE))?;
     let mut shown = vec![told(AUTHORITYS, &authority, None)?];
-    let entries = fs::read_dir(directory).map_err(|error| AccessError::file(directory, error))?;
-    let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let mut names = entries(directory);
     names.sort();
     for name in names.iter().filter(|name| *name != AUTHORITYS && !name.starts_with('.')) {
         let path = directory.join(name).join(CERTIFICATE);
@@ -212,23 +230,27 @@ pub fn show(directory: &Path) -> Result<Vec<Shown>, AccessError> {
 }
 
 fn read(path: &Path) -> Result<CertificateDer<'static>, AccessError> {
-    CertificateDer::from_pem_slice(&read_file(path)?).map_err(|error| AccessError::file(path, error))
+    CertificateDer::from_pem_slice(&read_file(path, Kept::Readable)?).map_err(|error| AccessError::file(path, error))
 }
 
-fn told(name: &str, certificate: &[u8], authority: Option<&[u8]>) -> Result<Shown, AccessError> {
+fn told(
+    name: &str,
+    certificate: &CertificateDer<'_>,
+    authority: Option<&CertificateDer<'_>>,
+) -> Result<Shown, AccessError> {
     let wrong = |error: &dyn ToString| AccessError::Name { name: name.into(), why: error.to_string() };
     let (_, own) = parse_x509_certificate(certificate).map_err(|error| wrong(&error))?;
     let alternatives = own.subject_alternative_name().map_err(|error| wrong(&error))?;
     let names: Vec<String> =
         alternatives.iter().flat_map(|found| &found.value.general_names).filter_map(plain).collect();
-    let problem = match authority.map(parse_x509_certificate) {
+    let problem = match authority.map(|one| parse_x509_certificate(one)) {
         _ if !own.validity().is_valid() => Some("is not valid now".into()),
         Some(Ok((_, authority))) if own.verify_signature(Some(authority.public_key())).is_err() => {
             Some("is not signed by this authority".into())
         }
         _ => None,
     };
-    let parent = names.iter().any(|name| name == PARENT);
+    let parent = certifies(certificate, PARENT); // by the rule of a child that decides whether to run its code
     let (valid_from, valid_until) = (own.validity().not_before.timestamp(), own.validity().not_after.timestamp());
     Ok(Shown { name: name.into(), names, parent, valid_from, valid_until, problem })
 }
@@ -314,5 +336,52 @@ mod tests {
             "certificates do not tell them apart"
         );
         assert!(!fresh.0.exists());
+    }
+
+    #[test]
+    fn no_spelling_of_the_name_of_parents_is_a_host_s() {
+        let fresh = Fresh::new();
+        for host in [PARENT, "Parent.Crosswind", "PARENT.CROSSWIND", "parent.crosswind.", "*.crosswind", "a.", ""] {
+            let nodes = [Node { name: "x".into(), hosts: vec![host.into()], parent: false }];
+            let error = make(&fresh.0, &nodes, 1).expect_err(host);
+            assert!(matches!(error, AccessError::Name { .. }), "{error}");
+        }
+        assert!(!fresh.0.exists());
+    }
+
+    #[test]
+    fn a_certificate_that_a_child_takes_for_a_parent_s_is_shown_as_one() {
+        let fresh = Fresh::new();
+        make(&fresh.0, &[node("a", true)], 1).expect("made");
+        // As a list of names of another tool may have it.
+        let key = KeyPair::generate().expect("a key");
+        for (name, parent) in [("PARENT.Crosswind", true), ("*.crosswind", false), ("parent.crosswind.org", false)] {
+            let params = CertificateParams::new(vec![name.to_owned()]).expect("a name");
+            let own = params.self_signed(&key).expect("signed");
+            assert_eq!(told("x", own.der(), None).expect("shown").parent, parent, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_node_is_not_made_again_in_another_case() {
+        let fresh = Fresh::new();
+        make(&fresh.0, &[node("Lab3", false)], 1).expect("made");
+        let again = make(&fresh.0, &[node("LAB3", false)], 1).expect_err("there");
+        assert!(matches!(again, AccessError::Exists { .. }), "{again}");
+    }
+
+    #[test]
+    fn an_authority_that_others_may_read_or_change_signs_nothing() {
+        let fresh = Fresh::new();
+        make(&fresh.0, &[node("a", false)], 1).expect("made");
+        let place = fresh.0.join(AUTHORITYS);
+        for (path, mode) in [(place.join(KEY), 0o640), (place.join(CERTIFICATE), 0o664), (place.clone(), 0o770)] {
+            let before = fs::metadata(&path).expect("there").permissions();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("the test's own");
+            let error = make(&fresh.0, &[node("b", false)], 1).expect_err("loose");
+            assert!(matches!(error, AccessError::Loose { .. }), "{error}");
+            fs::set_permissions(&path, before).expect("the test's own");
+        }
+        make(&fresh.0, &[node("b", false)], 1).expect("made");
     }
 }

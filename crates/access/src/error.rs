@@ -13,6 +13,12 @@ pub enum AccessError {
         /// HOST:PORT as asked for.
         address: String,
     },
+    /// A token that is no line of text.
+    #[error("the token has {what} in it; it must be printable text without spaces around it")]
+    Unprintable {
+        /// What it has.
+        what: &'static str,
+    },
     /// A token that can be guessed.
     #[error("the token has {bytes} bytes; it must have at least {SHORTEST}")]
     Short {
@@ -27,13 +33,25 @@ pub enum AccessError {
         /// What is wrong with it.
         why: String,
     },
-    /// A key that every user of this machine may read.
-    #[error("{path} has mode {mode:04o}: every user may read it")]
-    Shown {
+    /// A key that other users may read, or a file or directory that they may write.
+    #[error("{path} has mode {mode:04o}: users other than its owner may {may} it")]
+    Loose {
         /// Where it is.
         path: String,
         /// What it is.
         mode: u32,
+        /// What other users may do.
+        may: &'static str,
+        /// What its mode must be, as `chmod` takes it.
+        must: &'static str,
+    },
+    /// A file of another user.
+    #[error("{path} belongs to user {uid}, which may change it; it must belong to this user or to root")]
+    Foreign {
+        /// Where it is.
+        path: String,
+        /// The owner.
+        uid: u32,
     },
     /// A name that cannot stand in a certificate.
     #[error("the name {name:?} {why}")]
@@ -75,7 +93,7 @@ impl AccessError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Open { .. } | Self::Short { .. } => "token",
+            Self::Open { .. } | Self::Short { .. } | Self::Unprintable { .. } => "token",
             Self::Exists { .. } => "out",
             Self::Full { .. } => "no-space",
             _ => "certificate",
@@ -89,9 +107,13 @@ impl AccessError {
             Self::Open { .. } => {
                 "--token-file FILE: 16 bytes or more that both ends share; or --tls DIR: `crosswind cert` makes it"
             }
-            Self::Short { .. } => "head -c 32 /dev/urandom | base64 > token; chmod 600 token",
+            Self::Short { .. } | Self::Unprintable { .. } => {
+                "head -c 32 /dev/urandom | base64 > token; chmod 600 token"
+            }
             Self::File { .. } => "`crosswind cert --help` shows which files there must be",
-            Self::Shown { .. } => "chmod 600 it, and make a new one if others had access",
+            Self::Loose { must: "0600", .. } => "chmod 600 it, and make a new one if another user had access",
+            Self::Loose { .. } => "chmod go-w it: a process that can write there can have code run here",
+            Self::Foreign { .. } => "copy the directory as the user that uses it",
             Self::Name { .. } => "name nodes as hosts are named, each once; ca is the authority's",
             Self::Exists { .. } => "nothing is overwritten: name the new nodes only, or another directory",
             Self::Full { .. } => "make space, or name another directory; what was complete stays",

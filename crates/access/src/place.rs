@@ -1,6 +1,7 @@
 //! Which addresses only this machine reaches.
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 /// Whether HOST:PORT is one that only this machine reaches. A name other than `localhost` counts as one that others reach
 /// too, whatever it stands for at the moment; so does an address of a network namespace of this machine.
@@ -13,11 +14,27 @@ pub fn is_loopback(address: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// The host of HOST:PORT, as a certificate names it.
+/// The host of HOST:PORT, as a certificate names it: without the brackets and the zone of an address of IPv6.
 #[must_use]
 pub fn host(address: &str) -> &str {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    host.trim_start_matches('[').trim_end_matches(']')
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.split_once('%').map_or(host, |(address, _)| address)
+}
+
+/// The socket addresses of HOST:PORT, in the order in which they are to be tried.
+///
+/// An address of IPv6 stands in brackets and may have a zone, `[fe80::1%eth0]:7117`: the standard library resolves it only
+/// without the brackets.
+///
+/// # Errors
+/// When the name is unknown, or the port is no number.
+pub fn resolve(address: &str) -> io::Result<Vec<SocketAddr>> {
+    let bracketed = address.strip_prefix('[').and_then(|rest| rest.rsplit_once("]:"));
+    match bracketed.and_then(|(host, port)| port.parse::<u16>().ok().map(|port| (host, port))) {
+        Some(place) => place.to_socket_addrs().map(Iterator::collect),
+        None => address.to_socket_addrs().map(Iterator::collect),
+    }
 }
 
 #[cfg(test)]
@@ -34,5 +51,28 @@ mod tests {
         {
             assert!(!is_loopback(outside), "{outside}");
         }
+    }
+
+    #[test]
+    fn the_host_of_an_address_has_no_port_no_brackets_and_no_zone() {
+        for (address, expected) in [("[fe80::1%eth0]:7117", "fe80::1"), ("[::1]:1", "::1"), ("node7:7117", "node7")] {
+            assert_eq!(host(address), expected);
+        }
+    }
+
+    #[test]
+    fn an_address_of_a_link_is_resolved_with_its_zone() -> io::Result<()> {
+        // Interface 1 is the loopback of each network namespace.
+        for (given, zone) in [("[fe80::1%lo]:7117", 1), ("[fe80::1%1]:7117", 1), ("[::1]:7117", 0)] {
+            match resolve(given)?[..] {
+                [SocketAddr::V6(found), ..] => assert_eq!((found.scope_id(), found.port()), (zone, 7117), "{given}"),
+                ref other => panic!("{given}: {other:?}"),
+            }
+        }
+        assert_eq!(resolve("127.0.0.1:80")?, ["127.0.0.1:80".parse().map_err(io::Error::other)?]);
+        assert!(
+            resolve("[fe80::1%nothing0]:7117").is_err() && resolve("[::1]:x").is_err() && resolve("[::1]").is_err()
+        );
+        Ok(())
     }
 }

@@ -4,7 +4,9 @@
 //! ([`Transport::names`](crate::transport::Transport::names)): a child is told its parent's name, a filter dials a host.
 
 use std::fmt;
+use std::fs::{Metadata, OpenOptions};
 use std::io::Read as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -49,13 +51,13 @@ impl Tls {
     /// `ca.pem`.
     ///
     /// # Errors
-    /// Names the file that is missing or wrong, or that others may read.
+    /// Names the file that is missing or wrong, that others may write, or the key that others may read.
     pub fn of_directory(directory: &Path) -> Result<Self, AccessError> {
         let path = |name: &str| directory.join(name);
         let chain = certificates(&path(CERTIFICATE))?;
-        refuse_what_others_read(&path(KEY))?;
-        let key =
-            PrivateKeyDer::from_pem_slice(&read(&path(KEY))?).map_err(|error| AccessError::file(&path(KEY), error))?;
+        refuse_directory_of_others(directory)?;
+        let key = PrivateKeyDer::from_pem_slice(&read(&path(KEY), Kept::Secret)?);
+        let key = key.map_err(|error| AccessError::file(&path(KEY), error))?;
         let mut roots = RootCertStore::empty();
         for authority in certificates(&path(AUTHORITY))? {
             roots.add(authority).map_err(|error| AccessError::file(&path(AUTHORITY), error))?;
@@ -101,10 +103,35 @@ pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
     ServerName::try_from(name).is_ok_and(|name| verify_server_name(&certificate, &name).is_ok())
 }
 
-/// A file of certificates or of a key, which is short.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, AccessError> {
+/// What other users may do to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// Nothing: a key.
+    Secret,
+    /// Read it: a certificate.
+    Readable,
+}
+
+impl Kept {
+    fn refused(self) -> u32 {
+        match self {
+            Self::Secret => 0o077,
+            Self::Readable => 0o022,
+        }
+    }
+}
+
+/// A file of certificates or of a key, which is short. What it is and who may write it is asked of the opened file.
+pub(crate) fn read(path: &Path, kept: Kept) -> Result<Vec<u8>, AccessError> {
+    let failed = |error: std::io::Error| AccessError::file(path, error);
+    // Opening a pipe would wait for a process that writes.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(failed)?;
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() {
+        return Err(AccessError::file(path, "it is no regular file"));
+    }
+    refuse_others(path, &found, kept)?;
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| AccessError::file(path, error))?;
     file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(|error| AccessError::file(path, error))?;
     if bytes.len() as u64 > LARGEST_FILE {
         return Err(AccessError::file(path, format!("it has more than {LARGEST_FILE} bytes, the most that are read")));
@@ -112,19 +139,35 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, AccessError> {
     Ok(bytes)
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
-    let found = CertificateDer::pem_slice_iter(&read(path)?).collect::<Result<Vec<_>, _>>();
-    let found = found.map_err(|error| AccessError::file(path, error))?;
-    if found.is_empty() { Err(AccessError::file(path, "has no certificate in it")) } else { Ok(found) }
+/// Refuses a directory in which other users may put files of theirs.
+pub(crate) fn refuse_directory_of_others(directory: &Path) -> Result<(), AccessError> {
+    let found = std::fs::metadata(directory).map_err(|error| AccessError::file(directory, error))?;
+    refuse_others(directory, &found, Kept::Readable)
 }
 
-fn refuse_what_others_read(path: &Path) -> Result<(), AccessError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = std::fs::metadata(path).map_err(|error| AccessError::file(path, error))?.permissions().mode();
-    if mode & 0o007 != 0 {
-        return Err(AccessError::Shown { path: path.display().to_string(), mode: mode & 0o777 });
+/// Refuses what users other than its owner may write, or read where it is secret; and what belongs to another user than
+/// root and this one. Root itself decides whose files it takes.
+fn refuse_others(path: &Path, found: &Metadata, kept: Kept) -> Result<(), AccessError> {
+    let mode = found.mode() & 0o777;
+    let path_text = || path.display().to_string();
+    if mode & kept.refused() != 0 {
+        return Err(match kept {
+            Kept::Secret => AccessError::Loose { path: path_text(), mode, may: "read or write", must: "0600" },
+            Kept::Readable => AccessError::Loose { path: path_text(), mode, may: "write", must: "go-w" },
+        });
+    }
+    // Who owns a process's directory there is its effective user; without `/proc`, whose it is does not count.
+    let own = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());
+    if own != 0 && found.uid() != 0 && found.uid() != own {
+        return Err(AccessError::Foreign { path: path_text(), uid: found.uid() });
     }
     Ok(())
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
+    let found = CertificateDer::pem_slice_iter(&read(path, Kept::Readable)?).collect::<Result<Vec<_>, _>>();
+    let found = found.map_err(|error| AccessError::file(path, error))?;
+    if found.is_empty() { Err(AccessError::file(path, "has no certificate in it")) } else { Ok(found) }
 }
 
 /// Accepts every certificate that the authority has signed, whatever its name.

@@ -51,9 +51,13 @@ impl Token {
     /// A token from a file's or a pipe's text; space around it counts for nothing.
     ///
     /// # Errors
-    /// When it is too short to be secret; the text is not repeated.
+    /// When it is too short to be secret, or not printable; the text is not repeated.
     pub fn new(text: &str) -> Result<Self, AccessError> {
-        let bytes = text.trim().as_bytes();
+        let text = text.trim();
+        if let Some(what) = unprintable(text) {
+            return Err(AccessError::Unprintable { what });
+        }
+        let bytes = text.as_bytes();
         if bytes.len() < SHORTEST {
             return Err(AccessError::Short { bytes: bytes.len() });
         }
@@ -118,6 +122,14 @@ fn message(meeting: &Meeting, word: &[u8; 20], name: &str) -> Vec<u8> {
     [&word[..], &protocol.magic, &version, caller, listener, channel, name.as_bytes()].concat()
 }
 
+/// What no editor shows: two files that look alike would be two tokens, and bytes of one value are no secret.
+fn unprintable(text: &str) -> Option<&'static str> {
+    if text.starts_with('\u{feff}') {
+        return Some("a byte order mark");
+    }
+    text.chars().any(char::is_control).then_some("a control character")
+}
+
 /// Random bytes from the system, fit for secrets.
 ///
 /// # Errors
@@ -158,6 +170,14 @@ mod tests {
         assert!(!format!("{token:?}").contains("secret"));
         let error = Token::new("short secret").expect_err("too short").to_string();
         assert!(!error.contains("short secret"), "{error}");
+    }
+
+    #[test]
+    fn what_no_editor_shows_is_no_token() {
+        for text in ["\0".repeat(16), format!("\u{feff}{}", "a".repeat(20)), format!("{}\u{7f}a", "a".repeat(20))] {
+            let error = Token::new(&text).expect_err("refused");
+            assert!(matches!(error, AccessError::Unprintable { .. }) && error.code() == "token", "{error}");
+        }
     }
 
     #[test]

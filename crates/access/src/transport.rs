@@ -280,13 +280,22 @@ impl Write for Transport {
 
 /// The error in words for the user who set up the two ends.
 fn told(error: &rustls::Error, is_plain: bool) -> String {
-    use rustls::{AlertDescription as Alert, Error};
+    use rustls::{AlertDescription as Alert, CertificateError, Error};
     match error {
         _ if is_plain => "speaks no TLS, and this end does".into(),
         Error::AlertReceived(Alert::UnknownCA | Alert::BadCertificate | Alert::DecryptError) => {
             "does not take our certificate: another authority has signed it".into()
         }
-        Error::AlertReceived(Alert::CertificateExpired) => "does not take our certificate: its time is over".into(),
+        // TLS has one alert for a certificate whose time is over and for one whose time has not come.
+        Error::AlertReceived(Alert::CertificateExpired) => {
+            "does not take our certificate: by its clock, the certificate is not valid yet or no longer".into()
+        }
+        Error::InvalidCertificate(CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. }) => {
+            "shows a certificate that is not valid yet by this host's clock: compare the clocks of both hosts".into()
+        }
+        Error::InvalidCertificate(CertificateError::Expired | CertificateError::ExpiredContext { .. }) => {
+            "shows a certificate that has expired by this host's clock: make new ones, or compare the clocks".into()
+        }
         Error::InvalidCertificate(why) => format!("shows a certificate that is not to be trusted: {why:?}"),
         other => format!("breaks TLS: {other}"),
     }

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -142,13 +143,37 @@ fn bytes_that_are_no_tls_are_told_and_a_silent_end_is_not_waited_for() {
 }
 
 #[test]
-fn a_key_that_every_user_may_read_is_refused() {
-    use std::os::unix::fs::PermissionsExt as _;
+fn what_other_users_may_read_or_change_is_refused() {
     let set = Set::new();
-    let key = set.0.join("leaf").join("key.pem");
-    std::fs::set_permissions(&key, std::fs::Permissions::from_mode(0o644)).expect("the key is the test's own");
-    let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("shown");
-    assert!(error.to_string().contains("mode 0644") && error.code() == "certificate", "{error}");
+    let leaf = set.0.join("leaf");
+    let tried = [
+        ("key.pem", 0o600, &[0o644, 0o640, 0o604, 0o660, 0o620, 0o602][..]),
+        ("ca.pem", 0o644, &[0o664, 0o646, 0o666]),
+        ("cert.pem", 0o644, &[0o664, 0o646]),
+        ("", 0o755, &[0o775, 0o757, 0o777]),
+    ];
+    let change = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("the test's own");
+    };
+    for (name, kept, loose) in tried {
+        let path = if name.is_empty() { leaf.clone() } else { leaf.join(name) };
+        for mode in loose {
+            change(&path, *mode);
+            let error = Access::of(None, Some(&leaf)).expect_err("loose");
+            assert!(error.to_string().contains(&format!("mode {mode:04o}")), "{error}");
+            assert!(error.code() == "certificate" && error.hint().starts_with("chmod "), "{}", error.hint());
+        }
+        change(&path, kept);
+        Access::of(None, Some(&leaf)).expect("closed to others");
+    }
+    change(&leaf.join("key.pem"), 0o400);
+    // What counts is the file that is read, wherever links lead.
+    let loose = set.0.join("loose.pem");
+    std::fs::rename(leaf.join("key.pem"), &loose).expect("own");
+    std::os::unix::fs::symlink(&loose, leaf.join("key.pem")).expect("own");
+    Access::of(None, Some(&leaf)).expect("closed to others");
+    change(&loose, 0o644);
+    Access::of(None, Some(&leaf)).expect_err("loose");
     let error = Access::of(None, Some(&set.0.join("missing"))).expect_err("not there");
     assert!(error.to_string().contains("cert.pem"), "{error}");
 }
@@ -169,7 +194,7 @@ fn a_certificate_that_has_expired_is_refused_at_both_ends() {
         // The end that is shown it says why; the other reads that it is refused, at the latest with the first bytes.
         let shown = if caller == "old" { there } else { here };
         let Err(why) = shown else { panic!("let in") };
-        assert!(why.to_string().contains("Expired"), "{why}");
+        assert!(why.to_string().contains("has expired by this host's clock"), "{why}");
     }
     let (here, there) = met(&set.of("leaf"), &set.of("root"));
     assert!(here.is_ok() && there.is_ok());
@@ -184,8 +209,21 @@ fn a_file_without_end_is_no_certificate_and_no_key() {
         std::fs::remove_file(directory.join(name)).expect("the file is the test's own");
         std::os::unix::fs::symlink("/dev/zero", directory.join(name)).expect("a link can be made");
         let error = Access::of(None, Some(&directory)).expect_err("endless").to_string();
-        assert!(error.contains("more than 1048576 bytes"), "{error}");
+        assert!(error.contains("no regular file"), "{error}");
         std::fs::remove_file(directory.join(name)).expect("the link is the test's own");
         std::fs::write(directory.join(name), kept).expect("the file can be written");
     }
+    let key = set.0.join("leaf").join("key.pem");
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(&key)
+        .and_then(|mut file| file.write_all(&[b'x'; 2 << 20]))
+        .expect("own");
+    let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("long").to_string();
+    assert!(error.contains("more than 1048576 bytes"), "{error}");
+    // A pipe without a process that writes: opening it must not wait.
+    std::fs::remove_file(&key).expect("own");
+    assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&key).status().expect("runs").success());
+    let error = Access::of(None, Some(&set.0.join("leaf"))).expect_err("a pipe").to_string();
+    assert!(error.contains("no regular file"), "{error}");
 }

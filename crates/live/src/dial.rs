@@ -1,12 +1,12 @@
 //! The dialling end: a child asks its parent to be let in, and makes sure that it is the parent.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::limits::PATIENCE;
-use crosswind_access::place::host;
+use crosswind_access::place::{host, resolve};
 use crosswind_access::token::{self, End, Meeting};
 use crosswind_access::transport::is_tls;
 use crosswind_access::{Access, Transport};
@@ -141,7 +141,7 @@ type Then<'a, T> = &'a dyn Fn(Conversation<'_>, Vec<u8>) -> Result<T, LiveError>
 
 fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "no such host");
-    for place in address.to_socket_addrs()? {
+    for place in resolve(address)? {
         let left = until.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         match TcpStream::connect_timeout(&place, left.min(Duration::from_secs(5))) {
             // On one machine, connecting to a port without a listener may connect a socket to itself (TCP's simultaneous

@@ -392,26 +392,28 @@ impl Probe {
         let work = (to.steps - from.steps) as f64 / self.work.steps_per_unit();
         let compute_cpu_s = to.compute.cpu_s - from.compute.cpu_s;
         let traffic_cpu_s = to.traffic.cpu_s - from.traffic.cpu_s;
-        let idle_s = to.cpu.idle_s - from.cpu.idle_s;
+        // Idle and iowait of a CPU go back at times, and so does what a thread that has ended no longer adds.
+        let risen = |to: f64, from: f64| (to - from).max(0.0);
+        let idle_s = risen(to.cpu.idle_s, from.cpu.idle_s);
         let (runtime_to, runtime_from) = (to.runtime.unwrap_or_default(), from.runtime.unwrap_or_default());
         let of_runtime = |part: fn(&RuntimeCpu) -> f64| part(&runtime_to) - part(&runtime_from);
         let runtime_cpu_s = of_runtime(|cpu| cpu.all_s);
         let amounts = [
             work,
             compute_cpu_s,
-            to.compute.wait_s - from.compute.wait_s,
-            to.compute.switches - from.compute.switches,
+            risen(to.compute.wait_s, from.compute.wait_s),
+            risen(to.compute.switches, from.compute.switches),
             traffic_cpu_s,
-            to.traffic.wait_s - from.traffic.wait_s,
-            to.traffic.switches - from.traffic.switches,
+            risen(to.traffic.wait_s, from.traffic.wait_s),
+            risen(to.traffic.switches, from.traffic.switches),
             (to.calls - from.calls) as f64,
-            to.cpu.user_s - from.cpu.user_s,
-            to.cpu.system_s - from.cpu.system_s,
-            to.cpu.irq_s - from.cpu.irq_s,
-            to.cpu.softirq_s - from.cpu.softirq_s,
-            to.cpu.steal_s - from.cpu.steal_s,
+            risen(to.cpu.user_s, from.cpu.user_s),
+            risen(to.cpu.system_s, from.cpu.system_s),
+            risen(to.cpu.irq_s, from.cpu.irq_s),
+            risen(to.cpu.softirq_s, from.cpu.softirq_s),
+            risen(to.cpu.steal_s, from.cpu.steal_s),
             idle_s,
-            (to.context_switches - from.context_switches) as f64,
+            to.context_switches.saturating_sub(from.context_switches) as f64,
             self.foreign_cpu_s(dt_s, compute_cpu_s + runtime_cpu_s, traffic_cpu_s, idle_s),
             runtime_cpu_s,
             of_runtime(|cpu| cpu.carriers_s),

@@ -1,10 +1,11 @@
 //! Settings of a data connection that are known to move interference, made explicit, and what is in force.
 
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
 use crosswind_access::limits::PATIENCE;
+use crosswind_access::place::resolve;
 
 /// Connects to the first address that answers.
 ///
@@ -12,7 +13,7 @@ use crosswind_access::limits::PATIENCE;
 /// What the last address said.
 pub fn connect(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
-    for candidate in address.to_socket_addrs()? {
+    for candidate in resolve(address)? {
         match TcpStream::connect_timeout(&candidate, PATIENCE) {
             Ok(stream) => return prepare(stream),
             Err(error) => last = error,

@@ -52,8 +52,9 @@ def blame(
     Returns
     -------
     Blame
-        For up to 6 causes every combination is run, 2^causes + 1 runs per seed, and what causes do together is shared
-        out by Shapley's value. For more, each is run alone and each removed, 2 causes + 3 runs per seed.
+        What causes do together is shared out by Shapley's value. For up to 6 causes every combination is run,
+        2^causes + 1 runs per seed. For more, each cause is run alone and removed, and all are added one after the other
+        in an order that is drawn for each seed and in its reverse: 4 causes - 3 runs per seed.
 
     Raises
     ------

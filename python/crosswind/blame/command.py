@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.blame.shares import Estimate
+import numpy as np
+
+from crosswind.blame.shares import Estimate, Leading, leading
 from crosswind.blame.turns import BARE, DISTURBED, Turns, run_in_turns
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
@@ -15,7 +17,10 @@ from crosswind.files.stored import write_json
 
 MOST_CAUSES = 8
 """Causes that are removed in turn unless some are named: each is one more run in every block."""
-_WITHOUT = "without "
+WITHOUT = "without "
+"""Begins the name of the variant that lacks a cause."""
+KIND = "command-blame"
+SCHEMA_VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,35 @@ class CommandBlame:
     kept: list[str]
     turns: Turns
 
+    @classmethod
+    def load(cls, path: str | Path) -> CommandBlame:
+        """Read what `crosswind blame -o FILE -- COMMAND` wrote: the times are read, everything else follows from them.
+
+        Raises
+        ------
+        DescriptionError
+            When it is another file, or with the first field that is wrong.
+        """
+        from crosswind.blame.shape import CommandBlameShape
+        from crosswind.files.shape import read_shaped
+
+        hint = "`crosswind blame FILE.toml -o blame.json -- COMMAND` writes one"
+        document = read_shaped(path, KIND, SCHEMA_VERSION, hint, CommandBlameShape)
+        times = document["elapsed_s"]
+        turns = Turns(
+            document["command"],
+            list(times),
+            np.array(list(times.values()), dtype=float).T,
+            document["interrupted"],
+            document["warnings"],
+        )
+        return cls(document["disturbance"], [row["cause"] for row in document["causes"]], document["kept"], turns)
+
+    @property
+    def blocks(self) -> int:
+        """How often each variant ran."""
+        return len(self.turns.elapsed_s)
+
     @property
     def cost(self) -> Estimate:
         """What all causes cost together, as a part of the undisturbed time."""
@@ -54,16 +88,27 @@ class CommandBlame:
         """Time of the command without any cause, s."""
         return self.turns.mean_s(BARE)
 
+    @property
+    def cost_s(self) -> Estimate:
+        """What all causes cost together, s."""
+        return self.turns.more_s(DISTURBED, BARE)
+
     def removed_saves_s(self, cause: str) -> Estimate:
         """Return what removing a cause saves, s, while all others stay."""
-        return self.turns.more_s(DISTURBED, _WITHOUT + cause)
+        return self.turns.more_s(DISTURBED, WITHOUT + cause)
+
+    @property
+    def leading(self) -> Leading:
+        """Which causes save most when they are removed."""
+        whole = self.turns.of(DISTURBED)
+        return leading({cause: whole - self.turns.of(WITHOUT + cause) for cause in self.causes})
 
     def to_dict(self) -> dict[str, Any]:
         """Return figures and every time."""
         rows = [{"cause": cause, "removed_saves_s": _ends(self.removed_saves_s(cause))} for cause in self.causes]
         return {
-            "schema_version": 1,
-            "kind": "command-blame",
+            "schema_version": SCHEMA_VERSION,
+            "kind": KIND,
             "disturbance": self.disturbance,
             "makespan_s": _ends(self.makespan),
             "undisturbed_s": _ends(self.undisturbed),
@@ -119,7 +164,7 @@ def blame_command(
             hint = f"it has {', '.join(whole.causes)}"
             raise DescriptionError(f"cause is {cause!r}, which is not in the disturbance", "argument", hint)
     variants = {BARE: whole.keeping(()), DISTURBED: whole}
-    variants |= {_WITHOUT + cause: whole.without(cause) for cause in asked}
+    variants |= {WITHOUT + cause: whole.without(cause) for cause in asked}
     turns = run_in_turns(variants, command, blocks=blocks, **options)
     return CommandBlame(whole.name, asked, [cause for cause in whole.causes if cause not in asked], turns)
 

@@ -17,10 +17,14 @@ from crosswind.blame.shares import (
     MOST_SHARED,
     Estimate,
     Floats,
+    Leading,
     alone,
     coalitions,
     cost_estimate,
+    drawn_coalitions,
+    drawn_share,
     estimate,
+    leading,
     removed,
     shapley,
 )
@@ -47,9 +51,11 @@ class CauseCost:
     removed : Estimate
         What is saved when it is taken away from all.
     shared : Estimate or None
-        Its Shapley value, which shares out what causes do together; None where there are more than 6 causes.
+        Its Shapley value, which shares out what causes do together: exact up to 6 causes, beyond estimated from drawn
+        orders. None in files of more than 6 causes that hold no such runs (version 0.2.0).
     part : float or None
-        `shared` (or else `removed`) of what all causes cost together; None where they cost nothing.
+        `shared` of what all causes cost together; the parts sum to 1. None where the causes cost nothing, or `shared`
+        is None.
     """
 
     cause: str
@@ -95,7 +101,9 @@ class Blame(Tabular):
         """Make it of the content of a `blame.json`: the runs are read, everything else follows from them."""
         runs = {name: document.get(name) for name in ("schema_version", "experiment", "on", "digest", "runs")}
         text = json.dumps({"kind": "program", **runs}).encode()
-        found = cls(list(document.get("causes", [])), Runs.from_dict(json.loads(_core.read_result("runs", text, file))))
+        found = cls(_causes_of(document, file), Runs.from_dict(json.loads(_core.read_result("runs", text, file))))
+        for place, run in enumerate(found.runs):
+            _refuse_another_disturbance(run, place, found.causes, file)
         if not found.seeds:
             message = f"{file}: no seed has all its runs"
             raise DescriptionError(
@@ -121,13 +129,46 @@ class Blame(Tabular):
     @cached_property
     def seeds(self) -> list[int]:
         """The seeds that have all their runs."""
+        return self._shared_seeds or self._complete_seeds
+
+    @cached_property
+    def _complete_seeds(self) -> list[int]:
+        """The seeds with the runs that every seed has."""
         needed = {(coalition, False) for coalition in coalitions(len(self.causes))} | {(self._all_causes, True)}
         return [seed for seed, variants in sorted(self._makespans.items()) if needed <= set(variants)]
 
     @cached_property
+    def _shared_seeds(self) -> list[int]:
+        """Those of them that also have the runs of their drawn orders."""
+        n = len(self.causes)
+        return [
+            seed
+            for seed in self._complete_seeds
+            if all((one, False) in self._makespans[seed] for one in drawn_coalitions(n, seed))
+        ]
+
+    @property
+    def is_shared_out(self) -> bool:
+        """Whether each cause has a share, so that the shares sum to the whole cost."""
+        return bool(self._shared_seeds)
+
+    @cached_property
     def _costs(self) -> dict[int, Floats]:
-        variants = [coalition for coalition, aligned in self._makespans[self.seeds[0]] if not aligned]
+        variants = coalitions(len(self.causes))
         return {c: np.array([self._makespans[seed][c, False] for seed in self.seeds]) for c in variants}
+
+    def _share(self, cause: int) -> Floats:
+        """Return a cause's share by seed, or what removing it saves where no share is known."""
+        n = len(self.causes)
+        if n <= MOST_SHARED:
+            return shapley(self._costs, cause, n)
+        if not self.is_shared_out:
+            return removed(self._costs, cause, n)
+        shares = []
+        for seed in self.seeds:
+            costs = {c: seconds for (c, aligned), seconds in self._makespans[seed].items() if not aligned}
+            shares.append(drawn_share(costs, cause, n, seed))
+        return np.array(shares)
 
     @property
     def _all_causes(self) -> int:
@@ -180,11 +221,15 @@ class Blame(Tabular):
         found = []
         for k, cause in enumerate(self.causes):
             saved = cost_estimate(removed(self._costs, k, n))
-            shared = cost_estimate(shapley(self._costs, k, n)) if n <= MOST_SHARED else None
-            best = shared or saved
-            part = best.mean / whole if whole > 0.0 else None
+            shared = cost_estimate(self._share(k)) if self.is_shared_out else None
+            part = shared.mean / whole if shared is not None and whole > 0.0 else None
             found.append(CauseCost(cause, cost_estimate(alone(self._costs, k)), saved, shared, part))
         return found
+
+    @property
+    def leading(self) -> Leading:
+        """Which causes cost most."""
+        return leading({cause: self._share(k) for k, cause in enumerate(self.causes)})
 
     @property
     def below_the_noise(self) -> list[CauseCost]:
@@ -195,10 +240,8 @@ class Blame(Tabular):
     @property
     def below_together(self) -> Estimate:
         """What the causes below the noise cost together: the sum of their costs, s."""
-        n = len(self.causes)
-        share = shapley if n <= MOST_SHARED else removed
         names = {one.cause for one in self.below_the_noise}
-        costs = [share(self._costs, k, n) for k, cause in enumerate(self.causes) if cause in names]
+        costs = [self._share(k) for k, cause in enumerate(self.causes) if cause in names]
         return cost_estimate(np.sum(costs, axis=0))
 
     @property
@@ -215,15 +258,14 @@ class Blame(Tabular):
             warnings.append(warning("blame-alike", message, hint))
         unknown = [one.cause for one in self.by_cause if not one.best.is_told_from_zero]
         if len(self.seeds) > 1 and unknown:
-            message = f"not told from 0: {', '.join(unknown)}"
+            message = f"not distinguishable from 0: {', '.join(unknown)}"
             warnings.append(warning("blame-not-told", message, "more --seeds, or a longer program, tell more"))
-        if len(self.causes) > MOST_SHARED:
-            message = (
-                f"{len(self.causes)} causes: what they do together is not shared out; removals need not sum to the cost"
+        if not self.is_shared_out:
+            message = f"no shares: the runs that share out {len(self.causes)} causes are missing"
+            hint = (
+                "`crosswind blame EXPERIMENT.toml -o FILE --resume` adds them; what removals save need not sum to 100 %"
             )
-            warnings.append(
-                warning("blame-many-causes", message, f"give some one cause's name: up to {MOST_SHARED} are shared")
-            )
+            warnings.append(warning("blame-many-causes", message, hint))
         return warnings
 
     def summary(self) -> dict[str, Any]:
@@ -276,6 +318,26 @@ class Blame(Tabular):
 
     def _repr_html_(self) -> str:
         return as_html_table(f"{self.experiment}: what each cause costs", self.to_arrow().to_pylist())
+
+
+def _causes_of(document: Mapping[str, Any], file: str) -> list[str]:
+    causes = document.get("causes")
+    named = isinstance(causes, list) and all(isinstance(cause, str) for cause in causes)
+    if not named or not causes or len(set(causes)) != len(causes):
+        message = f"{file}: causes is {causes!r}; it must be a list of different names"
+        raise DescriptionError(message, "shape", "`crosswind blame -o` writes one")
+    return list(causes)
+
+
+def _refuse_another_disturbance(run: ProgramRun, place: int, causes: list[str], file: str) -> None:
+    """Refuse a run whose parameters are not those of a blame of these causes."""
+    kept, aligned = run.params.get(KEPT), run.params.get(ALIGNED)
+    unknown = [cause for cause in kept if cause not in causes] if isinstance(kept, list) else [kept]
+    if unknown or not isinstance(aligned, bool):
+        field, value = (KEPT, kept) if unknown else (ALIGNED, aligned)
+        allowed = f"of {', '.join(causes)}" if unknown else "true or false"
+        message = f"{file}: runs[{place}].params.{field} is {value!r}; it must be {allowed}"
+        raise DescriptionError(message, "shape", "`crosswind blame -o` writes one")
 
 
 def is_blame(document: object) -> bool:

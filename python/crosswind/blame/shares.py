@@ -6,7 +6,8 @@ per seed, so that what a seed alone does to all of them drops out of every diffe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial
 
@@ -19,7 +20,7 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 ROUNDING = 1e-9
 MOST_SHARED = 6
-"""Causes that are shared out by Shapley's value: beyond, 2^causes coalitions are too many runs."""
+"""Causes that are shared out over all orders: beyond, 2^causes coalitions are too many runs, and orders are drawn."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,45 @@ def cost_estimate(values: Floats) -> Estimate:
     return Estimate(found.mean, found.mean - half, found.mean + half, alike=True)
 
 
+@dataclass(frozen=True)
+class Leading:
+    """Which causes cost most, as far as paired runs settle it.
+
+    Attributes
+    ----------
+    first : list of str
+        Causes whose cost is distinguishable from 0, and not distinguishable from the largest such cost; largest first.
+        Empty where no cost is distinguishable from 0.
+    open : list of str
+        Causes that may cost more than these, and may cost nothing.
+    """
+
+    first: list[str]
+    open: list[str]
+
+
+def leading(costs: Mapping[str, Floats]) -> Leading:
+    """Return which causes cost most, by paired differences of their costs per seed or block.
+
+    Examples
+    --------
+    >>> a, b, c = np.array([5.0, 5.1, 5.2]), np.array([1.0, 1.1, 0.9]), np.array([-20.0, 4.0, 22.0])
+    >>> leading({"a": a, "b": b}), leading({"b": b, "c": c}), leading({"c": c})
+    (Leading(first=['a'], open=[]), Leading(first=['b'], open=['c']), Leading(first=[], open=['c']))
+    """
+    ordered = sorted(costs, key=lambda cause: -float(costs[cause].mean()))
+    known = [cause for cause in ordered if cost_estimate(costs[cause]).low > 0.0]
+    if not known:
+        return Leading([], ordered)
+    most = costs[known[0]]
+    near = [cause for cause in ordered if cause != known[0] and not cost_estimate(most - costs[cause]).low > 0.0]
+    return Leading(
+        [known[0], *(cause for cause in near if cause in known)], [cause for cause in near if cause not in known]
+    )
+
+
 def coalitions(causes: int) -> list[int]:
-    """Return which coalitions have to be run: all where causes are few, else none, each alone, all but each, and all.
+    """Return which coalitions every seed runs: all where causes are few, else none, each alone, all but each, and all.
 
     Examples
     --------
@@ -95,6 +133,60 @@ def coalitions(causes: int) -> list[int]:
     if causes <= MOST_SHARED:
         return list(range(everything + 1))
     return sorted({0, everything, *(1 << k for k in range(causes)), *(everything ^ (1 << k) for k in range(causes))})
+
+
+def orders(causes: int, seed: int) -> list[list[int]]:
+    """Return the orders in which causes are added for a seed: one drawn from it, and its reverse.
+
+    The reverse balances a cause that came early in the first. Each seed has its own orders, so the interval over seeds
+    contains the error of drawing.
+
+    Examples
+    --------
+    >>> first, second = orders(7, seed=1)
+    >>> sorted(first), second == first[::-1]
+    ([0, 1, 2, 3, 4, 5, 6], True)
+    """
+    draw = random.Random(seed)
+    keys = [draw.random() for _ in range(causes)]  # only random() gives the same numbers in every version of Python
+    first = sorted(range(causes), key=keys.__getitem__)
+    return [first, first[::-1]]
+
+
+def drawn_coalitions(causes: int, seed: int) -> list[int]:
+    """Return the coalitions that a seed runs beyond `coalitions`: those on the way of its `orders`.
+
+    Examples
+    --------
+    >>> len(drawn_coalitions(6, seed=1)), len(drawn_coalitions(7, seed=1)), len(drawn_coalitions(20, seed=1))
+    (0, 8, 34)
+    """
+    if causes <= MOST_SHARED:
+        return []
+    found = {_prefix(order, length) for order in orders(causes, seed) for length in range(causes + 1)}
+    return sorted(found - set(coalitions(causes)))
+
+
+def drawn_share(costs: Mapping[int, float], cause: int, causes: int, seed: int) -> float:
+    """Return an unbiased estimate of a cause's Shapley value from one seed: its mean addition over the seed's orders.
+
+    The estimates of all causes sum to what all of them cost together.
+
+    Raises
+    ------
+    KeyError
+        When a coalition is missing.
+    """
+    found = orders(causes, seed)
+    additions = []
+    for order in found:
+        before = _prefix(order, order.index(cause))
+        additions.append(costs[before | 1 << cause] - costs[before])
+    return sum(additions) / len(found)
+
+
+def _prefix(order: Sequence[int], length: int) -> int:
+    return sum(1 << cause for cause in order[:length])
 
 
 def alone(costs: Mapping[int, Floats], cause: int) -> Floats:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from crosswind.blame.shares import coalitions
+from crosswind.blame.shares import coalitions, drawn_coalitions
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment, ProgramPoint
@@ -50,14 +50,15 @@ class Variants:
 
     def __len__(self) -> int:
         """How many runs: variants times seeds."""
-        return len(self._variants) * self._seeds
+        return (len(self._variants) + len(self._drawn(self._point.seed))) * self._seeds
 
     def points(self) -> Iterator[ProgramPoint]:
         """Yield every run, all variants of a seed together, so that the first seed is there early."""
         number = 0
         for turn in range(self._seeds):
-            description = {**self._point.description, "seed": self._point.seed + turn}
-            for params, disturbance in self._variants:
+            seed = self._point.seed + turn
+            description = {**self._point.description, "seed": seed}
+            for params, disturbance in [*self._variants, *self._drawn(seed)]:
                 yield replace(
                     self._point, number=number, params=params, description=description, disturbance=disturbance
                 )
@@ -67,6 +68,9 @@ class Variants:
         """Return what tells these runs from any others; more seeds of the same go on in the same file."""
         parts = {"blame": self._experiment.digest(on), "causes": self.causes}
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _drawn(self, seed: int) -> list[tuple[dict[str, Any], Disturbance]]:
+        return [self._without_others(coalition) for coalition in drawn_coalitions(len(self.causes), seed)]
 
     def _without_others(self, coalition: int) -> tuple[dict[str, Any], Disturbance]:
         kept = [cause for k, cause in enumerate(self.causes) if coalition >> k & 1]

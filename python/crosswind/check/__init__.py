@@ -37,6 +37,7 @@ def check(
     token: str | None = None,
     tls: str | Path | None = None,
     history: str | Path | None = None,
+    limit_s: float | None = None,
     progress: Advance | None = None,
 ) -> Check:
     """Measure this node and compare it with a baseline.
@@ -49,14 +50,16 @@ def check(
         Permitted loss of a rate as a share, above 0 and below 1. Of memory rates twice as much is permitted, of lost
         time and noise half of it, in points of the time.
     seconds : float
-        About how long it takes, s, 10 to 300. Starts of processes come on top: some 3 s.
+        About how long it takes, s, 10 to 300, on an idle host. Starts of processes come on top: some 3 s.
     peer : str, optional
         HOST:PORT of a `crosswind serve`: the path to it is checked as well, at the baseline's rates.
     token, tls : str or path, optional
         What the peer asks for; this node's directory of certificates.
     history : path, optional
-        A directory of earlier checks of this node: without a baseline it is held against their median, when there are
-        5 or more. This one is added, unless it was interrupted.
+        A directory of earlier checks of this node: without a baseline it is held against the median of the last ones
+        and against the first ones, when there are 5 or more. This one is added, unless it was interrupted.
+    limit_s : float, optional
+        Time limit, s, at least 10; default: `longest_s(seconds)`. What is not measured by then is unknown.
     progress : callable, optional
         Told the part of the time that is gone (0 to 1) and a message.
 
@@ -70,13 +73,13 @@ def check(
     DescriptionError
         When an argument or the baseline is wrong.
     MeasurementError
-        When a kernel does not run, or the peer cannot be reached.
+        When nothing at all can be measured. A measure that fails alone is unknown.
 
     Examples
     --------
     >>> found = check(seconds=10)
     >>> "noise" in found.readings, found.exit_code
-    (True, 0)
+    (True, 3)
     """
     from crosswind.check.history import earlier, keep
     from crosswind.check.result import Check
@@ -84,14 +87,28 @@ def check(
     from crosswind.files.stored import made
 
     permitted(tolerance, seconds)
+    if limit_s is not None and not limit_s >= LEAST_S:
+        raise DescriptionError(f"limit_s is {limit_s:g} s; it must be at least {LEAST_S:g} s", "limit_s")
     base = Check.load(baseline) if isinstance(baseline, (str, Path)) else baseline
     past, told = ([], []) if history is None else earlier(made(history), socket.gethostname())
     rates_of = base or (past[-1] if past else None)
-    document = performed(rates_of, tolerance, seconds, peer, token, tls, progress)
-    found = Check({**document, "warnings": told + document["warnings"]}, base, past)
+    limit_s = longest_s(seconds) if limit_s is None else limit_s
+    document = performed(rates_of, tolerance, seconds, peer, token, tls, progress, limit_s)
+    found = Check({**document, "warnings": told + document["warnings"]}, base, None if history is None else past)
     if history is not None and not found.interrupted:
         keep(history, found)
     return found
+
+
+def longest_s(seconds: float) -> float:
+    """Return the time limit of a check that takes about `seconds` on an idle host.
+
+    Examples
+    --------
+    >>> longest_s(10), longest_s(20)
+    (30.0, 45.0)
+    """
+    return 1.5 * seconds + 15.0
 
 
 def permitted(tolerance: float, seconds: float) -> None:

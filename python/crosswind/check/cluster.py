@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from crosswind import _core
-from crosswind.check import SECONDS, TOLERANCE, at_host, permitted
+from crosswind.check import SECONDS, TOLERANCE, at_host, fault, permitted
 from crosswind.check.cluster_result import KIND, SCHEMA_VERSION, ClusterCheck
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.measure.cluster import Cluster, measure_cluster
@@ -83,6 +83,8 @@ def check_cluster(
         interrupted = True
     except CrosswindError as error:  # no link at all: the hosts' checks are there
         failed["links"] = str(error)
+    except Exception as error:
+        failed["links"] = f"a fault of Crosswind, {fault.described(error)}"
     for one in (measured or {}).get("failed", ()):
         failed.setdefault(f"{one['at']} with {one['peer']}", one["why"])
     return ClusterCheck(
@@ -116,12 +118,16 @@ def _turns(hosts: dict[str, str]) -> Iterator[list[str]]:
 def _check_hosts(
     cluster: Cluster, seconds: float, checks: dict[str, dict[str, Any]], failed: dict[str, str], progress: Progress
 ) -> None:
+    from crosswind.check.shape import CheckShape
+    from crosswind.files.shape import refuse_misshapen
+
     turns = list(_turns(dict(cluster.hosts)))
     within_s, held, ended = 3 * seconds + START_S, threading.Lock(), threading.Event()
 
     def one(host: str) -> None:
         try:
             found = call(cluster, host, at_host.checked, seconds, within_s, within_s=within_s + START_S, ended=ended)
+            refuse_misshapen(found, CheckShape, f"the check of {host}", "is the same version installed there?")
         except CrosswindError as error:
             with held:
                 failed[host] = str(error)

@@ -82,7 +82,7 @@ class ClusterCheck(Plotted):
     def links(self) -> dict[tuple[str, str], Judged]:
         """Each link's rate, (from, to), against those of the others."""
         rates = {(one["from"], one["to"]): float(one["receive_limit_mb_per_s"]) for one in self.document["links"]}
-        return judged_links({link: rate for link, rate in rates.items() if rate > 0}, self.tolerance)
+        return judged_links(rates, self.tolerance)
 
     @property
     def judged(self) -> list[tuple[str, Judged]]:

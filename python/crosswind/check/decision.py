@@ -19,7 +19,9 @@ CODES: dict[Outcome, int] = {"healthy": 0, "sick": 1, "unknown": 3}
 BUSY_LOSS = 0.4
 """Loss of a rate per own CPU second that other processes on a busy host are not taken to cause, 0 to 1."""
 NOT_SURE = "not certain enough for a drain"
+ONE_LOOK = "measured only once"
 _LEAST_BATCHES = 4
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Reading:
         The permitted loss as a part of the tolerance, greater than 0: 0.5 is 5 points of 100 at 10 %.
     mean, error : float or None
         Mean and standard error where the interval is another module's, in place of `values`.
+    looks : int
+        How many looks the values are of. A loss that was not looked at twice drains no node.
     """
 
     values: tuple[float, ...] = ()
@@ -46,6 +50,7 @@ class Reading:
     part: float = 1.0
     mean: float | None = None
     error: float | None = None
+    looks: int = LOOKS
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as it stands in files."""
@@ -59,10 +64,19 @@ class Reading:
     @property
     def known(self) -> bool:
         """Whether an interval can be computed."""
-        if self.mean is not None:
-            return self.error is not None and math.isfinite(self.mean) and math.isfinite(self.error)
-        positive = self.unit == "share" or min(self.values, default=0.0) > 0.0
-        return len(self.values) >= _LEAST_BATCHES and positive
+        return not self.lack
+
+    @property
+    def lack(self) -> str:
+        """Why no interval can be computed; empty where one can."""
+        numbers = self.values if self.mean is None else (self.mean,)
+        if self.mean is None and len(self.values) < _LEAST_BATCHES:
+            return "too few batches"
+        if not all(map(math.isfinite, numbers)) or (self.mean is not None and not math.isfinite(self.error or 0.0)):
+            return "not a finite number"
+        if self.mean is not None and self.error is None:
+            return "no error is known"
+        return "" if self.unit == "share" or min(numbers) > 0.0 else "a rate of 0"
 
 
 @dataclass(frozen=True)
@@ -135,28 +149,28 @@ def judge(name: str, now: Reading, then: Reading, tolerance: float, measures: in
     """
     share = now.unit == "share"
     permitted = tolerance * now.part
-    if not (now.known and then.known and now.unit == then.unit):
-        return _unknown(name, now, tolerance, "too few batches")
+    if now.unit != then.unit:
+        return unknown(name, now, tolerance, f"measured in {now.unit}, and earlier in {then.unit}")
+    if lack := now.lack or then.lack:
+        return unknown(name, now, tolerance, lack)
     loss, error, degrees = _loss(now, then, share)
-    half, sure = (error * _reach(degrees, level) for level in (LEVEL, 1 - FALSE_DRAINS / (measures * LOOKS)))
+    half, sure = (error * reach(degrees, level) for level in (LEVEL, 1 - FALSE_DRAINS / (measures * LOOKS)))
     low, high, least = loss - half, loss + half, loss - sure
     if not share:  # computed in logarithms
-        loss, low, high, least = (-math.expm1(-value) for value in (loss, low, high, least))
+        loss, low, high, least = (_part(value) for value in (loss, low, high, least))
     outcome: Outcome = "sick" if least > permitted else "healthy" if high < permitted else "unknown"
     why = "" if outcome != "unknown" else NOT_SURE if low > permitted else "the interval holds the tolerance"
     if outcome == "sick" and busy and (now.excusable or low <= BUSY_LOSS):
         outcome, why = "unknown", "the host is busy"
+    if outcome == "sick" and now.mean is None and now.looks < LOOKS:
+        outcome, why = "unknown", ONE_LOOK
     if outcome == "sick" and not _every_look(now, then, permitted, share):
         outcome, why = "unknown", "only one look saw it"
     return Judged(name, outcome, loss, low, high, permitted, share, why)
 
 
-def not_measured(name: str, then: Reading, tolerance: float) -> Judged:
-    """Return the verdict on what the baseline has and this check has not: unknown."""
-    return _unknown(name, then, tolerance, "not measured")
-
-
-def _unknown(name: str, reading: Reading, tolerance: float, why: str) -> Judged:
+def unknown(name: str, reading: Reading, tolerance: float, why: str) -> Judged:
+    """Return the verdict on a measure without an interval, such as one that the baseline has and this check has not."""
     permitted = tolerance * reading.part
     return Judged(name, "unknown", math.nan, -math.inf, math.inf, permitted, reading.unit == "share", why)
 
@@ -167,6 +181,11 @@ def together(judged: Sequence[Judged]) -> Outcome:
     if "sick" in outcomes:
         return "sick"
     return "healthy" if outcomes == {"healthy"} else "unknown"
+
+
+def _part(logarithm: float) -> float:
+    """Return the lost part of a rate from the logarithm of what it was divided by what it is."""
+    return -math.expm1(-logarithm) if logarithm > -_LARGEST_EXPONENT else -math.inf
 
 
 def _scaled(values: Sequence[float], share: bool) -> list[float]:
@@ -192,7 +211,7 @@ def _loss(now: Reading, then: Reading, share: bool) -> tuple[float, float, float
     return (mean - was if share else was - mean), math.hypot(error, error_then), degrees
 
 
-def _reach(degrees: float, level: float) -> float:
+def reach(degrees: float, level: float) -> float:
     """Return half of a two-sided interval in standard errors."""
     from scipy import special
 
@@ -207,4 +226,4 @@ def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> b
     was, values = middle(then, share)[0], _scaled(now.values, share)
     half = len(values) // 2
     means = [sum(part) / len(part) for part in (values[:half], values[half:])]
-    return all((mean - was if share else -math.expm1(mean - was)) > permitted for mean in means)
+    return all((mean - was if share else _part(was - mean)) > permitted for mean in means)

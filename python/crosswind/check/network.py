@@ -23,6 +23,17 @@ def path_name(peer: str | None) -> str:
     return peer or LOOPBACK
 
 
+def names_of_path(peer: str | None) -> list[str]:
+    """Return the measures of a path; of loopback the interference only.
+
+    Examples
+    --------
+    >>> names_of_path("10.0.0.2:7117")
+    ['rate from 10.0.0.2:7117', 'interference 10.0.0.2:7117']
+    """
+    return ([f"rate from {peer}"] if peer else []) + [f"interference {path_name(peer)}"]
+
+
 def is_always_measured(name: str) -> bool:
     """Return whether every check has this reading; those of a path to a peer must be asked for.
 
@@ -97,4 +108,5 @@ def _unpaced(found: Measurement) -> tuple[float, ...]:
         if row["phase"] == "calibrate"
         and not math.isfinite(row["channel0_asked_mb_per_s"] or math.inf)
         and row["channel0_mb"] > 0
+        and row["dt_s"] > 0
     )

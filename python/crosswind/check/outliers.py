@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
-from crosswind.check.decision import Judged, Reading, judge, middle
+from crosswind.check.decision import Judged, Reading, judge, middle, unknown
 
 LEAST_OTHERS = 2
 """Below so many others the odd one cannot be told."""
 LIMIT = 3.5
 """Robust standard deviations of the others from which on one is an outlier."""
-_SIGMA_OF_MAD = 1.482602
-_MEDIAN_OF_MEAN = 1.253314
+SIGMA_OF_MAD = 1.482602
+MEDIAN_OF_MEAN = 1.253314
 """Standard error of a median as a multiple of that of a mean, for normal values."""
 
 
@@ -63,20 +63,24 @@ def among(
     share = now.unit == "share"
     usable = [other for other in others if other.known and other.unit == now.unit]
     if not now.known or len(usable) < LEAST_OTHERS:
-        why = "too few batches" if not now.known else f"{len(usable)} others, {LEAST_OTHERS} are needed"
-        return Judged(name, "unknown", math.nan, -math.inf, math.inf, tolerance * now.part, share, why)
+        return unknown(name, now, tolerance, now.lack or f"{len(usable)} others, {LEAST_OTHERS} are needed")
     means = [middle(other, share)[0] for other in usable]
     typical = median(means)
-    spread = _SIGMA_OF_MAD * median(abs(mean - typical) for mean in means)
-    error = _MEDIAN_OF_MEAN * spread / math.sqrt(len(means))
-    then = replace(now, values=(), mean=typical, error=error)
-    if not share:  # a reading's own error is of the rate, not of its logarithm
-        then = replace(then, mean=math.exp(typical), error=error * math.exp(typical))
-    found = judge(name, now, then, tolerance, measures, busy=busy)
+    spread = SIGMA_OF_MAD * median(abs(mean - typical) for mean in means)
+    error = MEDIAN_OF_MEAN * spread / math.sqrt(len(means))
+    found = judge(name, now, around(now, typical, error), tolerance, measures, busy=busy)
     away = (middle(now, share)[0] - typical) * (1 if share else -1)
     if found.outcome == "sick" and away <= LIMIT * spread:
-        return replace(found, outcome="healthy", why="the others differ as much")
+        return replace(found, outcome="unknown", why="the others differ as much")
     return found
+
+
+def around(now: Reading, mean: float, error: float) -> Reading:
+    """Return the reading, of the kind of `now`, that has this mean and error; of rates in logarithms."""
+    if now.unit != "share":  # a reading's own error is of the rate, not of its logarithm
+        mean = math.exp(mean)
+        error *= mean
+    return replace(now, values=(), mean=mean, error=error)
 
 
 def judged_hosts(
@@ -111,7 +115,7 @@ def judged_hosts(
 
 
 def judged_links(rates: Mapping[tuple[str, str], float], tolerance: float) -> dict[tuple[str, str], Judged]:
-    """Hold each link's rate (MB/s; > 0) against those of all other links."""
+    """Hold each link's rate (MB/s) against those of all other links; one of 0 MB/s is unknown."""
     readings = {link: Reading((), "MB/s", mean=rate, error=0.0) for link, rate in rates.items()}
     return {
         link: among(
@@ -127,5 +131,6 @@ def judged_links(rates: Mapping[tuple[str, str], float], tolerance: float) -> di
 
 def worst_first(judged: Judged) -> tuple[int, float]:
     """Return what sorts verdicts: the sick ones first, among them the largest loss of its tolerance."""
-    loss = judged.loss / judged.tolerance if math.isfinite(judged.loss) else -math.inf
+    known = math.isfinite(judged.loss) and judged.tolerance > 0.0
+    loss = judged.loss / judged.tolerance if known else -math.inf
     return (("sick", "unknown", "healthy").index(judged.outcome), -loss)

@@ -9,17 +9,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, not_measured, together
+from crosswind.check.decision import CODES, Judged, Outcome, Reading, judge, together, unknown
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import worst_first
 from crosswind.check.surroundings import changes, is_busy
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
+from crosswind.files.reading import Links
 from crosswind.files.stored import write_json
 
 SCHEMA_VERSION = 1
 KIND = "check"
 HINT = "`crosswind check --save` writes one"
+MOST_NAMED = 3
+"""Measures that the sentence names."""
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,18 @@ class Check:
         What was measured, as it stands in the file.
     base : Check or None
         The baseline; None: it is held against earlier checks.
-    past : sequence of Check
-        Earlier checks of the same node; fewer than 5: nothing is judged without a baseline.
+    past : sequence of Check or None
+        Earlier checks of the same node, in the order of time; fewer than 5: nothing is judged without a baseline. None:
+        there is no history.
     """
 
     document: dict[str, Any] = field(repr=False)
     base: Check | None = None
-    past: Sequence[Check] = ()
+    past: Sequence[Check] | None = None
 
     @classmethod
-    def load(cls, path: str | Path) -> Check:
-        """Read a `check.json`.
+    def load(cls, path: str | Path, *, links: Links = "own") -> Check:
+        """Read a `check.json`; a link is followed as `links` says (`crosswind.files.reading.read_bytes`).
 
         Raises
         ------
@@ -52,7 +56,7 @@ class Check:
         from crosswind.check.shape import CheckShape
         from crosswind.files.shape import read_shaped
 
-        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CheckShape))
+        return cls(read_shaped(path, KIND, SCHEMA_VERSION, HINT, CheckShape, links))
 
     def save(self, path: str | Path) -> None:
         """Write it as a `check.json`."""
@@ -101,15 +105,25 @@ class Check:
         if self.base is None:
             from crosswind.check.history import against
 
-            return against(self, self.past)
+            found = against(self, self.past or ())
+            return sorted(found + self._failed(found), key=worst_first) if found else []
         then = self.base.readings
         names = [name for name in self.readings if name in then]
         found = [
             judge(name, self.readings[name], then[name], self.tolerance, len(names), busy=self.busy) for name in names
         ]
         missing = [name for name in then if name not in self.readings and is_always_measured(name)]
-        found += [not_measured(name, then[name], self.tolerance) for name in missing]
-        return sorted(found, key=worst_first)
+        found += [unknown(name, then[name], self.tolerance, self.why_missing(name)) for name in missing]
+        return sorted(found + self._failed(found), key=worst_first)
+
+    def why_missing(self, name: str) -> str:
+        """Return why a measure is missing."""
+        return str(self.document.get("failed", {}).get(name, "not measured"))
+
+    def _failed(self, found: Sequence[Judged]) -> list[Judged]:
+        """Return the verdicts on measures that were tried and failed, beside those of `found`."""
+        names = [name for name in self.document.get("failed", {}) if name not in {each.name for each in found}]
+        return [unknown(name, Reading(unit="share"), self.tolerance, self.why_missing(name)) for name in names]
 
     @property
     def is_judged(self) -> bool:
@@ -126,7 +140,7 @@ class Check:
 
     @property
     def outcome(self) -> Outcome:
-        """The verdict; unknown without a baseline."""
+        """The verdict; unknown without a baseline, and where a measure failed."""
         return together(self.judged)
 
     @property
@@ -136,37 +150,39 @@ class Check:
 
     @property
     def exit_code(self) -> int:
-        """0 healthy, 1 sick, 3 unknown; 0 where nothing is judged."""
-        return CODES[self.outcome] if self.is_judged else 0
+        """0 healthy, 1 sick, 3 unknown, or nothing to compare with."""
+        return CODES[self.outcome]
 
     @property
     def sentence(self) -> str:
         """One line, fit for a drain reason."""
-        from crosswind.check.history import LEAST_PAST, quiet
+        from crosswind.check.history import LEAST_PAST, MOST_PAST, quiet
 
+        past = None if self.past is None else len(quiet(self.past))
         if not self.is_judged:
-            past = f", and of {LEAST_PAST} earlier checks on a quiet host {len(quiet(self.past))}" if self.past else ""
-            return f"{len(self.readings)} measures, not judged: there is no baseline{past}"
+            needed = f", and {past} of the {LEAST_PAST} quiet-host checks needed so far" if past is not None else ""
+            return f"No verdict: no baseline{needed}"
         counted = [each for each in self.judged if each.outcome == self.outcome]
         if self.outcome == "healthy":
-            of = f" of the median of {len(quiet(self.past))} earlier checks" if self.past and self.base is None else ""
+            of = f" of the median of {min(past, MOST_PAST)} earlier checks" if past and self.base is None else ""
             said = f"{len(self.judged)} measures within tolerance{of}"
         else:
-            said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:3])
+            said = ", ".join(each.shown + (f" ({each.why})" if each.why else "") for each in counted[:MOST_NAMED])
             said = said or "no measure in common with the baseline"
-            said += f", and {len(counted) - 3} more" if len(counted) > 3 else ""
+            said += f", and {len(counted) - MOST_NAMED} more" if len(counted) > MOST_NAMED else ""
         names = [each.partition(":")[0] for each in self.changed]
         if names:
             said += f"; changed: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-        return f"{self.outcome}{' (busy host)' if self.busy else ''}: {said}"
+        busy = " (busy host)" if self.busy and self.outcome == "unknown" else ""
+        return f"{self.outcome}{busy}: {said}"
 
     @property
     def warnings(self) -> list[Told]:
         """What to keep in mind."""
         found: list[Told] = list(self.document["warnings"])
         load = self.document["load"]
-        if self.busy:
-            message = f"the host is busy: others use {100 * load['others']:.0f} % of the CPUs, "
+        if self.busy and self.outcome == "unknown":  # a load is no reason for the other verdicts
+            message = f"the host is busy: other processes use {100 * load['others']:.0f} % of the CPUs, "
             message += f"the hypervisor takes {100 * load['steal']:.1f} %"
             found.append(warning("busy-host", message, "check again when the node is idle"))
         if self.document.get("hidden"):

@@ -20,6 +20,7 @@ class ReadingShape(TypedDict):
     part: Positive
     mean: Number | None
     error: Number | None
+    looks: NotRequired[int]
 
 
 @with_config(ConfigDict(extra="forbid"))
@@ -62,6 +63,7 @@ class CheckShape(TypedDict):
     hidden: str | None
     took_s: NotNegative
     interrupted: bool
+    failed: NotRequired[dict[str, str]]
     warnings: list[Told]
     result: NotRequired[ResultShape]
 

@@ -20,17 +20,17 @@ from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from crosswind.blame.command import CommandBlame
-    from crosswind.blame.result import Blame
+    from crosswind.blame.result import Blame, CauseCost
     from crosswind.blame.shares import Estimate
 
 INTERRUPTED = 130
 COMMAND = "With a command"
 
 EXAMPLES = """
-The program is run again with each cause removed, with each alone, with every combination of them where there are few
-(up to 6), and with all causes aligned over the ranks; each for several seeds. What causes do together is shared out by
-Shapley's value. A command (after --) runs for real under a disturbance.toml: with all causes, with none, without each,
-in blocks of random order.
+The program is run again with each cause removed, with each alone, with every combination of them (more than 6 causes:
+with those of an order that is drawn for each seed), and with all causes aligned over the ranks. What causes do together
+is shared out by Shapley's value: the shares sum to the whole cost. A command (after --) runs for real under a
+disturbance.toml: with all causes, with none, without each, in blocks of random order.
 
 Examples:
 
@@ -143,22 +143,21 @@ def _of_command(
 
 def _print_command(found: CommandBlame) -> None:
     bare = found.undisturbed
-    lost = found.makespan.mean - bare.mean
     rows = [
         ["disturbed", _seconds(found.makespan), ""],
         ["undisturbed", _seconds(bare), ""],
-        ["all causes cost", f"{lost:.4g}", _part(found.cost)],
+        ["all causes cost", _seconds(found.cost_s), _part(found.cost)],
     ]
     title = f"{shlex.join(found.turns.command)} under {found.disturbance}: {len(found.turns.elapsed_s)} blocks"
     print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
     saves = {cause: found.removed_saves_s(cause) for cause in found.causes}
     table = [
-        [cause, _seconds(one), _of(one, bare), "" if one.is_told_from_zero else "not told from 0"]
+        [cause, _seconds(one), _of(one, bare), "" if one.is_told_from_zero else "not distinguishable from 0"]
         for cause, one in sorted(saves.items(), key=lambda item: -item[1].mean)
     ]
     columns = [("cause", "left"), ("removed saves s", "right"), ("of undisturbed", "right"), ("", "left")]
     print_table(columns, table)
-    print_text("±: half of the 95 % interval, by Student's t over the blocks, each difference within its block")
+    print_text("±: 95 % confidence interval over the blocks, each difference within its block")
     if found.kept:
         print_text(f"{len(found.kept)} more causes were there in every disturbed run: --cause NAME removes one")
 
@@ -179,27 +178,33 @@ def _print(found: Blame) -> None:
     programs = "; ".join(dict.fromkeys(f"{one.data['program']}, {one.data['ranks']:,} ranks" for one in found.runs))
     title = f"{found.experiment}: {programs}, {len(found.seeds)} seeds"
     print_table([("", "left"), ("s", "right"), ("of undisturbed", "right")], rows, title=title)
-    columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
-    columns += [("removed saves s", "right"), ("alone costs s", "right")]
     below = found.below_the_noise
-    table = [
-        [
-            one.cause,
-            f"{one.part:.1%}" if one.part is not None else "",
-            _seconds(one.best),
-            _of(one.best, bare),
-            _seconds(one.removed),
-            _seconds(one.alone),
-        ]
+    rows = [
+        [one.cause, f"{one.part:.1%}" if one.part is not None else "", *_costs(one.best, bare), *_asked(one)]
         for one in sorted(found.by_cause, key=lambda one: -one.best.mean)
         if one not in below
     ]
     if below:
-        together = found.below_together
-        table.append(
-            [f"{len(below)} causes below the noise, together", "", _seconds(together), _of(together, bare), "", ""]
-        )
-    print_table(columns, table)
+        costs = _costs(found.below_together, bare)
+        rows.append([f"{len(below)} causes below the noise, together", "", *costs, "", ""])
+    columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
+    columns += [("removed saves s", "right"), ("alone costs s", "right")]
+    if not found.is_shared_out:  # nothing to sum to 100 %
+        shown = [0, 4, 3, 5]
+        columns = [columns[k] for k in shown]
+        rows = [[row[0], row[2], row[3], row[5]] for row in rows]
+    first = ("cause", "share", "costs s", "removed saves s", "of undisturbed")
+    print_table(columns, rows, first=[name for name in first if name in dict(columns)])
+    if len(found.seeds) > 1:
+        print_text("±: 95 % confidence interval over the seeds")
+
+
+def _costs(found: Estimate, bare: Estimate) -> list[str]:
+    return [_seconds(found), _of(found, bare)]
+
+
+def _asked(one: CauseCost) -> list[str]:
+    return [_seconds(one.removed), _seconds(one.alone)]
 
 
 def _seconds(found: Estimate) -> str:

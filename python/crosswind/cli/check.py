@@ -12,8 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer.exceptions import Abort, TyperException
 
+from crosswind.check import LEAST_S, SECONDS, fault
 from crosswind.check.formats import NPD_CODES, Format, failed
+from crosswind.check.metrics import metrics, metrics_of_failure, write_metrics
+from crosswind.check.time_limit import process_age_s
 from crosswind.cli.access import AllowLooseToken, TlsDirectory, TokenFile, token_in
 from crosswind.cli.checked_cluster import check_all
 from crosswind.cli.clusters import cluster_on
@@ -24,7 +28,6 @@ from crosswind.cli.verbs import help_of
 from crosswind.cost.shares import parsed_share
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.output import distinct, writable_directory
-from crosswind.files.stored import write_text
 from crosswind.terminal.progress import Advance, duration, progress_bar
 
 if TYPE_CHECKING:
@@ -33,15 +36,17 @@ if TYPE_CHECKING:
 INTERRUPTED = 130
 SICK, UNKNOWN = 1, 3
 _MANY = "Many nodes, many times"
+_REPORT = "`crosswind doctor --report FILE` writes what a bug report needs"
 
 EXAMPLES = """
-It takes about 25 s and all CPUs. Measured are: steps of an arithmetic and of a memory kernel per CPU second, on all
-CPUs at the same time; time lost on each CPU; noise; the loss of compute rate by traffic on loopback and, with --peer,
-by traffic from another host, at the rate at which the baseline was measured.
+It takes about 25 s and all CPUs; on a busy host up to 45 s, the time limit: what is not measured by then is unknown.
+With --seconds S the limit is 1.5 S + 15 s from the start of the program. Measured are: steps of an arithmetic and of a
+memory kernel per CPU second, on all CPUs at the same time; time lost on each CPU; noise; the loss of compute rate by
+traffic on loopback and, with --peer, by traffic from another host, at the rate at which the baseline was measured.
 
 A node is sick only where a whole interval lies beyond the tolerance, in both looks. The chance of that on a healthy
-node is set to 1 % of checks, all measures together. Settings that changed are reported and drain nothing.
-On a busy host, lost time is unknown and not sick.
+node is set to 1 % of checks, all measures together. Changed settings are reported; they never drain a node.
+On a busy host, lost time is unknown and not sick, and a baseline is saved only with --force.
 
 Examples:
 
@@ -57,11 +62,12 @@ Examples:
 
     crosswind check --on hosts:hosts.toml --token-file token
 
-With --history a check is held against the earlier ones of the same node there, and added to them. With --on every host
+With --history a check is held against the last checks of the same node there, and against its first ones, and is added
+to them. With --on every host
 of a cluster and every link between two is checked once, and held against the others: no baseline is needed.
 
-Exit codes: 0 healthy, or saved; 1 sick; 3 unknown; 2 bad input; 130 interrupted. With --format npd, unknown is 2.
-Whatever fails, such as a measurement or a full disk, is unknown, not sick: 3.
+Exit codes: 0 healthy, or a baseline was saved; 1 sick; 3 unknown, or nothing to compare with; 2 bad input; 130
+interrupted. With --format npd, unknown is 2. Whatever fails, such as a measurement or a full disk, is unknown: 3.
 """
 
 
@@ -108,6 +114,12 @@ def _never_sick() -> Iterator[None]:
         if error.exit_code == SICK:
             error.exit_code = UNKNOWN
         raise
+    except (typer.Exit, TyperException, Abort):
+        raise
+    except Exception as error:
+        found = CrosswindError(f"a fault of Crosswind, {fault.described(error)}", "fault", _REPORT)
+        found.exit_code = UNKNOWN
+        raise found from error
 
 
 @spread
@@ -117,7 +129,9 @@ def check(
     save: Annotated[Path | None, typer.Option(help="Write check.json: a baseline, or a record of this check.")] = None,
     baseline: Annotated[Path | None, typer.Option(help="A check.json of a healthy node.")] = None,
     tolerance: Annotated[str, typer.Option(help="Permitted loss, such as 10% or 0.1.")] = "10%",
-    seconds: Annotated[float, typer.Option(help="About how long, s.", min=10.0, max=300.0)] = 20.0,
+    seconds: Annotated[
+        float, typer.Option(help="About how long on an idle host, s, 10 to 300; at most 1.5 times as long and 15 s.")
+    ] = SECONDS,
     peer: Annotated[
         str | None, typer.Option(help="Check the path to a `crosswind serve`.", metavar="HOST:PORT")
     ] = None,
@@ -127,18 +141,24 @@ def check(
     many: Many,
     form: Annotated[Format, typer.Option("--format", help="What to print.")] = "text",
     prometheus: Annotated[
-        Path | None, typer.Option(help="Write metrics for the node exporter's textfile collector (FILE.prom).")
+        Path | None,
+        typer.Option(help="Write metrics for the node exporter's textfile collector (FILE.prom, mode 644)."),
     ] = None,
+    per_cpu: Annotated[
+        bool, typer.Option("--per-cpu", help="With --prometheus: series for each CPU, not only for the worst one.")
+    ] = False,
     force: Force = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document, as --format json.")] = False,
 ) -> None:
     """Say whether this node is sick."""
-    from crosswind.check import check as measure
-    from crosswind.check.formats import prometheus as as_prometheus
+    from crosswind.check import permitted
     from crosswind.check.result import Check
 
     share = parsed_share(tolerance, "--tolerance")
     form = "json" if json else form
+    permitted(share, seconds)
+    if per_cpu and prometheus is None:
+        raise DescriptionError("--per-cpu is given without --prometheus", "argument", "--prometheus FILE.prom")
     if many.on is not None:
         apart = {"--baseline": baseline, "--peer": peer, "--prometheus": prometheus, "--tls": tls}
         _refuse_beside_on(apart, form)
@@ -154,37 +174,90 @@ def check(
         writable_directory(many.history, "--history")
     writable(prometheus, "metrics", "--prometheus", inputs=[baseline], force=force)
     distinct({"--save": save, "--prometheus": prometheus})
+    is_verdict = baseline is not None or many.history is not None
     try:
-        with progress_bar() as advance:
-            _wait(many.jitter, advance)
-            found = measure(
-                baseline=base,
-                tolerance=share,
-                seconds=seconds,
-                peer=peer,
-                token=token_in(token_file, allow_loose_token),
-                tls=tls,
-                history=many.history,
-                progress=advance,
-            )
-    except CrosswindError as error:
-        if error.exit_code != CrosswindError.exit_code or (baseline is None and many.history is None):
+        found = _measured(base, share, seconds, peer, token_in(token_file, allow_loose_token), tls, many)
+        _print(found, form)
+    except Exception as error:
+        if not is_verdict or (isinstance(error, CrosswindError) and error.exit_code not in (SICK, UNKNOWN)):
             raise
-        if form in ("json", "junit"):
-            tell(f"error: {error}")  # standard output stays empty: there is no document
-        else:
-            print_text(failed(str(error), form))
+        _tell_failure(error, form, prometheus)
         raise typer.Exit(NPD_CODES[UNKNOWN] if form == "npd" else UNKNOWN) from error
     tell_warnings(found.warnings)
-    _print(found, form)
+    code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
     if save and not found.interrupted:
+        if not is_verdict:
+            _refuse_as_baseline(found, force)
+            code = 0
         found.save(save)
         tell(f"wrote {save} ({len(found.readings)} measures)")
     if prometheus and not found.interrupted:
-        write_text(as_prometheus(found), prometheus)
+        write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
         tell(f"wrote {prometheus}")
-    code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
+
+
+def _measured(
+    base: Check | None,
+    tolerance: float,
+    seconds: float,
+    peer: str | None,
+    token: str | None,
+    tls: Path | None,
+    many: Many,
+) -> Check:
+    from crosswind.check import check as measure
+    from crosswind.check import longest_s
+
+    with progress_bar() as advance:
+        _wait(many.jitter, advance)
+        # A batch system counts from the start of the process, which takes seconds on a busy host.
+        age_s = 0.0 if many.jitter else min(process_age_s(), seconds)
+        return measure(
+            baseline=base,
+            tolerance=tolerance,
+            seconds=seconds,
+            peer=peer,
+            token=token,
+            tls=tls,
+            history=many.history,
+            limit_s=max(longest_s(seconds) - age_s, LEAST_S),
+            progress=advance,
+        )
+
+
+def _refuse_as_baseline(found: Check, force: bool) -> None:
+    """Refuse to save a baseline that would hide faults, unless forced.
+
+    Raises
+    ------
+    CrosswindError
+        When the host was busy, or a measure is missing.
+    """
+    load, failed = found.document["load"], list(found.document["failed"].items())
+    hint = "save it on an idle node; --force saves it all the same"
+    if found.busy and not force:
+        message = f"not saved: the host is busy; other processes use {100 * load['others']:.0f} % of the CPUs"
+        message += f" and the hypervisor takes {100 * load['steal']:.1f} %; at most 15 % and 2 % are permitted"
+        raise CrosswindError(message, "busy-host", hint)
+    if failed and not force:
+        name, why = failed[0]
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        raise CrosswindError(f"not saved: {name} was not measured ({why}){more}", "missing", hint)
+
+
+def _tell_failure(error: Exception, form: Format, prometheus: Path | None) -> None:
+    """Say that nothing is known, and why, in each place that reads verdicts; never with a traceback."""
+    expected = isinstance(error, CrosswindError)
+    why = str(error) if expected else f"a fault of Crosswind, {fault.described(error)}"
+    if form in ("json", "junit"):
+        tell(f"error: {why}")  # standard output stays empty: there is no document
+    else:
+        print_text(failed(why, form))
+    if not expected:
+        tell(f"hint: {_REPORT}")
+    if prometheus:
+        write_metrics(metrics_of_failure(), prometheus)
 
 
 def _wait(jitter_s: float, advance: Advance | None) -> None:

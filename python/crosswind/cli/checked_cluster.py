@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,14 +46,18 @@ def check_all(
     if save:
         found.save(save)
         tell(f"wrote {save} ({len(found.checks)} hosts, {len(found.links)} links)")
-    if history is not None:
-        for one in found.checks.values():
-            keep(history, one)
     tell_warnings(found.warnings)
     if form == "json":
         print_json(finite(found.to_dict()))
     else:
         _print(found)
+    if history is not None:
+        named = Counter(one.node for one in found.checks.values())
+        for host, one in found.checks.items():
+            if named[one.node] > 1:  # one of them may not be who it says
+                tell(f"warning: {host} is not added to {history}: {named[one.node]} hosts call themselves {one.node}")
+            else:
+                keep(history, one)
     return INTERRUPTED if found.interrupted else found.exit_code
 
 

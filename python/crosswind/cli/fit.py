@@ -159,7 +159,7 @@ def print_fit(fit: Any) -> None:
                 f"{channel.intercept:.4f}",
                 f"{channel.std_dev:.4f}",
                 f"{channel.max_error:.4f}",
-                f"{channel.range_mb_per_s[1]:.0f}",
+                f"{channel.top_mb_per_s:.0f}",
                 f"{100 * channel.loss_at_top:.1f} %",
                 f"{cost.all_in_per_gb_s:.3f}" if cost else "",
                 f"{channel.cost_per_call_us:.2f}" if apart else "-",

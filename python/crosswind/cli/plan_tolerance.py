@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from crosswind.cli.console import print_json, print_table, print_text
+from crosswind.cli.console import narrow_width, print_json, print_table, print_text
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -21,6 +21,10 @@ Examples:
 
     crosswind plan tolerance daemons.toml --ranks 64 --work-per-barrier-s 0.007 --slowdown 1.2 --simulate
 """
+
+MOST_LIMITS = 40
+MOST_LETTERS = 24
+LARGE = 1e9
 
 # What each closed form says, as people read it.
 _FORMS = {
@@ -69,28 +73,34 @@ def tolerance(
 
 def _print(found: Tolerance) -> None:
     d = found.data
-    rows = [[f"{value:.4g}", *_FORMS[name], name] for name, value in found.expected.items()]
+    rows = [[_shown(value), *_FORMS[name], name] for name, value in found.expected.items() if value is not None]
     title = f"{d['disturbance']}: {d['ranks']} ranks, {d['work_per_barrier_s']:g} s of work between two barriers"
     columns = [("slowdown", "right"), ("", "left"), ("of", "left"), ("closed form", "left")]
     print_table(columns, rows or [["1", "", "nothing", ""]], title=title)
     simulated = "seeds" in d
+    shown = found.limits[:MOST_LIMITS]
     rows = [
         [
-            limit["cause"],
+            _short(limit["cause"]),
             limit["field"],
-            f"{limit['given']:.6g}",
+            _shown(limit["given"], 6),
             limit["relation"],
-            f"{limit['limit']:.6g}",
+            "none" if limit["field"] == "ranks" and limit["limit"] < 1 else _shown(limit["limit"], 6),
             *(_simulated(limit) if simulated else ()),
             limit["unit"],
             "" if limit["kept"] else "not kept",
         ]
-        for limit in found.limits
+        for limit in shown
     ]
-    columns = [("cause", "left"), ("field", "left"), ("is", "right"), ("may be", "left"), ("limit", "right")]
+    columns = [("cause", "left"), ("field", "left"), ("is", "right"), ("may be", "left")]
+    columns += [("limit", "right")]
     columns += [("simulated", "right"), ("range", "right")] if simulated else []
     columns += [("unit", "left"), ("", "left")]
-    print_table(columns, rows, title=f"for a slowdown of at most {d['slowdown']:g} by each source alone")
+    title = f"for a slowdown of at most {d['slowdown']:g} by each source alone"
+    first = ("cause", "limit", "", "field", "may be", "is", "simulated", "unit", "range")
+    print_table(columns, rows, title=title, first=[name for name in first if name in dict(columns)])
+    if len(found.limits) > len(shown):
+        print_text(f"and {len(found.limits) - len(shown)} more limits, which are kept most easily: --json")
     if found.limits and not simulated:
         print_text(
             "Limits by closed form are safe, and may be far from sharp; --simulate finds how far one may really go."
@@ -99,6 +109,20 @@ def _print(found: Tolerance) -> None:
         print_text(
             f"simulated: mean of {d['seeds']} seeds, barriers that cost nothing else; range: least to most of them"
         )
+
+
+def _shown(value: float | None, digits: int = 4) -> str:
+    """Return a number; of a bound so large that it says nothing, that."""
+    if value is None:
+        return "none"
+    return f"{value:.{digits}g}" if abs(value) < LARGE else f"> {LARGE:g}"
+
+
+def _short(cause: str) -> str:
+    """Return a cause that leaves room for the limit on a terminal."""
+    if narrow_width() is None or len(cause) <= MOST_LETTERS:
+        return cause
+    return f"{cause[: MOST_LETTERS - 1]}…"
 
 
 def _simulated(limit: dict[str, Any]) -> list[str]:

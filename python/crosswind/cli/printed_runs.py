@@ -113,6 +113,8 @@ def _value(value: Any) -> str:
 
 
 def _print_farm(done: Runs[Run], most: int) -> None:
+    from crosswind.run.results import mean_of_bound
+
     if len(done) == 1:
         _print_one_farm(done[0], done, most)
         return
@@ -128,7 +130,7 @@ def _print_farm(done: Runs[Run], most: int) -> None:
             _interval([one.makespan_s for one in alike], ".6g"),
             _interval([one.throughput_tasks_per_s for one in alike], ".6g"),
             _shown(_mean(one.bound_tasks_per_s for one in alike), ".6g"),
-            _shown(_mean(one.of_bound for one in alike), ".1%"),
+            _shown(mean_of_bound(alike), ".1%"),
             _shown(_mean(one.of_root_only for one in alike), ".4f"),
             str(sum(len(one.events) for one in alike) or ""),
         ]
@@ -148,7 +150,7 @@ def _print_rest(more: int, points: Sequence[Sequence[Any]]) -> None:
     if more > 0:
         print_text(f"and {more} points more (--rows, --json)")
     if any(len(alike) > 1 for alike in points):
-        print_text("±: half of the 95 % interval of the mean over the repetitions")
+        print_text("±: 95 % confidence interval of the mean over the repetitions")
 
 
 def _interval(values: Sequence[float], form: str) -> str:
@@ -161,13 +163,12 @@ def _interval(values: Sequence[float], form: str) -> str:
     """
     if len(values) == 1:
         return format(values[0], form)
-    import numpy as np
+    from crosswind.blame.shares import ROUNDING
+    from crosswind.run.interval import span
 
-    from crosswind.blame.shares import ROUNDING, estimate
-
-    found = estimate(np.asarray(values))
-    half = found.high - found.mean
-    return f"{format(found.mean, form)} ± {half if half > ROUNDING * abs(found.mean) else 0.0:.2g}"
+    mean, _, high = span(values)
+    half = high - mean
+    return f"{format(mean, form)} ± {half if half > ROUNDING * abs(mean) else 0.0:.2g}"
 
 
 def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from crosswind.cli.console import print_json, print_text, take_stdout, tell
+from crosswind.cli.console import print_json, print_text, take_stdout, tell, tell_error
 from crosswind.cli.outputs import OUTPUT, Force, Json, writable
 from crosswind.cli.verbs import help_of
 from crosswind.errors import DescriptionError
@@ -25,7 +25,10 @@ Examples:
     crosswind report runs.json --x workload.task_size_mb --series policy.order -o figure.pdf
 
     crosswind report sweep-footprint/ --figures figures/
+
+Exit codes: 0 done, 2 bad input, 3 written, but without some of the files: the page and standard error name them.
 """
+PARTIAL = 3
 ONE = "One figure for a paper"
 
 
@@ -33,7 +36,8 @@ def report(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="Measurements, traces, plans, runs, platforms, recorded disturbances, sweep directories.",
+            help="Files that other verbs wrote with -o: measurements, traces, plans, runs, blames, costs, comparisons, "
+            "checks, overlaps, studies, injections, recordings; platforms; sweep directories.",
             metavar="FILE...",
         ),
     ],
@@ -53,7 +57,8 @@ def report(
     ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open it in the browser.", rich_help_panel=OUTPUT)] = False,
     figures: Annotated[
-        Path | None, typer.Option(help="Also write each figure there, as PNG and SVG.", rich_help_panel=OUTPUT)
+        Path | None,
+        typer.Option(metavar="DIRECTORY", help="Also write each figure there, as PNG and SVG.", rich_help_panel=OUTPUT),
     ] = None,
     x: Annotated[
         str | None, typer.Option(help="Draw one figure of runs: the swept path along x.", rich_help_panel=ONE)
@@ -81,8 +86,8 @@ def report(
         if out is not None:
             writable(out, kind_of(out), inputs=files, force=force)
         writable_directory(figures, "--figures")
-        done = written(files, out or "report.html", figures, title=title, pdf=pdf, force=force)
-        path, document = done.out, done.to_dict()
+        done = written(files, out or "report.html", figures, title=title, pdf=pdf, force=force, partial=True)
+        path, document, unread = done.out, done.to_dict(), done.unread
     else:
         from crosswind.report import draw
 
@@ -91,7 +96,7 @@ def report(
         path = draw(
             files, out or "figure.pdf", x=x, series=series or (), y=y, where=where or (), title=title, force=force
         )
-        document = {"schema_version": 1, "out": str(path), "x": x, "series": series or [], "y": y}
+        document, unread = {"schema_version": 1, "out": str(path), "x": x, "series": series or [], "y": y}, []
     if json_:
         print_json(document)
     else:
@@ -99,6 +104,10 @@ def report(
         print_text(str(path))
     if show:
         webbrowser.open(path.absolute().as_uri())
+    for one in unread:
+        tell_error(f"not in the report: {one.message}", one.hint)
+    if unread:
+        raise typer.Exit(PARTIAL)
 
 
 def add_to(app: typer.Typer) -> None:

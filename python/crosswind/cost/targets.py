@@ -20,6 +20,7 @@ from pathlib import Path
 from crosswind import _core
 from crosswind.cost import processes
 from crosswind.errors import CrosswindError, DescriptionError, Told, warning
+from crosswind.host.cgroup import unified_mount
 
 KINDS = ("pid", "cgroup", "command")
 HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'command:./exporter --interval 1'"
@@ -72,11 +73,7 @@ def group_directory(path: str) -> Path:
 
 def group_mount() -> Path | None:
     """Return where control groups of version 2 are mounted, or None."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        if after.split()[:1] == ["cgroup2"]:
-            return Path(before.split()[4])
-    return None
+    return unified_mount()
 
 
 def group_members(group: Path) -> set[int]:

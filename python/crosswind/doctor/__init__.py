@@ -17,7 +17,7 @@ from crosswind.doctor.finding import Finding, Level
 from crosswind.doctor.peer import DEFAULT_PORT, Greet, greeting, reachable
 from crosswind.errors import CrosswindError
 from crosswind.host.activity import Snapshot
-from crosswind.host.network import default_interfaces
+from crosswind.host.network import default_interfaces, with_cards
 from crosswind.host.network import offloads as offload_states
 from crosswind.host.tree import ROOT, UNKNOWN
 from crosswind.serve import greet as greet_peer
@@ -101,7 +101,7 @@ def _interfaces(peer: str | None, root: Path) -> list[str]:
         name = host.interface_to(peer)
     except CrosswindError:
         return []  # the peer's own finding says so
-    return [] if name == UNKNOWN else [name]
+    return [] if name == UNKNOWN else with_cards([name], root)
 
 
 def _peer(peer: str | None, greet: Greet) -> list[Finding]:

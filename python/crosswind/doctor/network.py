@@ -22,11 +22,14 @@ def softirq_placement(interface: str, root: Path = ROOT) -> Finding:
     if kind == UNKNOWN:
         return Finding(code, "note", f"interface {interface} is not visible: its packets' CPU is unknown")
     steered = "" if rps in ("off", "not available", UNKNOWN) else f"; RPS steers received packets ({rps})"
-    if kind in ("loopback", "veth", "bridge", "tun"):
+    if kind in ("loopback", "veth", "bridge", "tun") and not network.cards_below(interface, root):
         seen = f"{interface} is a {kind}: the sender's CPU works on its packets, not one that a network card interrupts"
         hint = f"steer them as a card would: `echo MASK | sudo tee /sys/class/net/{interface}/queues/rx-0/rps_cpus`"
         return Finding(code, "note", seen + steered, hint)
     affinity = network.irq_affinity(interface, root)
+    if cards := network.cards_below(interface, root):
+        seen = f"{interface} is a {kind} over {', '.join(cards)}, which interrupt CPUs (irq: CPU) {affinity}{steered}"
+        return Finding(code, "note", seen)
     seen = f"{interface} ({network.driver(interface, root)}) interrupts CPUs (irq: CPU) {affinity}{steered}"
     hint = "interference depends on it: compute on such a CPU and on another, `--placement explicit --compute-cpus N`"
     return Finding(code, "note", seen, hint)

@@ -159,7 +159,12 @@ def clock(root: Path = ROOT) -> Finding:
 
 def accounting(root: Path = ROOT) -> list[Finding]:
     """Whether the kernel tells what a thread used, and what interrupts used."""
-    if text(root, "proc/self/schedstat") is None:
+    counted = text(root, "proc/self/schedstat")
+    if counted is not None and not counted.replace("0", "").split():
+        seen = "/proc/self/schedstat reads 0 0 0: the kernel does not count how long threads wait, nor their switches"
+        hint = "`sudo sysctl kernel.task_delayacct=1`, or boot with `delayacct`; without, `measure` uses wall time only"
+        return [Finding("schedstat", "problem", seen, hint)]
+    if counted is None:
         seen = "/proc/self/schedstat cannot be read: CPU and waiting time of the threads would be missing"
         return [
             Finding("schedstat", "problem", seen, "use a kernel built with CONFIG_SCHED_INFO=y, and a readable /proc")

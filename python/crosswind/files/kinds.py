@@ -56,6 +56,7 @@ _RESULTS: tuple[str, ...] = (
     "bug-report",
     "check",
     "cluster-check",
+    "command-blame",
     "comparison",
     "contention",
     "cost",

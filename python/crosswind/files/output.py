@@ -14,7 +14,14 @@ from typing import Any
 
 from crosswind.errors import DescriptionError
 from crosswind.files.kinds import BINARY, EMPTY, WORDS, Found, found_at
-from crosswind.files.stored import NotAPlaceError, is_standard_output, may, place_of, refuse_when_full
+from crosswind.files.stored import (
+    NotAPlaceError,
+    is_standard_output,
+    may,
+    place_of,
+    refuse_when_full,
+    try_file,
+)
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
@@ -64,6 +71,7 @@ def writable(
     subject = f"{option} is {str(path)!r}, " if option else f"{str(path)!r} is "
     try:
         place = place_of(path)
+        try_file(place.parent)
     except NotAPlaceError as error:
         raise DescriptionError(f"{subject}{error.what}", "out", error.hint) from None
     if place.exists():
@@ -97,6 +105,10 @@ def writable_directory(path: str | Path | None, option: str | None = None) -> No
     if not may(there, os.W_OK | os.X_OK):
         message = f"{subject}{within}a directory that cannot be written to"
         raise DescriptionError(message, "out", "name another directory")
+    try:
+        try_file(there)
+    except NotAPlaceError as error:
+        raise DescriptionError(f"{subject}{error.what}", "out", error.hint) from None
 
 
 def distinct(outputs: Mapping[str, str | Path | None]) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
@@ -17,28 +19,43 @@ if TYPE_CHECKING:
 LARGEST_BYTES: int = _core.LARGEST_DESCRIPTION_BYTES
 LARGEST_STREAM_BYTES = 64_000_000
 """Of what does not say how long it is: a pipe, a device, a file of /proc."""
+FIFO_S = 5.0
+"""How long a FIFO is waited for, s, at the start and between two writes: any user may put one where a file is read."""
 LARGEST_VALUES = 30_000_000
 """Values of a JSON document: Python takes about 100 bytes for each, however short its text is."""
 LARGEST_CELLS = 500_000_000
 """Rows times columns of a Parquet file: a billion equal values take no more than a few bytes there."""
 
 
-def read_bytes(path: str | Path, limit: int = LARGEST_BYTES) -> bytes:
-    """Return a file's content, of at most so many bytes.
+Links = Literal["any", "own", "none"]
+"""Which symbolic links are followed where a path ends in one: all, those of this user or root, or none."""
+
+
+def read_bytes(path: str | Path, limit: int = LARGEST_BYTES, links: Links = "any") -> bytes:
+    """Return a file's content, of at most `limit` bytes.
+
+    A FIFO is read too, but waited for no longer than `FIFO_S` at a time. A pipe that this process was given, as by a
+    shell's `<(command)`, is read to its end, however long that takes.
 
     Raises
     ------
     DescriptionError
-        When there is no such file, it cannot be read, or it is larger.
+        When there is no such file, it cannot be read, it is larger, or it is a link that `links` excludes.
     """
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 (a path may be a string)
+        with _opened(path, links) as file:
             status = os.fstat(file.fileno())
             told = status.st_size if stat.S_ISREG(status.st_mode) else 0
             most = min(limit, LARGEST_BYTES if told else LARGEST_STREAM_BYTES)
             if told > most:
                 raise _too_large(path, f"the file is {_megabytes(told)}", most)
-            content = file.read((told or most) + 1)
+            if links == "none" and not stat.S_ISREG(status.st_mode):
+                raise DescriptionError(f"{path}: not a regular file", "no-file")
+            if stat.S_ISFIFO(status.st_mode) and not _is_inherited(file.fileno()):
+                content = _of_fifo(path, file.fileno(), most + 1)
+            else:
+                os.set_blocking(file.fileno(), True)
+                content = file.read((told or most) + 1)
             if 0 < told < len(content):
                 content += file.read(most - len(content) + 1)  # it has grown meanwhile
     except OSError as error:
@@ -46,6 +63,51 @@ def read_bytes(path: str | Path, limit: int = LARGEST_BYTES) -> bytes:
     if len(content) > most:
         raise _too_large(path, f"it has more than {_megabytes(most)}", most)
     return content
+
+
+def _opened(path: str | Path, links: Links) -> IO[bytes]:
+    """Open a file without waiting for the other end of a FIFO, nor for a device."""
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        descriptor = os.open(path, flags if links == "any" else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno != errno.ELOOP or not Path(path).is_symlink():
+            raise
+        if links == "none":
+            raise DescriptionError(f"{path}: a symbolic link, which is not followed here", "no-file") from None
+        if Path(path).lstat().st_uid not in (0, os.geteuid()):
+            hint = "name the file itself"
+            raise DescriptionError(f"{path}: a symbolic link of another user", "no-file", hint) from None
+        descriptor = os.open(path, flags)
+    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return os.fdopen(descriptor, "rb")
+
+
+def _is_inherited(descriptor: int) -> bool:
+    """Whether a pipe has no name, so that it came from the process that started this one."""
+    return str(Path(f"/proc/self/fd/{descriptor}").readlink()).startswith("pipe:")
+
+
+def _of_fifo(path: str | Path, descriptor: int, most: int) -> bytes:
+    """Return what is written to a FIFO until its writers have closed it, at most `most` bytes."""
+    content, until = bytearray(), time.monotonic() + FIFO_S
+    while len(content) < most:
+        try:
+            part = os.read(descriptor, min(most - len(content), 1 << 20))
+        except BlockingIOError:  # there is a writer, and it has written nothing yet
+            part = None
+        if part:
+            content += part
+            until = time.monotonic() + FIFO_S
+        elif part is not None and content:
+            return bytes(content)
+        elif time.monotonic() > until:
+            raise DescriptionError(f"{path}: a FIFO to which nothing was written for {FIFO_S:g} s", "no-file")
+        else:
+            time.sleep(0.01)
+    return bytes(content)
 
 
 def _too_large(path: str | Path, what: str, most: int) -> DescriptionError:
@@ -74,15 +136,15 @@ def parse_json(content: bytes) -> Any:
         raise ValueError("its lists and objects are nested too deeply") from None
 
 
-def json_of(path: str | Path, code: str, hint: str | None = None) -> Any:
-    """Return the value of a JSON file.
+def json_of(path: str | Path, code: str, hint: str | None = None, links: Links = "any") -> Any:
+    """Return the value of a JSON file; `links` as in `read_bytes`.
 
     Raises
     ------
     DescriptionError
         When the file cannot be read or is too large; with `code` and `hint`, when it is not JSON.
     """
-    content = read_bytes(path)
+    content = read_bytes(path, links=links)
     try:
         return parse_json(content)
     except ValueError as error:

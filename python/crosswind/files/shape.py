@@ -14,6 +14,7 @@ from pydantic import AfterValidator, AllowInfNan, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import Links
 from crosswind.files.stored import read_json
 
 Number = Annotated[float, AllowInfNan(False)]
@@ -79,7 +80,9 @@ def of_one_length(document: Mapping[str, Any], names: tuple[str, ...]) -> None:
             raise ValueError(f"{name} has {len(document[name])} values and {first} {len(document[first])}")
 
 
-def read_shaped(path: str | Path, kind: str, schema_version: int, hint: str, shape: Any) -> dict[str, Any]:
+def read_shaped(
+    path: str | Path, kind: str, schema_version: int, hint: str, shape: Any, links: Links = "any"
+) -> dict[str, Any]:
     """Read a result as `read_json` does, and refuse one with a wrong field.
 
     Raises
@@ -87,7 +90,7 @@ def read_shaped(path: str | Path, kind: str, schema_version: int, hint: str, sha
     DescriptionError
         As `read_json` and `refuse_misshapen`.
     """
-    document = read_json(path, kind, schema_version, hint)
+    document = read_json(path, kind, schema_version, hint, links)
     refuse_misshapen(document, shape, path, hint)
     return document
 

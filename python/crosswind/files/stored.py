@@ -23,7 +23,7 @@ from types import FrameType
 from typing import IO, Any, NoReturn
 
 from crosswind.errors import CrosswindError, DescriptionError
-from crosswind.files.reading import json_of
+from crosswind.files.reading import Links, json_of
 
 STANDARD_OUTPUT = "-"
 """The path that stands for standard output, as on command lines."""
@@ -82,6 +82,28 @@ def place_of(path: str | Path) -> Path:
     if there is not None and (not may(place, os.W_OK) or _is_held(place.parent, there)):
         raise NotAPlaceError("a file that cannot be written to", "name another file, or change its permissions")
     return place
+
+
+def try_file(directory: Path) -> None:
+    """Make a file in a directory and remove it again: permissions alone do not say whether one can be made there.
+
+    Raises
+    ------
+    NotAPlaceError
+        When none can be made, as in `/proc`.
+    CrosswindError
+        With code `no-space`, when the disk is full.
+    """
+    part = directory / f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}"
+    with _ended_by_signals():
+        try:
+            os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
+            part.unlink()
+        except OSError as error:
+            if error.errno in _FULL:
+                _refuse_full(part)
+            what = f"in a directory in which no file can be made ({directory}: {_why(error)})"
+            raise NotAPlaceError(what, "name another directory") from None
 
 
 def refuse_when_full(path: str | Path) -> None:
@@ -301,15 +323,19 @@ def is_of_kind(document: object, kind: str) -> bool:
     return isinstance(document, dict) and document.get("kind") == kind
 
 
-def read_json(path: str | Path, kind: str, schema_version: int, hint: str) -> dict[str, Any]:
+def read_json(
+    path: str | Path, kind: str, schema_version: int, hint: str, links: Links = "any"
+) -> dict[str, Any]:
     """Read a result of a kind, such as `blame` from a `blame.json`; `hint` says what to do about a file that is none.
+
+    `links` as in `crosswind.files.reading.read_bytes`.
 
     Raises
     ------
     DescriptionError
         When it is not JSON, of another kind (code `no-KIND`), or of another version.
     """
-    document = json_of(path, f"no-{kind}", hint)
+    document = json_of(path, f"no-{kind}", hint, links)
     if not is_of_kind(document, kind):
         raise DescriptionError(f"{path}: is no {kind}.json", f"no-{kind}", hint)
     version = document.get("schema_version")

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from crosswind.host.tree import ROOT, names, text
+from crosswind.host.tree import ROOT, cpu_ticks, names, text
 
 _KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
@@ -89,10 +89,9 @@ class Snapshot:
     def take(cls, root: Path = ROOT, *, processes: bool = True) -> Snapshot:
         """Read the counters of every CPU, and of every process that can be seen."""
         ticks = {}
-        for line in (text(root, "proc/stat") or "").splitlines():
-            name, *counts = line.split()
-            if name.startswith("cpu") and name[3:].isdigit():
-                padded = [int(count) for count in counts[: len(_KINDS)]]
+        for name, counts in cpu_ticks(root).items():
+            if name != "cpu":
+                padded = counts[: len(_KINDS)]
                 ticks[int(name[3:])] = tuple(padded + [0] * (len(_KINDS) - len(padded)))
         per_s = os.sysconf("SC_CLK_TCK")
         found = {}
@@ -101,20 +100,27 @@ class Snapshot:
             if stat is None or ")" not in stat:
                 continue  # it has ended meanwhile
             before, _, after = stat.rpartition(")")  # a name may hold spaces and parentheses
-            rest = after.split()
-            used = (int(rest[11]) + int(rest[12])) / per_s
-            found[pid, int(rest[19])] = Process(pid, before.partition("(")[2], used, int(rest[36]))
+            try:
+                rest = after.split()
+                used = (int(rest[11]) + int(rest[12])) / per_s
+                found[pid, int(rest[19])] = Process(pid, before.partition("(")[2], used, int(rest[36]))
+            except (ValueError, IndexError):
+                continue  # a sandbox that fills in only a part of it
         return cls(time.monotonic(), ticks, found)
 
     def since(self, earlier: Snapshot) -> Activity:
-        """Return what happened from `earlier` to this snapshot; processes that ended in between are not seen."""
+        """Return what happened from `earlier` to this snapshot; processes that ended in between are not seen.
+
+        A counter that went back (the kernel's idle and iowait do, most of all when a CPU was off in between) counts as
+        0. A CPU that `earlier` does not have is not known.
+        """
         shares = {}
         for cpu, now in self.ticks.items():
-            spent = [b - a for a, b in zip(earlier.ticks.get(cpu, (0,) * len(now)), now, strict=True)]
+            if cpu not in earlier.ticks:
+                continue
+            spent = [max(b - a, 0) for a, b in zip(earlier.ticks[cpu], now, strict=True)]
             total = sum(spent)
-            shares[cpu] = {
-                kind: max(0.0, ticks / total) if total else 0.0 for kind, ticks in zip(_KINDS, spent, strict=True)
-            }
+            shares[cpu] = {kind: ticks / total if total else 0.0 for kind, ticks in zip(_KINDS, spent, strict=True)}
         used = []
         for key, process in self.processes.items():
             before = earlier.processes.get(key)

@@ -6,6 +6,9 @@ A quota makes two cores one: computing slows while receiving on another core, wi
 from __future__ import annotations
 
 import math
+import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -33,23 +36,54 @@ def groups(controller: str, root: Path = ROOT) -> list[Path]:
         controllers, _, path = rest.partition(":")
         own.update(dict.fromkeys(controllers.split(","), path))
     found: list[Path] = []
-    for line in (text(root, "proc/self/mountinfo") or "").splitlines():
-        before, _, after = line.partition(" - ")
-        fields, kind = before.split(), after.split()
-        if len(fields) < 5 or len(kind) < 3:
-            continue
-        if kind[0] == "cgroup2" and "" in own:
+    for mount in mounts(root):
+        if mount.kind == "cgroup2" and "" in own:
             path = own[""]
-        elif kind[0] == "cgroup" and controller in kind[2].split(",") and controller in own:
+        elif mount.kind == "cgroup" and controller in mount.options.split(",") and controller in own:
             path = own[controller]
         else:
             continue
-        mounted, at = PurePosixPath(fields[3]), root / fields[4].lstrip("/")
+        mounted, at = PurePosixPath(mount.inside), root / mount.at.lstrip("/")
         inside = PurePosixPath(path)
         # In a container the mount shows only a part of the hierarchy: the group's path counts from that part.
         below = inside.relative_to(mounted) if inside.is_relative_to(mounted) else PurePosixPath()
         found.extend(at / step for step in (below, *below.parents))
     return found
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A mounted file system: which part of it (`inside`) is mounted `at` which path, its `kind` and `options`."""
+
+    inside: str
+    at: str
+    kind: str
+    options: str
+
+
+def mounts(root: Path = ROOT) -> Iterator[Mount]:
+    """Yield what `/proc/self/mountinfo` lists; lines that are no mounts are left out."""
+    for line in (text(root, "proc/self/mountinfo") or "").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) >= 5 and len(kind) >= 3:
+            yield Mount(_plain(fields[3]), _plain(fields[4]), kind[0], kind[2])
+
+
+def _plain(listed: str) -> str:
+    r"""Return a path without the escapes of a kernel list: a blank is listed as `\040`."""
+    return re.sub(r"\\([0-3][0-7]{2})", lambda octal: chr(int(octal[1], 8)), listed)
+
+
+def unified_mount(root: Path = ROOT) -> Path | None:
+    """Return where control groups of version 2 are mounted, or None.
+
+    Some programs mount them a second time for themselves (Cilium below `/run`): where `/sys/fs/cgroup` is a mount of
+    them, or holds one (`/sys/fs/cgroup/unified`), that is the one that paths are given by.
+    """
+    every = [mount for mount in mounts(root) if mount.kind == "cgroup2"]
+    every.sort(key=lambda mount: (not PurePosixPath(mount.at).is_relative_to("/sys/fs/cgroup"), mount.inside != "/"))
+    return root / every[0].at.lstrip("/") if every else None
 
 
 @dataclass(frozen=True)
@@ -76,6 +110,16 @@ def cpu_quota(root: Path = ROOT) -> Quota | None:
     return tightest
 
 
+def usable_cpus(root: Path = ROOT) -> int:
+    """Return how many CPUs this process may keep busy at a time: those of its affinity, or fewer by a quota.
+
+    A quota of 0.5 CPUs is one CPU for half of the time.
+    """
+    affinity, quota = len(os.sched_getaffinity(0)), cpu_quota(root)
+    allowed = affinity if quota is None or math.isinf(quota.cpus) else math.ceil(quota.cpus - 0.01)
+    return max(1, min(affinity, allowed))
+
+
 def _quota(group: Path) -> float | None:
     """CPUs that one group allows, None where it is no group that could tell."""
     whole = text(group, "cpu.max")
@@ -95,6 +139,7 @@ def throttled(root: Path = ROOT) -> int | None:
     """How often the quota has stopped this process's group since the group began; None where it is not told."""
     for group in groups("cpu", root):
         for line in (text(group, "cpu.stat") or "").splitlines():
-            if line.startswith("nr_throttled "):
-                return int(line.split()[1])
+            name, _, count = line.partition(" ")
+            if name == "nr_throttled" and count.strip().isdecimal():
+                return int(count)
     return None

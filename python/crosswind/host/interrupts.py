@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosswind.host.tree import ROOT, text
+from crosswind.host.tree import ROOT, cpu_ticks, text
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Counts:
             grown = {name: now - earlier.get(name, 0) for name, now in self.interrupts.get(cpu, {}).items()}
             ordered = sorted(grown.items(), key=lambda item: -item[1])
             counted[str(cpu)] = {name: number for name, number in ordered if number > 0}
-        steal = {str(c): self.steal_s[c] - before.steal_s.get(c, 0.0) for c in cpus if c in self.steal_s}
+        steal = {str(c): max(self.steal_s[c] - before.steal_s.get(c, 0.0), 0.0) for c in cpus if c in self.steal_s}
         return {"interrupts": counted, "steal_s": steal}
 
 
@@ -54,7 +54,10 @@ def _interrupts(root: Path) -> dict[int, dict[str, int]]:
     lines = (text(root, "proc/interrupts") or "").splitlines()
     if not lines:
         return {}
-    cpus = [int(word.removeprefix("CPU")) for word in lines[0].split()]
+    numbers = [word.removeprefix("CPU") for word in lines[0].split()]
+    if not all(number.isdecimal() for number in numbers):
+        return {}
+    cpus = [int(number) for number in numbers]
     found: dict[int, dict[str, int]] = {cpu: {} for cpu in cpus}
     for line in lines[1:]:
         number, _, rest = line.partition(":")
@@ -71,9 +74,5 @@ def _interrupts(root: Path) -> dict[int, dict[str, int]]:
 
 
 def _steal(root: Path) -> dict[int, float]:
-    found = {}
-    for line in (text(root, "proc/stat") or "").splitlines():
-        words = line.split()
-        if words and words[0].startswith("cpu") and words[0] != "cpu" and len(words) > 8:
-            found[int(words[0].removeprefix("cpu"))] = int(words[8]) / os.sysconf("SC_CLK_TCK")
-    return found
+    per_s = os.sysconf("SC_CLK_TCK")
+    return {int(name[3:]): ticks[7] / per_s for name, ticks in cpu_ticks(root).items() if name != "cpu" and ticks[7:]}

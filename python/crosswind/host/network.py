@@ -16,6 +16,7 @@ from crosswind.host.tree import ROOT, UNKNOWN, names, number, text, told
 _NET = "sys/class/net"
 _LOOPBACK_TYPE = 772  # ARPHRD_LOOPBACK
 _SIOCETHTOOL = 0x8946
+_RTF_REJECT = 0x200
 _OFFLOADS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B, "rx-checksum": 0x14, "tx-checksum": 0x16}  # ETHTOOL_G...
 _COALESCE, _COALESCE_WORDS = 0x0E, 23  # ETHTOOL_GCOALESCE: command, rx_coalesce_usecs, 21 more
 
@@ -91,7 +92,7 @@ def interrupts(interface: str, root: Path = ROOT) -> list[int]:
         real = device.resolve(strict=True)
         for holder in (real, real.parent):  # a virtio device's interrupts belong to the PCI device above it
             if (holder / "msi_irqs").is_dir():
-                numbers.update(int(n) for n in names(holder, "msi_irqs"))
+                numbers.update(int(n) for n in names(holder, "msi_irqs") if n.isdecimal())
                 break
         for line in (text(root, "proc/interrupts") or "").splitlines():
             irq, colon, rest = line.partition(":")
@@ -107,9 +108,12 @@ def interrupts(interface: str, root: Path = ROOT) -> list[int]:
 
 
 def irq_affinity(interface: str, root: Path = ROOT) -> str:
-    """CPUs that take each interrupt of an interface, e.g. "38: 1, 39: 0"; "none" without a device."""
+    """CPUs that take each interrupt of an interface, e.g. "38: 1, 39: 0"; "none" without a device.
+
+    Of a bond, a VLAN, a bridge: those of the cards below it.
+    """
     taken = []
-    for irq in interrupts(interface, root):
+    for irq in sorted({irq for one in (interface, *cards_below(interface, root)) for irq in interrupts(one, root)}):
         at = f"proc/irq/{irq}"
         taken.append(f"{irq}: {text(root, f'{at}/effective_affinity_list') or told(root, f'{at}/smp_affinity_list')}")
     if taken:
@@ -132,16 +136,51 @@ def steering(interface: str, which: str, root: Path = ROOT) -> str:
     return ", ".join(f"{queue}: {mask}" for queue, mask in masks.items())
 
 
+def cards_below(interface: str, root: Path = ROOT) -> list[str]:
+    """Return the network cards that an interface stands on (bond, team, VLAN, bridge, ...), through several layers.
+
+    Ports of a bridge that are no cards, such as those of containers, are left out.
+    """
+    found: list[str] = []
+    layer = [interface]
+    seen = {interface}
+    while layer:
+        below = [n.removeprefix("lower_") for one in layer for n in names(root, f"{_NET}/{one}") if n[:6] == "lower_"]
+        layer = [name for name in dict.fromkeys(below) if name not in seen and (root / _NET / name).exists()]
+        seen.update(layer)
+        found += [name for name in layer if (root / _NET / name / "device").exists()]
+    return found
+
+
+def with_cards(interfaces: Sequence[str], root: Path = ROOT) -> list[str]:
+    """Return interfaces, each followed by the cards below it, none twice."""
+    return list(dict.fromkeys(one for name in interfaces for one in (name, *cards_below(name, root))))
+
+
 def default_interfaces(root: Path = ROOT) -> list[str]:
-    """Loopback and the interfaces of the default routes."""
+    """Loopback, the interfaces of the default routes of IPv4 and IPv6, and the cards below them."""
     routed = [line.split() for line in (text(root, "proc/net/route") or "").splitlines()[1:]]
     default = [fields[0] for fields in routed if len(fields) > 7 and fields[1] == fields[7] == "00000000"]
-    return [name for name in dict.fromkeys(["lo", *default]) if (root / _NET / name).exists()]
+    for line in (text(root, "proc/net/ipv6_route") or "").splitlines():
+        fields = line.split()
+        # Destination and its length, source and its length, next hop, metric, references, use, flags, interface.
+        if len(fields) == 10 and set(fields[0]) == {"0"} and fields[1] == "00" and not _rejects(fields[8]):
+            default.append(fields[9])
+    return with_cards([name for name in dict.fromkeys(["lo", *default]) if (root / _NET / name).exists()], root)
+
+
+def _rejects(flags: str) -> bool:
+    """Whether a route of IPv6 only says that there is none, as the kernel's own entry on `lo` does."""
+    try:
+        return bool(int(flags, 16) & _RTF_REJECT)
+    except ValueError:
+        return True
 
 
 def settings(interfaces: Sequence[str] | None = None, root: Path = ROOT) -> dict[str, str]:
     """TCP's settings and those of each interface ("eth0.mtu"), by name; of `default_interfaces` when none are given.
 
+    Each interface is followed by the cards that it stands on.
     Offloads can be asked only of the running system: below another root they are "unknown".
     """
     ipv4, core = "proc/sys/net/ipv4", "proc/sys/net/core"
@@ -158,7 +197,7 @@ def settings(interfaces: Sequence[str] | None = None, root: Path = ROOT) -> dict
         "softirq_budget_packets": told(root, f"{core}/netdev_budget"),
         "softirq_budget_us": told(root, f"{core}/netdev_budget_usecs"),
     }
-    for name in default_interfaces(root) if interfaces is None else interfaces:
+    for name in default_interfaces(root) if interfaces is None else with_cards(interfaces, root):
         at = f"{_NET}/{name}"
         states = offloads(name) if root == ROOT else dict.fromkeys(_OFFLOADS, UNKNOWN)
         found |= {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import gzip
 import math
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from crosswind.host.cgroup import cpu_quota
-from crosswind.host.tree import ROOT, UNKNOWN, list_cpus, number, parse_cpus, text, told
+from crosswind.host.tree import ROOT, UNKNOWN, cpu_ticks, list_cpus, number, parse_cpus, text, told
 
 _CPU = "sys/devices/system/cpu"
 _SOME = 8  # more caches than this are counted, not listed
@@ -18,22 +19,22 @@ _SOME = 8  # more caches than this are counted, not listed
 def online_cpus(root: Path = ROOT) -> list[int]:
     """Numbers of the CPUs that are online."""
     listed = text(root, f"{_CPU}/online")
-    if listed:
-        return parse_cpus(listed)
-    stat = (text(root, "proc/stat") or "").splitlines()
-    return [int(line.split()[0][3:]) for line in stat if line.startswith("cpu") and line[3:4].isdigit()]
+    return parse_cpus(listed or "") or sorted(int(name[3:]) for name in cpu_ticks(root) if name != "cpu")
 
 
 def allowed_cpus(root: Path = ROOT) -> list[int]:
     """Numbers of the CPUs that this process may run on (affinity and cpuset together)."""
     for line in (text(root, "proc/self/status") or "").splitlines():
         if line.startswith("Cpus_allowed_list:"):
-            return parse_cpus(line.partition(":")[2])
+            return parse_cpus(line.partition(":")[2]) or online_cpus(root)
     return online_cpus(root)
 
 
 def model(root: Path = ROOT) -> str:
-    """Return the processor's model, e.g. "AMD EPYC"; on ARM implementer and part, where the kernel gives no name."""
+    """Return the processor's model, e.g. "AMD EPYC"; on ARM implementer and part, where the kernel gives no name.
+
+    Where `/proc/cpuinfo` has neither, the board's name by the firmware.
+    """
     facts: dict[str, str] = {}
     for line in (text(root, "proc/cpuinfo") or "").splitlines():
         key, _, value = line.partition(":")
@@ -41,7 +42,10 @@ def model(root: Path = ROOT) -> str:
     if "model name" in facts:
         return facts["model name"]
     arm = [facts[key] for key in ("CPU implementer", "CPU part") if key in facts]
-    return "ARM implementer {} part {}".format(*arm) if len(arm) == 2 else facts.get("cpu", UNKNOWN)
+    if len(arm) == 2:
+        return "ARM implementer {} part {}".format(*arm)
+    named = facts.get("cpu") or (text(root, "proc/device-tree/model") or "").strip("\0 ")
+    return " ".join(named.split()) or UNKNOWN
 
 
 def is_virtual(root: Path = ROOT) -> bool:
@@ -54,7 +58,7 @@ def virtualisation(root: Path = ROOT) -> str:
     flags = next((line for line in (text(root, "proc/cpuinfo") or "").splitlines() if line.startswith("flags")), "")
     clocks = (text(root, "sys/devices/system/clocksource/clocksource0/available_clocksource") or "").split()
     vendor = f"{told(root, 'sys/class/dmi/id/sys_vendor')} {told(root, 'sys/class/dmi/id/product_name')}".lower()
-    by_vendor = {"kvm": "kvm", "qemu": "kvm", "amazon ec2": "kvm", "google": "kvm", "vmware": "vmware"}
+    tree = [(text(root, f"proc/device-tree/{name}") or "").lower() for name in ("hypervisor/compatible", "compatible")]
     if (kind := text(root, "sys/hypervisor/type")) is not None:
         machine = kind
     elif "kvm-clock" in clocks:
@@ -62,11 +66,46 @@ def virtualisation(root: Path = ROOT) -> str:
     elif "hyperv_clocksource_tsc_page" in clocks:
         machine = "hyper-v"
     elif "hypervisor" in flags.split():
-        machine = next((name for word, name in by_vendor.items() if word in vendor), "yes")
+        machine = next((name for word, name in _BY_VENDOR.items() if word in vendor), "yes")
+    elif not flags and (known := _of_firmware(tree, vendor)):
+        machine = known
     else:
         machine = "none" if flags else UNKNOWN
     inside = any((root / mark).exists() for mark in (".dockerenv", "run/.containerenv", "run/systemd/container"))
     return machine + (", container" if inside else "")
+
+
+_BY_VENDOR = {
+    "kvm": "kvm",
+    "qemu": "kvm",
+    "amazon ec2": "kvm",
+    "google compute": "kvm",
+    "google": "kvm",
+    "apple virtualization": "apple",
+    "vmware": "vmware",
+    "microsoft": "hyper-v",
+    "xen": "xen",
+    "openstack": "kvm",
+    "parallels": "parallels",
+}
+
+
+def _of_firmware(tree: Sequence[str], vendor: str) -> str | None:
+    """Return the hypervisor by device tree or DMI, for processors without a flag that tells (ARM); None: not known.
+
+    An instance on bare metal has the cloud's vendor and a product that ends in `.metal`.
+    """
+    hypervisor, compatible = tree
+    for word, name in (("xen", "xen"), ("kvm", "kvm"), ("vmware", "vmware")):
+        if word in hypervisor:
+            return name
+    if hypervisor:
+        return "yes"
+    if "dummy-virt" in compatible or "qemu" in compatible:
+        return "kvm"
+    if ".metal" in vendor:
+        return "none"
+    return next((name for word, name in _BY_VENDOR.items() if word in vendor and word != "microsoft"), None)
 
 
 def _of_all(found: Sequence[str]) -> str:
@@ -93,7 +132,7 @@ def frequency_driver(cpus: Sequence[int], root: Path = ROOT) -> str:
 def siblings(cpu: int, root: Path = ROOT) -> list[int]:
     """Return the CPUs that share a core with `cpu`, itself included, as far as the kernel knows."""
     listed = text(root, f"{_CPU}/cpu{cpu}/topology/thread_siblings_list")
-    return parse_cpus(listed) if listed else [cpu]
+    return parse_cpus(listed or "") or [cpu]
 
 
 def smt(cpus: Sequence[int], root: Path = ROOT) -> str:
@@ -124,7 +163,7 @@ def kernel_config(root: Path = ROOT) -> Mapping[str, str]:
     """Options that the kernel was built with (`/proc/config.gz`, `/boot/config-RELEASE`), or nothing."""
     try:
         listed = gzip.decompress((root / "proc/config.gz").read_bytes()).decode(errors="replace")
-    except OSError:
+    except (OSError, EOFError, zlib.error):  # absent, or cut off
         listed = text(root, f"boot/config-{told(root, 'proc/sys/kernel/osrelease')}") or ""
     pairs = (line.partition("=") for line in listed.splitlines() if line.startswith("CONFIG_"))
     return {key: value.strip('"') for key, _, value in pairs}
@@ -181,11 +220,10 @@ def steal_share(cpus: Sequence[int] = (), root: Path = ROOT) -> float | None:
     """Share of the time since the boot that the hypervisor gave to others, 0..1; of all CPUs when `cpus` is empty."""
     wanted = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
     stolen = total = 0
-    for line in (text(root, "proc/stat") or "").splitlines():
-        name, *ticks = line.split()
+    for name, ticks in cpu_ticks(root).items():
         if name in wanted and len(ticks) >= 8:
-            stolen += int(ticks[7])
-            total += sum(int(tick) for tick in ticks[:8])  # guest time is inside user time already
+            stolen += ticks[7]
+            total += sum(ticks[:8])  # guest time is inside user time already
     return stolen / total if total else None
 
 

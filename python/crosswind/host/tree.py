@@ -6,18 +6,20 @@ permission must never prevent a measurement.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path("/")
 UNKNOWN = "unknown"
+_RANGE = re.compile(r"(\d{1,7})(?:-(\d{1,7})(?::(\d{1,7})/(\d{1,7}))?)?")
 
 
 def text(root: Path, path: str) -> str | None:
     """Return the stripped content of a small file below `root`, or None where it cannot be read."""
     try:
         return (root / path).read_text(errors="replace").strip()
-    except OSError:  # gone, forbidden, or a driver that answers with an error
+    except (OSError, ValueError):  # gone, forbidden, a driver that answers with an error; a name with a NUL in it
         return None
 
 
@@ -45,18 +47,31 @@ def names(root: Path, path: str) -> list[str]:
 
 
 def parse_cpus(listed: str) -> list[int]:
-    """Return the CPUs of a kernel list such as `0-3,8`.
+    """Return the CPUs of a kernel list such as `0-3,8`, or `0-7:1/2`: the first of every two. Other parts name none.
 
     Examples
     --------
-    >>> parse_cpus("0-3,8")
-    [0, 1, 2, 3, 8]
+    >>> parse_cpus("0-3,8"), parse_cpus("0-7:1/2"), parse_cpus("(null)")
+    ([0, 1, 2, 3, 8], [0, 2, 4, 6], [])
     """
     cpus: list[int] = []
-    for part in filter(None, (piece.strip() for piece in listed.split(","))):
-        first, _, last = part.partition("-")
-        cpus.extend(range(int(first), int(last or first) + 1))
+    for part in listed.split(","):
+        if (found := _RANGE.fullmatch(part.strip())) is None:
+            continue
+        first, last, used, group = (int(one) if one else None for one in found.groups())
+        every = range(first or 0, (last if last is not None else first or 0) + 1)
+        cpus.extend(cpu for place, cpu in enumerate(every) if not group or place % group < (used or 0))
     return cpus
+
+
+def cpu_ticks(root: Path) -> dict[str, list[int]]:
+    """Return the ticks of `/proc/stat` by name: `cpu` (all), `cpu0`, ...; other lines are left out."""
+    found = {}
+    for line in (text(root, "proc/stat") or "").splitlines():
+        name, *counts = line.split() or [""]
+        if re.fullmatch(r"cpu\d{0,7}", name) and all(re.fullmatch(r"\d{1,20}", count) for count in counts):
+            found[name] = [int(count) for count in counts]
+    return found
 
 
 def list_cpus(cpus: Iterable[int]) -> str:

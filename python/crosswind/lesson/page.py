@@ -42,6 +42,8 @@ def page_of(scenes: Scenes) -> str:
         ),
         holds_s=scenes.task_size_mb / float(slowest["receive_limit_mb_per_s"]),
         scenes=scenes,
+        root_computes=float(scenes.platform.nodes[0]["compute_per_s"]) > 0.0,
+        sending_costs=any(float(node.get("ir_send_s_per_mb") or 0.0) > 0.0 for node in scenes.platform.nodes[1:]),
         arrival=scenes.as_given[0],
         bandwidth=scenes.as_given[1],
         tasks=TASKS,

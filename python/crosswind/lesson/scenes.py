@@ -108,6 +108,7 @@ class Scenes:
 
 
 LIGHT_ORDERS = ("bandwidth", "interference", "root-only")
+"""The last one only where the root computes."""
 _LIGHT = 25.0  # times as many MB per work unit
 
 
@@ -131,7 +132,9 @@ def scenes_of(
         if progress is not None:
             progress((number + 1) / len(changes), f"{number + 1} of {len(changes)} rates of links")
     light_task = (5.0 * task_size_mb, task_work * 5.0 / _LIGHT)
-    light = [_simulated(platform, order, *light_task) for order in LIGHT_ORDERS]
+    computes = float(platform.nodes[0]["compute_per_s"]) > 0.0
+    orders = [order for order in LIGHT_ORDERS if computes or order != "root-only"]
+    light = [_simulated(platform, order, *light_task) for order in orders]
     return Scenes(
         platform,
         task_size_mb,

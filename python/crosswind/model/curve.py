@@ -23,7 +23,10 @@ from crosswind.model.wander import deviation
 Floats = NDArray[np.float64]
 
 STEPS = (1.0, 2.0, 5.0)
-"""Losses are told at these times powers of ten, MB/s: rates that do not depend on where a measurement's top is."""
+"""Losses are reported at these times powers of ten, MB/s: rates that do not depend on where a measurement's top is."""
+MOST_RATES = 3
+SAME_RATE = 1e-3
+"""Part of a rate that a level may miss it by and still count as having measured it: what a pacer leaves open."""
 NEXT = float(np.sqrt(2.0))
 """An interval for the next measurement is so much wider than one for the truth: both measurements have noise."""
 PARTS = 12
@@ -100,25 +103,38 @@ def loss_at(points: Points, rate_mb_per_s: float) -> float:
     return float(_through(x, 1.0 - y, np.array([rate_mb_per_s]))[0]) if known else float("nan")
 
 
-def told_rates(top_mb_per_s: float) -> list[float]:
-    """Return the rates at which losses are told, up to the top: the three highest of 1, 2, 5 times powers of ten.
+def reported_rates(lowest_mb_per_s: float, top_mb_per_s: float) -> list[float]:
+    """Return the rates at which losses are reported: the three highest round ones from the lowest to the top level.
+
+    A loss below the lowest level or above the top one was not measured: where a curve bends, a line from idle to the
+    lowest level misses it by more than any interval of the levels says. Without a round rate between the levels, the
+    top level itself is reported.
 
     Examples
     --------
-    >>> told_rates(1500.0), told_rates(110.0), told_rates(0.7)
-    ([200.0, 500.0, 1000.0], [20.0, 50.0, 100.0], [0.1, 0.2, 0.5])
+    >>> reported_rates(375.0, 1500.0), reported_rates(10.0, 110.0), reported_rates(240.0, 480.02)
+    ([500.0, 1000.0], [20.0, 50.0, 100.0], [480.0])
     """
-    power = int(np.floor(np.log10(top_mb_per_s)))
-    every = [step * 10.0**exponent for exponent in range(power - 2, power + 1) for step in STEPS]
-    return [float(f"{rate:.6g}") for rate in every if rate <= top_mb_per_s * 1.001][-3:]
+    if not 0 < lowest_mb_per_s <= top_mb_per_s < math.inf:
+        return []
+    power = math.floor(math.log10(top_mb_per_s))
+    every = [float(f"{step * 10.0**exponent:.6g}") for exponent in range(power - 2, power + 1) for step in STEPS]
+    low, high = lowest_mb_per_s * (1.0 - SAME_RATE), top_mb_per_s * (1.0 + SAME_RATE)
+    found = [rate for rate in every if low <= rate <= high]
+    return found[-MOST_RATES:] or [float(f"{top_mb_per_s:.4g}")]
 
 
 def losses(points: Points, seed: int = 0) -> tuple[LossAt, ...]:
-    """Return what is lost at `told_rates`, each with its interval over cycles; none without idle and busy levels."""
+    """Return what is lost at `reported_rates`, each with its interval over cycles; none without idle and busy levels.
+
+    Between two levels the interval also holds what a law without turning point may do there (`_between`).
+    """
     x, y = levels(points)
     if x.size < 2 or not np.isfinite(y).all():
         return ()
-    rates = np.array(told_rates(float(x[-1])))
+    rates = np.array(reported_rates(_lowest(points, x), float(x[-1])))
+    if not rates.size:
+        return ()
     part, member = np.unique(np.round(points.level, 6), return_inverse=True)
     _, cycle = np.unique(points.cycle, return_inverse=True)
     sums = np.zeros((int(cycle.max()) + 1, part.size, 3))
@@ -137,8 +153,10 @@ def losses(points: Points, seed: int = 0) -> tuple[LossAt, ...]:
 
     found = []
     slow = _slow(points, part, member, sums.sum(axis=0), rates)
-    for rate, half, (loss, low, high) in zip(rates, slow, of_cycles(of, sums, seed=seed), strict=True):
-        below, above = max(loss - low, half), max(high - loss, half)
+    reach = _between(x, 1.0 - y, rates)
+    for rate, half, (loss, low, high), bend in zip(rates, slow, of_cycles(of, sums, seed=seed), reach, strict=True):
+        below, above = max(loss - low, half) + bend[0], max(high - loss, half) + bend[1]
+        below, above = float(below), float(above)
         following = (loss - NEXT * below, loss + NEXT * above)
         found.append(LossAt(float(rate), loss, (loss - below, loss + above), following))
     return tuple(found)
@@ -198,10 +216,45 @@ def left_out(points: Points) -> tuple[LeftOut, ...]:
 
 
 def table(points: Points) -> list[tuple[float, float]]:
-    """Return the curve as (MB/s, loss) at `PARTS` rates up to the top, for a platform; losses below 0 are 0."""
+    """Return the curve as (MB/s, loss) at `PARTS` rates from the lowest measured one to the top; no loss is below 0.
+
+    A platform takes what lies between idle and the lowest rate as a line: nothing there was measured.
+    """
     x, y = levels(points)
-    rates = x[-1] * np.arange(1, PARTS + 1) / PARTS
+    rates = np.linspace(min(_lowest(points, x), float(x[-1])), float(x[-1]), PARTS)
     return [(float(rate), max(float(loss), 0.0)) for rate, loss in zip(rates, _through(x, 1.0 - y, rates), strict=True)]
+
+
+def _lowest(points: Points, x: Floats) -> float:
+    """Return the lowest rate whose loss was measured: that of the lowest level with traffic, above any left in idle."""
+    idle = float(points.x_mb_per_s[points.level == 0].mean())
+    carried = max(idle, IDLE_BELOW * float(x[-1]))
+    return float(np.min(x[x > carried], initial=np.inf))
+
+
+def _between(x: Floats, lost: Floats, at: Floats) -> Floats:
+    """Return how far the loss may lie below and above `_through`, shape (rates, 2), if the law has no turning point.
+
+    A law that is concave or convex over neighbouring levels, kinks included, lies between the chord of the two levels
+    around a rate and the extensions of the segments beside them. Where levels lie on a line, all of these are one.
+    """
+    nodes, values = _nodes(x, lost)
+    found = np.zeros((at.size, 2))
+    slopes = np.diff(values) / np.diff(nodes)
+    for row, (rate, middle) in enumerate(zip(at, _through(x, lost, at), strict=True)):
+        right = int(np.searchsorted(nodes, rate))
+        if not 0 < right < nodes.size or nodes[right] == rate:
+            continue  # a level itself, or beyond the top by no more than its pacer leaves open
+        left = right - 1
+        may = [values[left] + slopes[left] * (rate - nodes[left])]
+        if left > 0:
+            may.append(values[left] + slopes[left - 1] * (rate - nodes[left]))
+        if right < nodes.size - 1:
+            may.append(values[right] + slopes[right] * (rate - nodes[right]))
+        low, high = sorted((values[left], values[right]))
+        inside = np.clip(may, low, high)  # a loss that rises (or falls) with the rate lies between its neighbours
+        found[row] = max(middle - inside.min(), 0.0), max(inside.max() - middle, 0.0)
+    return found
 
 
 def _through(x: Floats, lost: Floats, at: Floats) -> Floats:
@@ -209,11 +262,17 @@ def _through(x: Floats, lost: Floats, at: Floats) -> Floats:
 
     `x` has shape (levels,), `lost` (levels,) or (levels, k), the result (rates,) or (rates, k).
     """
+    nodes, values = _nodes(x, lost)
+    found: Floats = PchipInterpolator(nodes, values)(np.clip(at, 0.0, nodes[-1]))
+    return found
+
+
+def _nodes(x: Floats, lost: Floats) -> tuple[Floats, Floats]:
+    """Return (0, 0) and the measured levels in ascending order of rate, without idle ones and equal rates."""
     busy = x > IDLE_BELOW * x.max()  # what an idle level moves is noise, and what it loses is 0 by definition
     order = np.flatnonzero(busy)[np.argsort(x[busy])]
     nodes = np.concatenate([[0.0], x[order]])
     values = np.concatenate([np.zeros((1, *lost.shape[1:])), lost[order]])
     ascends = np.concatenate([[True], np.diff(nodes) > 0])
     nodes, values = nodes[ascends], values[ascends]
-    found: Floats = PchipInterpolator(nodes, values)(np.clip(at, 0.0, nodes[-1]))
-    return found
+    return nodes, values

@@ -178,17 +178,24 @@ def fit(
         raise DescriptionError(f'normalise is "{normalise}"; it must be "idle" or "max"', "normalise")
     if not isinstance(measurement, Measurement):
         measurement = Measurement.load(measurement)
-    fitted = [fit_channel(measurement, i, normalise, seed) for i in range(len(measurement.header["channels"]))]
+    unknown: dict[int, str] = {}
+    fitted: list[ChannelFit] = []
+    for place in range(len(measurement.header["channels"])):
+        found = _channel(measurement, place, normalise, seed)
+        if isinstance(found, ChannelFit):
+            fitted.append(found)
+        else:
+            unknown[place] = found
     before = [_like(measurement, one) for one in earlier]
-    channels = tuple(_knowing(c, before, normalise, seed) for c in fitted if c is not None)
+    channels = tuple(_knowing(c, before, normalise, seed) for c in fitted)
     estimator = channels[0].estimator if channels else "wall"
     every = blocks(measurement, estimator)
     plane, three_point, additive = _together(every, channels)
     if not channels and plane is None:
         hint = "measure longer, with idle and busy blocks"
-        raise DescriptionError("too few samples for a fit", "too-few-points", hint)
+        why = next((reason for reason in unknown.values() if reason), "")
+        raise DescriptionError(f"too few samples for a fit{why and f': {why}'}", "too-few-points", hint)
     base = baseline(measurement, estimator)
-    missing = [i for i, c in enumerate(fitted) if c is None]
     return Fit(
         measurement=measurement,
         channels=channels,
@@ -198,8 +205,18 @@ def fit(
         baseline=base,
         hull=Hull(every.received_mb_per_s, every.sent_mb_per_s),
         normalise=normalise,
-        warnings=trust.judge(measurement, channels, missing, base, plane=plane, additive=additive),
+        warnings=trust.judge(measurement, channels, unknown, base, plane=plane, additive=additive),
     )
+
+
+def _channel(measurement: Measurement, place: int, normalise: Normalise, seed: int) -> ChannelFit | str:
+    """Return the fit of one channel, or why there is none; empty where its points are simply too few."""
+    try:
+        return fit_channel(measurement, place, normalise, seed) or ""
+    except DescriptionError as error:
+        if error.code not in ("no-idle", "no-traffic", "too-few-points"):
+            raise
+        return str(error)
 
 
 def _like(measurement: Measurement, earlier: Measurement | str | Path) -> Measurement:
@@ -218,8 +235,8 @@ def _knowing(channel: ChannelFit, before: Sequence[Measurement], normalise: Norm
     found: dict[float, list[float]] = {}
     for one in before:
         for place in range(len(one.header["channels"])):
-            other = fit_channel(one, place, normalise, seed)
-            if other is not None and (other.direction, other.peer) == (channel.direction, channel.peer):
+            other = _channel(one, place, normalise, seed)
+            if isinstance(other, ChannelFit) and (other.direction, other.peer) == (channel.direction, channel.peer):
                 for loss in other.losses:
                     found.setdefault(loss.mb_per_s, []).append(loss.loss)
     losses = tuple(with_earlier(loss, found.get(loss.mb_per_s, ())) for loss in channel.losses)

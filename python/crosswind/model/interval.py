@@ -302,6 +302,10 @@ def _ends(xs: Floats, ys: Floats, member: NDArray[np.intp], cycles: int) -> tupl
     if top_rate <= 0:
         raise DescriptionError("no traffic: every transfer rate is 0", "no-traffic", "is the peer reachable?")
     idle, top = xs <= IDLE_BELOW * top_rate, xs >= TOP_ABOVE * top_rate
+    if not idle.any() and xs.min() > 0:
+        least = f"each block carried traffic, also those that asked for none: at least {xs.min():.4g} MB/s"
+        hint = f"of at most {top_rate:.4g} MB/s; a lower --top-mb-per-s, or a quieter host, lets blocks end in time"
+        raise DescriptionError(least, "no-idle", hint)
     if not idle.any() or not ys[idle].mean() > 0:
         hint = "measure some blocks without traffic"
         raise DescriptionError("no computation without traffic: nothing to normalise by", "no-idle", hint)

@@ -250,6 +250,9 @@ def available_is_valid(measurement: Measurement) -> str | None:
     if quota is not None and quota < len(computing | traffic | set(placement["sampler_cpus"])):
         return f"a quota of {quota:g} CPUs takes time away from both"
     columns = samples(measurement)
+    scheduled = ("compute_wait_s", "compute_switches", "traffic_wait_s", "traffic_switches")
+    if len(columns["calls"]) and not any(columns[name].any() for name in scheduled) and columns["calls"].any():
+        return "the kernel counts neither waiting nor switches of threads (schedstat reads 0 0 0)"
     rest = in_phases(measurement) & ~columns["settling"].astype(bool)
     for channel in range(len(header["channels"])):
         rest &= columns[f"channel{channel}_asked_mb_per_s"] == 0

@@ -11,6 +11,7 @@ from crosswind.measurement import Measurement
 from crosswind.model.additive import Additivity
 from crosswind.model.baseline import Baseline
 from crosswind.model.channel import BENT, ChannelFit
+from crosswind.model.interval import IDLE_BELOW
 from crosswind.model.plane import PlaneFit
 from crosswind.model.points import available_is_valid, in_phases
 
@@ -33,7 +34,7 @@ UNTRUSTED = frozenset({"not-settled", "not-quiet", "partial", "too-few-points", 
 def judge(
     measurement: Measurement,
     channels: tuple[ChannelFit, ...],
-    missing: list[int],
+    missing: dict[int, str],
     base: Baseline,
     *,
     plane: PlaneFit | None,
@@ -124,6 +125,15 @@ def _about_channel(channel: ChannelFit) -> Iterator[Told]:
                 f"IR holds for {channel.range_mb_per_s[0]:.0f} to {channel.range_mb_per_s[1]:.0f} MB/s as a whole;"
                 " compare measurements by the loss at one rate. `plan` takes the loss at the rate that it plans",
             )
+    every = channel.points[channel.estimator]
+    left = float(every.x_mb_per_s[every.idle].mean())
+    if left > IDLE_BELOW * channel.top_mb_per_s:
+        yield warning(
+            "idle-carries-traffic",
+            f"{name}: blocks that asked for no traffic still carried {left:.4g} MB/s of what was under way: losses are"
+            f" too small by about what {left:.4g} MB/s cost",
+            "measure on a quieter host, or ask for less (--top-mb-per-s)",
+        )
     if channel.reached < SHORT:
         yield warning(
             "rate-not-reached",
@@ -171,13 +181,14 @@ def _about_together(plane: PlaneFit | None, additive: tuple[Additivity, ...]) ->
             )
 
 
-def _about_missing(measurement: Measurement, missing: list[int]) -> Iterator[Told]:
-    for channel in missing:
+def _about_missing(measurement: Measurement, missing: dict[int, str]) -> Iterator[Told]:
+    """Warn of channels without a fit, each with the reason where it is more than too few points."""
+    for channel, why in missing.items():
         entry = measurement.header["channels"][channel]
         peer = measurement.header["peers"][entry["peer"]]["address"]
         yield warning(
             "too-few-points",
-            f"{entry['direction']} {peer}: too few usable points for a fit of its own",
+            f"{entry['direction']} {peer}: {why or 'too few usable points for a fit of its own'}",
             mend_of_missing(measurement),
         )
 

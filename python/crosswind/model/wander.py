@@ -38,7 +38,7 @@ def deviation(weights: Floats, residual: Floats, predicted: Floats, block: NDArr
     -------
     tuple of float
         The deviation in the unit of the estimate, and as how many independent blocks these count. A deviation of 0 for
-        fewer than `FEWEST` blocks, and where hardly any follow each other.
+        fewer than `FEWEST` blocks, where hardly any follow each other, and where no block moves the estimate.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def deviation(weights: Floats, residual: Floats, predicted: Floats, block: NDArr
     >>> round(spread, 4), round(independent)
     (0.0022, 20)
     """
-    if block.size < FEWEST or not predicted.min() > 0:
+    if block.size < FEWEST or not predicted.min() > 0 or not np.any(weights):
         return 0.0, float(block.size)
     found = []
     for scale in (np.ones_like(predicted), predicted):
@@ -71,6 +71,6 @@ def deviation(weights: Floats, residual: Floats, predicted: Floats, block: NDArr
         earlier = signal.lfilter([0.0, kept], [1.0, -kept], grid)
         apart = float(grid @ grid)
         spread = max(apart + 2.0 * float(grid @ earlier), 1e-12 * apart)
-        independent = noise.size * min(apart / spread, 1.0)
+        independent = noise.size * (min(apart / spread, 1.0) if spread > 0.0 else 1.0)  # tiny weights underflow
         found.append((likelihood, float(np.sqrt(spread * new / (1.0 - kept**2))), independent))
     return max(found)[1:]

@@ -24,8 +24,8 @@ TERMS = (
         "blame-share",
         "share of the cost",
         "A cause's Shapley value: its mean addition to the makespan over all orders in which the causes could "
-        "arrive. The shares sum to what all causes cost together. With more than 6 causes: what removing it "
-        "saves.",
+        "arrive. The shares sum to what all causes cost together. With more than 6 causes it is estimated: from one "
+        "drawn order and its reverse per seed. The interval contains the error of that.",
     ),
     Term(
         "removed-cost",
@@ -88,30 +88,73 @@ def blamed_section(blame: Blame, place: int) -> BlamedSection:
     bare = blame.undisturbed.mean
     causes = sorted(blame.by_cause, key=lambda one: -one.best.mean)
     programs = ", ".join(dict.fromkeys(f"{run.data['program']} of {run.data['ranks']:,} ranks" for run in blame.runs))
-    first = causes[0]
-    whole = percent(blame.cost.mean / bare) if bare else number(blame.cost.mean)
-    part = f", {percent(first.part)} of it" if first.part is not None else ""
-    apart = blame.cost.mean - blame.aligned_cost.mean
-    saves = (
-        f" Aligned over the ranks, all would cost {percent(blame.aligned_cost.mean / bare)}."
-        if apart > 0 and bare
-        else ""
-    )
     return BlamedSection(
         id=f"blame-{place}",
         title=f"Blame: {blame.experiment}",
         where=f"{programs}; {len(blame.runs):,} runs, {len(blame.seeds)} seeds, {len(causes)} causes",
-        headline=f"The disturbance costs {whole} of the undisturbed time; {first.cause} costs most{part}.{saves}",
+        headline=_headline(blame),
         cards=[
             Card("undisturbed", number(bare, 4), "s"),
             Card("disturbed", number(blame.makespan.mean, 4), "s"),
-            Card("together", _of(blame.together, bare), "beyond the sum of each alone", "together-cost"),
-            Card("aligned", _of(blame.aligned_cost, bare), "of undisturbed", "aligned-cost"),
+            Card("together", part_of(blame.together, bare), "beyond the sum of each alone", "together-cost"),
+            Card("aligned", part_of(blame.aligned_cost, bare), "of undisturbed", "aligned-cost"),
         ],
         bars=_bars(blame, f"blame-{place}"),
         table=_table(blame),
         warnings=blame.warnings,
     )
+
+
+def slowed(cost: Estimate) -> str:
+    """Return what a disturbance costs, a part of the undisturbed time, as a sentence.
+
+    Examples
+    --------
+    >>> slowed(Estimate(0.17, 0.15, 0.19))
+    'The disturbance costs 17 % ± 2.0 of the undisturbed time.'
+    >>> slowed(Estimate(0.01, -0.02, 0.04))
+    'The cost of the disturbance is not distinguishable from 0: 1.0 % ± 3.0 of the undisturbed time.'
+    """
+    if not math.isfinite(cost.high):
+        return f"The disturbance costs {percent(cost.mean)} of the undisturbed time in one run; no interval is known."
+    said = f"{percent(cost.mean)} ± {number(50 * (cost.high - cost.low), 2)} of the undisturbed time"
+    if not cost.is_told_from_zero:
+        return f"The cost of the disturbance is not distinguishable from 0: {said}."
+    return f"The disturbance costs {said}."
+
+
+def listed(causes: Sequence[str]) -> str:
+    """Return names as a list in words, at most four of them.
+
+    Examples
+    --------
+    >>> listed(["a"]), listed(["a", "b", "c"]), listed("abcdef")
+    ('a', 'a, b and c', 'a, b, c and 3 others')
+    """
+    words = list(causes) if len(causes) <= 4 else [*causes[:3], f"{len(causes) - 3} others"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _headline(blame: Blame) -> str:
+    bare = blame.undisturbed.mean
+    whole = slowed(Estimate(blame.cost.mean / bare, blame.cost.low / bare, blame.cost.high / bare))
+    saves = f" Aligned over the ranks, all causes would cost {part_of(blame.aligned_cost, bare)}."
+    return f"{whole} {_most(blame)}{saves if blame.unaligned.low > 0.0 else ''}"
+
+
+def _most(blame: Blame) -> str:
+    most = blame.leading
+    if not most.first:
+        return "No cause's cost is distinguishable from 0." if len(blame.seeds) > 1 else ""
+    parts = {one.cause: one.part for one in blame.by_cause}
+    first = most.first[0]
+    part = f", {percent(parts[first])} of it" if parts[first] is not None else ""
+    if most.open:
+        return f"{first} costs something{part}; which cause costs most is not settled."
+    if len(most.first) > 1:
+        how = "cost most" if blame.is_shared_out else "save most when they are removed"
+        return f"{listed(most.first)} {how} (a tie)."
+    return f"{first} {'costs most' if blame.is_shared_out else 'saves most when it is removed'}{part}."
 
 
 def _bars(blame: Blame, prefix: str) -> Figure:
@@ -148,7 +191,7 @@ def _table(blame: Blame) -> Table:
             percent(one.part),
             number(one.best.mean),
             number_range(one.best.low, one.best.high),
-            _of(one.best, bare),
+            part_of(one.best, bare),
             number(one.removed.mean),
             number_range(one.removed.low, one.removed.high),
             number(one.alone.mean),
@@ -159,12 +202,13 @@ def _table(blame: Blame) -> Table:
     ]
     if below:
         both = blame.below_together
-        costs = [number(both.mean), number_range(both.low, both.high), _of(both, bare)]
+        costs = [number(both.mean), number_range(both.low, both.high), part_of(both, bare)]
         rows.append([f"{len(below)} causes below the noise, together", "", *costs, *[""] * 4])
     return Table("What each cause costs", columns, rows)
 
 
-def _of(found: Estimate, whole_s: float) -> str:
+def part_of(found: Estimate, whole_s: float) -> str:
+    """Return a mean as a part of a time, in percent."""
     return percent(found.mean / whole_s) if whole_s else "–"
 
 

@@ -16,7 +16,7 @@ from crosswind.report.figures.link_map import link_map
 from crosswind.report.figures.trend import trend
 from crosswind.report.section import Kind, Term, grouped, of_type
 from crosswind.report.tables import Column, Table
-from crosswind.report.words import number, percent
+from crosswind.report.words import number, percent, plain
 
 MOST_ROWS = 60
 
@@ -50,6 +50,7 @@ class CheckedSection:
     figures: list[Figure]
     tables: list[Table]
     warnings: list[dict[str, str]]
+    limits: str = ""
 
     @property
     def terms(self) -> Sequence[Term]:
@@ -76,6 +77,7 @@ def node_section(checks: Sequence[Check], place: int) -> CheckedSection:
         figures=[figure] if figure else [],
         tables=tables,
         warnings=list(last.warnings),
+        limits=_limits(last),
     )
 
 
@@ -143,20 +145,42 @@ def _trend(checks: Sequence[Check], prefix: str) -> Figure | None:
         for group, means in groups.items():
             values.setdefault(group, []).append((str(check.document["at"]), fmean(means)))
     rows: list[dict[str, Any]] = []
+    permitted = _permitted(checks[-1])
     for group, course in values.items():
+        if group not in permitted:
+            continue
         typical = median(value for _, value in course)
+        unit = "points" if group in shares else "%"
         for at, value in course:
-            loss = value - typical if group in shares else 1.0 - value / typical
-            rows.append({"of": group, "at": at, "value": 100.0 * loss})
+            loss = value - typical if group in shares else 1.0 - value / typical if typical else 0.0
+            words = f"{number(100.0 * loss)} of {plain(100.0 * permitted[group])} {unit}"
+            own = {"value": 100.0 * loss, "permitted": 100.0 * permitted[group], "multiple": loss / permitted[group]}
+            rows.append({"of": group, "at": at, **own, "words": words})
     if not rows:
         return None
-    alt = f"Lines of {len(values)} measures over {len(checks)} checks; dashed is what is permitted of a rate."
+    alt = f"Lines of {len(permitted)} measures over {len(checks)} checks; dashed, at 1, is what each may lose."
     return Figure(
         f"{prefix}-trend",
         "From check to check",
         alt,
-        trend(rows, "lost against the median, %", 100.0 * checks[-1].tolerance),
+        trend(rows, "lost against the median, times what is permitted", 1.0, "multiple"),
     )
+
+
+def _permitted(check: Check) -> dict[str, float]:
+    """Return what each measure, CPUs together, may lose: a part of its rate, or of the time."""
+    parts = {group_of(name): reading.part for name, reading in check.readings.items()}
+    return {group: check.tolerance * part for group, part in parts.items()}
+
+
+def _limits(check: Check) -> str:
+    """Return what each measure may lose, in words."""
+    shares = {group_of(name) for name, reading in check.readings.items() if reading.unit == "share"}
+    by_limit: dict[str, list[str]] = {}
+    for group, limit in _permitted(check).items():
+        words = f"{plain(100.0 * limit)} {'points' if group in shares else '%'}"
+        by_limit.setdefault(words, []).append(group)
+    return "; ".join(f"{', '.join(groups)}: {words}" for words, groups in by_limit.items())
 
 
 def _groups(items: Sequence[Any]) -> list[list[Any]]:

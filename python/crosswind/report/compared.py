@@ -10,8 +10,10 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
+from crosswind.report.fastest import fastest
 from crosswind.report.words import plain
-from crosswind.run.results import Run, Runs
+from crosswind.run.interval import span
+from crosswind.run.results import Run, Runs, mean_of_bound
 
 SERIES = "policy.order"
 LIVE = ("local", "dask", "hosts")
@@ -38,9 +40,14 @@ class Group:
     relative : bool
         Whether makespans are parts of what the root alone needs.
     rows : list of dict
-        `application`, `series`, `middle`, `low`, `high`, `bound`, one per application and order.
+        `application`, `series`, `middle`, `low`, `high` (95 % interval of the mean over repetitions), `bound`,
+        `of_bound`, one per application and order.
     points : list of str
         What each row is a run of, as in `Pair.point`.
+    fastest : list of list of str
+        The fastest orders of each application.
+    repetitions : int
+        Most runs of a row.
     """
 
     number: int
@@ -50,6 +57,8 @@ class Group:
     relative: bool
     rows: list[dict[str, Any]] = field(default_factory=list)
     points: list[str] = field(default_factory=list)
+    fastest: list[list[str]] = field(default_factory=list)
+    repetitions: int = 1
 
     @property
     def applications(self) -> list[str]:
@@ -66,7 +75,8 @@ class Group:
 class Pair:
     """A point that was both predicted and run; makespans in seconds of the platform, means over repetitions.
 
-    `planned_s` is the least that the plan's bound permits, None where the work of the tasks is not known.
+    `planned_s` is the least that the plan's bound permits, `of_bound` the part of the bound that the run reaches; None
+    where the work of the tasks is not known.
     """
 
     point: str
@@ -76,6 +86,7 @@ class Pair:
     predicted_s: float
     run_s: float
     compute: str
+    of_bound: float | None = None
 
     @property
     def difference(self) -> float:
@@ -94,10 +105,12 @@ def groups_of(runs: Runs[Run]) -> list[Group]:
     for number, (key, grouped) in enumerate(_gathered(runs, apart).items(), 1):
         group = Group(number, runs.on, key, title, relative)
         for application, alike in _gathered(grouped, inside, names=False).items():
-            for series, repeated in _by_order(alike).items():
-                values = [run.of_root_only if relative else run.makespan_s for run in repeated]
-                group.rows.append(_row(application or "all", series, values, repeated[0], relative))
+            by_order = _by_order(alike)
+            for series, repeated in by_order.items():
+                group.rows.append(_row(application or "all", series, repeated, relative))
                 group.points.append(_point(repeated[0]))
+                group.repetitions = max(group.repetitions, len(repeated))
+            group.fastest.append(fastest(by_order, exact=runs.on == "sim"))
         groups.append(group)
     return groups
 
@@ -108,13 +121,16 @@ def pairs_of(several: Sequence[Runs[Run]]) -> list[Pair]:
     places = [on for on in LIVE if any(runs.on == on for runs in several)]
     pairs = []
     for on in places:
-        for point, (run, seconds) in _means(several, on).items():
-            if point in predicted and _alike(predicted[point][0], run):
+        for point, (alike, seconds) in _means(several, on).items():
+            run = alike[0]
+            if point in predicted and _alike(predicted[point][0][0], run):
                 own = {path: value for path, value in run.params.items() if not path.startswith("execution.")}
                 name = ", ".join(shown_param(path, value) for path, value in own.items()) or str(run.data["order"])
                 name += f", {on}" if len(places) > 1 else ""
-                compute, planned = str(run.data["compute"]), _planned_s(predicted[point][0])
-                pairs.append(Pair(point, on, name, planned, predicted[point][1], seconds, compute))
+                compute, planned = str(run.data["compute"]), _planned_s(predicted[point][0][0])
+                pairs.append(
+                    Pair(point, on, name, planned, predicted[point][1], seconds, compute, mean_of_bound(alike))
+                )
     return pairs
 
 
@@ -167,10 +183,20 @@ def _by_order(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return gathered
 
 
-def _row(application: str, series: str, values: Sequence[Any], run: Run, relative: bool) -> dict[str, Any]:
-    bound = run.bound_of_root_only if relative else _planned_s(run)
-    middle, low, high = fmean(values), min(values), max(values)
-    return {"application": application, "series": series, "middle": middle, "low": low, "high": high, "bound": bound}
+def _row(application: str, series: str, runs: Sequence[Run], relative: bool) -> dict[str, Any]:
+    values = [float(run.of_root_only or 0.0) if relative else run.makespan_s for run in runs]
+    bounds = [run.bound_of_root_only if relative else _planned_s(run) for run in runs]
+    known = [bound for bound in bounds if bound is not None]
+    middle, low, high = span(values)
+    return {
+        "application": application,
+        "series": series,
+        "middle": middle,
+        "low": low,
+        "high": high,
+        "bound": fmean(known) if known else None,
+        "of_bound": mean_of_bound(runs),
+    }
 
 
 def _planned_s(run: Run) -> float | None:
@@ -178,12 +204,12 @@ def _planned_s(run: Run) -> float | None:
     return run.data["tasks"] / run.bound_tasks_per_s if run.bound_tasks_per_s else None
 
 
-def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[Run, float]]:
+def _means(several: Sequence[Runs[Run]], on: str) -> dict[str, tuple[list[Run], float]]:
     gathered: dict[str, list[Run]] = {}
     for runs in several:
         for run in runs if runs.on == on else []:
             gathered.setdefault(_point(run), []).append(run)
-    return {point: (alike[0], fmean(run.makespan_s for run in alike)) for point, alike in gathered.items()}
+    return {point: (alike, fmean(run.makespan_s for run in alike)) for point, alike in gathered.items()}
 
 
 def _alike(predicted: Run, run: Run) -> bool:

@@ -16,6 +16,7 @@ from crosswind.report.measured import Card
 from crosswind.report.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range, percent
+from crosswind.run.interval import span
 from crosswind.run.results import ProgramRun, Runs
 
 MOST_CURVES = 7
@@ -70,7 +71,7 @@ TERMS = (
 
 @dataclass(frozen=True)
 class Spot:
-    """All runs of one point: means, and the ends over the seeds."""
+    """All runs of one point: means over the seeds; `low` and `high` are the 95 % interval of the slowdown."""
 
     name: str
     which: str
@@ -136,16 +137,17 @@ def disturbed_section(several: Sequence[Runs[ProgramRun]], place: int) -> Distur
 
 
 def _spot(alike: Sequence[ProgramRun], on: str) -> Spot:
-    first, slowdowns = alike[0], [run.slowdown for run in alike]
+    first = alike[0]
+    slowdown, low, high = span([run.slowdown for run in alike])
     own = {path: value for path, value in first.params.items() if path != "seed"}
     whole = sum(run.makespan_s for run in alike) * first.data["ranks"]
     return Spot(
         name=", ".join(_shown(path, value) for path, value in own.items()) or str(first.data["program"]),
         which=ON.get(on, on),
         params=own,
-        slowdown=fmean(slowdowns),
-        low=min(slowdowns),
-        high=max(slowdowns),
+        slowdown=slowdown,
+        low=low,
+        high=high,
         of_dedicated=fmean(run.slowdown_dedicated for run in alike),
         makespan_s=fmean(run.makespan_s for run in alike),
         dedicated_s=fmean(run.dedicated_s for run in alike),
@@ -197,9 +199,9 @@ def _findings(spots: Sequence[Spot]) -> list[str]:
 
 
 def _cards(spot: Spot) -> list[Card]:
-    span = f"{number_range(spot.low, spot.high)} over {spot.seeds} seeds" if spot.seeds > 1 else "one seed"
+    seeds = f"{number_range(spot.low, spot.high)} (95 %, {spot.seeds} seeds)" if spot.seeds > 1 else "one seed"
     cards = [
-        Card("slowdown", number(spot.slowdown), span, "slowdown"),
+        Card("slowdown", number(spot.slowdown), seeds, "slowdown"),
         Card("makespan", number(spot.makespan_s), f"s; dedicated {number(spot.dedicated_s)} s", "dedicated"),
         Card("waiting for credits", percent(spot.stalled), "of the ranks' time", "window"),
     ]
@@ -231,7 +233,7 @@ def _curves(spots: Sequence[Spot], prefix: str) -> list[tuple[Figure, str]]:
         ]
         unit = UNITS.get(word, "")
         title = f"{_word(x)}{f', {unit}' if unit else ''}"
-        wide = max(row["high"] for row in rows) > 10 * min(row["low"] for row in rows)
+        wide = max(row["middle"] for row in rows) > 10 * min(row["middle"] for row in rows)
         which = (
             ""
             if len(series) <= MOST_CURVES
@@ -284,7 +286,7 @@ def _table(spots: Sequence[Spot]) -> Table:
         Column("makespan", "s"),
         Column("dedicated", "s", "dedicated"),
         Column("slowdown", "", "slowdown"),
-        Column("over the seeds"),
+        Column("95 %", "of the mean over seeds"),
         Column("of dedicated", "", "dedicated"),
         Column("waiting for credits", "of the time", "window"),
         *(Column(name, "closed form", "closed-form") for name in bounds),

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import sqrt
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
-
-from scipy import stats
 
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable
@@ -16,6 +12,7 @@ from crosswind.report.export import FORMATS, write_figure
 from crosswind.report.figure import Figure
 from crosswind.report.figures.curves import curves
 from crosswind.report.inputs import Item, gather
+from crosswind.run.interval import span
 from crosswind.run.results import Runs
 
 FREE = ("seed",)  # a repetition is no other point
@@ -110,24 +107,9 @@ def points(
         groups.setdefault((", ".join(str(row.get(name)) for name in series), row.get(x)), []).append(float(row[y]))
     found = []
     for (name, at), values in groups.items():
-        mean, half = fmean(values), half_interval(values)
-        found.append(
-            {"x": at, "series": name, "mean": mean, "low": mean - half, "high": mean + half, "count": len(values)}
-        )
+        mean, low, high = span(values)
+        found.append({"x": at, "series": name, "mean": mean, "low": low, "high": high, "count": len(values)})
     return found
-
-
-def half_interval(values: Sequence[float]) -> float:
-    """Return half of the 95 % interval of the mean by Student's t, over repetitions with seeds of their own; 0 for one.
-
-    Examples
-    --------
-    >>> round(half_interval([9.0, 10.0, 11.0]), 4)
-    2.4841
-    """
-    if len(values) < 2:
-        return 0.0
-    return float(stats.t.ppf(0.975, len(values) - 1)) * stdev(values) / sqrt(len(values))
 
 
 def label(column: str) -> str:
@@ -146,7 +128,7 @@ def label(column: str) -> str:
 
 
 def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
-    contents = gather(items)
+    contents = gather(items).contents
     others = sorted({kind.noun for kind, of_kind in contents.items() for one in of_kind if not isinstance(one, Runs)})
     runs = [one for of_kind in contents.values() for one in of_kind if isinstance(one, Runs)]
     if others or not runs:

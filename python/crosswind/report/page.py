@@ -15,17 +15,16 @@ import jinja2
 import vl_convert
 
 from crosswind._core import __version__
-from crosswind.errors import DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.output import writable, writable_directory
 from crosswind.files.stored import is_standard_output, write_text
 from crosswind.report.export import VEGA_LITE, write_figures
 from crosswind.report.figure import script_json
 from crosswind.report.figures.look import configuration
-from crosswind.report.inputs import Item, gather
+from crosswind.report.inputs import UNSHOWN, Gathered, Item, Unread, gather, listed
 from crosswind.report.measured import TERMS as MEASURED
 from crosswind.report.pdf import browser, write_pdf
-from crosswind.report.section import Contents, Section, Term
-from crosswind.run.results import Runs
+from crosswind.report.section import Contents, Kind, Section, Term
 from crosswind.terminal.printable import printable
 
 POLICY = (
@@ -107,12 +106,15 @@ class Written:
         Of the page.
     sections : list of Section
         In the order of the page.
+    unread : list of Unread
+        Files that the page only names: they could not be read, or not be shown.
     """
 
     out: Path
     files: list[Path]
     title: str
     sections: list[Section]
+    unread: list[Unread]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON document of `crosswind report --json`."""
@@ -125,8 +127,14 @@ class Written:
             }
             for section in self.sections
         ]
-        files = [str(path) for path in self.files]
-        return {"schema_version": 1, "out": str(self.out), "title": self.title, "files": files, "sections": sections}
+        return {
+            "schema_version": 1,
+            "out": str(self.out),
+            "title": self.title,
+            "files": [str(path) for path in self.files],
+            "sections": sections,
+            "unread": [{"file": one.name, "message": one.message, "hint": one.hint} for one in self.unread],
+        }
 
 
 def written(
@@ -137,8 +145,12 @@ def written(
     title: str | None = None,
     pdf: bool = False,
     force: bool = False,
+    partial: bool = False,
 ) -> Written:
-    """Write a report as `report` does, and return what it holds."""
+    """Write a report as `report` does, and return what it holds.
+
+    With `partial`, a file that cannot be shown is named on the page and in `Written.unread`, and costs no other file.
+    """
     out = Path(out)
     if not is_standard_output(out):
         writable(out, kind_of(out), inputs=_files(items), force=force)
@@ -146,7 +158,8 @@ def written(
     for path in outputs:
         writable(path, _KIND_OF[suffix_of(path)], inputs=_files(items), force=force)
     writable_directory(figures)
-    page, sections, title = _page(gather(items), title)
+    gathered = gather(items, partial=partial)
+    page, sections, title = _page(gathered, title, partial)
     files = []
     for path in outputs:
         if suffix_of(path) == ".pdf":
@@ -156,7 +169,7 @@ def written(
         files.append(path)
     if figures is not None:
         files += write_figures([one for section in sections for one in section.figures], Path(figures))
-    return Written(out, files, title, sections)
+    return Written(out, files, title, sections, gathered.unread)
 
 
 _KIND_OF = {".html": "report", ".htm": "report", ".pdf": "figure"}
@@ -194,12 +207,12 @@ def outputs_of(out: Path, pdf: bool = False) -> list[Path]:
 
 
 def _files(items: Item | Sequence[Item]) -> list[str | Path]:
-    several = items if isinstance(items, Sequence) and not isinstance(items, (str, Runs)) else [items]
-    return [item for item in several if isinstance(item, (str, Path))]
+    return [item for item in listed(items) if isinstance(item, (str, Path))]
 
 
-def _page(contents: Contents, title: str | None = None) -> tuple[str, list[Section], str]:
-    made = [(kind, kind.sections(items, contents)) for kind, items in contents.items()]
+def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, list[Section], str]:
+    contents = gathered.contents
+    made = [(kind, _sections(kind, gathered, partial)) for kind in contents]
     sections = [(kind.template, section) for kind, several in made for section in several]
     several = [section for _, section in sections]
     headings = [kind.heading for kind, of_kind in made if of_kind and kind.heading]
@@ -212,6 +225,7 @@ def _page(contents: Contents, title: str | None = None) -> tuple[str, list[Secti
         contents=[(section.id, section.title) for section in several],
         short=_short(several),
         concerns=_concerns(several),
+        unread=gathered.unread,
         sections=sections,
         terms=_terms(several),
         figures=figures,
@@ -224,6 +238,48 @@ def _page(contents: Contents, title: str | None = None) -> tuple[str, list[Secti
         policy=POLICY.format(scripts=scripts),
     )  # fmt: skip
     return page, several, title
+
+
+def _sections(kind: Kind, gathered: Gathered, partial: bool) -> list[Section]:
+    """Return the sections of a kind; with `partial`, without those items whose section cannot be made."""
+    items, contents = gathered.contents[kind], gathered.contents
+    try:
+        return _drawn(kind.sections(items, contents))
+    except Exception:
+        failing = [(item, error) for item in items if (error := _failure(kind, item)) is not None]
+        if not failing:
+            raise  # only together
+        unshown = [(item, _unshown(kind, gathered.sources.get(id(item)), error)) for item, error in failing]
+        if not partial or len(failing) == sum(map(len, contents.values())):
+            raise unshown[0][1] from failing[0][1]
+    for item, refused in unshown:
+        items[:] = [one for one in items if one is not item]
+        name = gathered.sources.get(id(item)) or type(item).__name__
+        gathered.unread.append(Unread(name, str(refused), getattr(refused, "hint", None)))
+    return _drawn(kind.sections(items, contents))
+
+
+def _unshown(kind: Kind, source: str | None, error: Exception) -> Exception:
+    """Return the error of a file whose section cannot be made; that of an object stays as it is."""
+    if not source or isinstance(error, CrosswindError):
+        return error
+    message = f"{source}: this {kind.noun} cannot be shown: {type(error).__name__}: {error}"
+    return DescriptionError(message, "shape", UNSHOWN)
+
+
+def _drawn(sections: list[Section]) -> list[Section]:
+    for figure in (figure for section in sections for figure in section.figures):
+        figure.spec  # noqa: B018 (made here, an error in it costs its own file only)
+    return sections
+
+
+def _failure(kind: Kind, item: Any) -> Exception | None:
+    """Return why the section of an item alone cannot be made."""
+    try:
+        _drawn(kind.sections([item], {kind: [item]}))
+    except Exception as error:
+        return error
+    return None
 
 
 def _short(sections: Sequence[Section]) -> list[tuple[str, str, str]]:

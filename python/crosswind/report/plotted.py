@@ -39,7 +39,7 @@ def plot(result: Any, which: str | None = None) -> Drawing:
     >>> type(plot(plan(pair, task_size_mb=1.0, task_work=1.0), "nodes")).__name__
     'LayerChart'
     """
-    contents = gather([result])
+    contents = gather([result]).contents
     sections = [one for kind, items in contents.items() for one in kind.sections(items, contents)]
     figures = [figure for section in sections for figure in section.figures]
     if not figures:

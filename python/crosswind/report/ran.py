@@ -9,6 +9,7 @@ from statistics import fmean
 from crosswind import _core
 from crosswind.plan import BOUND
 from crosswind.report.compared import Group, Pair, groups_of, pairs_of
+from crosswind.report.fastest import in_words
 from crosswind.report.figure import Figure, identifier
 from crosswind.report.figures.lanes import MOST_LANES, lane_rows, lanes
 from crosswind.report.figures.orders import makespans, predicted_and_run
@@ -29,6 +30,7 @@ ON = {
     "dask": "by agents on a Dask cluster",
     "hosts": "by agents on several hosts",
 }
+DONE = {"sim": "Simulated", "local": "On this machine", "dask": "On a Dask cluster", "hosts": "On several hosts"}
 
 
 def _told(kind: str) -> str:
@@ -235,11 +237,14 @@ def _cards(run: Run) -> list[Card]:
 
 def _compared(group: Group, prefix: str) -> tuple[Figure, Table]:
     name = f"{group.on}: {group.name}" if group.name else group.on
+    # What the root alone needs is 1 by definition, and would squeeze all else into a corner.
+    others = [row for row in group.rows if row["series"] != "root-only"]
+    shown = others if group.relative and others else group.rows
     figure = Figure(
         identifier(prefix, str(group.number), group.on, "makespan"),
         f"Makespan of each order, {name}",
-        f"Dots of the makespan for {len(group.series)} orders and {len(group.applications)} applications.",
-        makespans(group.rows, group.title, group.relative),
+        f"Dots of the makespan for {len(group.series)} orders at {len(group.applications)} points.",
+        makespans(shown, group.title, group.relative),
     )
     return figure, order_table(group, f"Makespan of each order, {name}")
 
@@ -259,44 +264,32 @@ def _findings(groups: Sequence[Group]) -> list[str]:
     """Say for each comparison of orders which is fastest, and how near to the bound it comes."""
     found = []
     for group in groups[:MOST_GROUPS]:
+        where = f"{DONE.get(group.on, group.on)}{', ' + group.name if group.name else ''}"
         if len(group.series) < 2:
-            found += _alone(group)
+            found += _alone(group, where)
             continue
-        wins = _wins(group)
-        most = max(wins.values())
-        first = [series for series, count in wins.items() if count == most]
-        shares = [row["bound"] / row["middle"] for row in group.rows if row["series"] == first[0] and row["bound"]]
-        near = f"; {first[0]} reaches {percent(fmean(shares))} of the bound on average" if shares else ""
-        name = f"{group.on}{', ' + group.name if group.name else ''}"
-        count = len(group.applications)
-        many = f"{most} of {count} applications" if count > 1 else "this application"
-        if len(first) == len(group.series) and most == count:
-            found.append(f"No order is fastest {name}: all {len(first)} take equally long in {many}{near}.")
-            continue
-        tie = " (a tie)" if len(first) > 1 else ""
-        found.append(f"Fastest {name}: {_listed(first)}{tie}, in {many}{near}.")
+        how = "differences paired by seed, 95 %" if group.repetitions > 1 else "one run each"
+        first = max(group.series, key=lambda series: sum(series in one for one in group.fastest))
+        near = (
+            f"; {first} reaches {percent(share)} of the bound on average" if (share := _of_bound(group, first)) else ""
+        )
+        found.append(f"{where}: {in_words(group.fastest, group.series)} ({how}){near}.")
     return found
 
 
-def _wins(group: Group) -> dict[str, int]:
-    """Count for each order the applications in which none is faster by more than what repetitions span."""
-    wins = dict.fromkeys(group.series, 0)
-    for application in group.applications:
-        own = [row for row in group.rows if row["application"] == application]
-        best = min(own, key=lambda row: row["middle"])
-        for row in own:  # orders that choose alike are as fast to the last digit or nearly
-            wins[row["series"]] += row["low"] <= 1.001 * best["high"]
-    return wins
+def _of_bound(group: Group, series: str) -> float | None:
+    shares = [row["of_bound"] for row in group.rows if row["series"] == series and row["of_bound"]]
+    return fmean(shares) if shares else None
 
 
-def _alone(group: Group) -> list[str]:
+def _alone(group: Group, where: str) -> list[str]:
     """Say what the one run of a group came to; several applications of one order are for the table."""
     if len(group.rows) > 1:
         return []
     row = group.rows[0]
     took = f"{number(row['middle'])}{' of the makespan of root alone' if group.relative else ' s'}"
-    near = f", {percent(row['bound'] / row['middle'])} of the bound" if row["bound"] else ""
-    return [f"{group.on}{', ' + group.name if group.name else ''}: {row['series']} took {took}{near}."]
+    near = f", {percent(row['of_bound'])} of the bound" if row["of_bound"] else ""
+    return [f"{where}: {row['series']} took {took}{near}."]
 
 
 def _agreement(pairs: Sequence[Pair]) -> list[str]:
@@ -305,10 +298,6 @@ def _agreement(pairs: Sequence[Pair]) -> list[str]:
     apart = [pair.difference for pair in pairs]
     low, high = (f"{100 * end:+.1f}".replace("-", "−") for end in (min(apart), max(apart)))
     return [f"Real runs took {low} .. {high} % longer than predicted ({len(pairs)} pairs)."]
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _by_experiment(several: Sequence[Runs[Run]]) -> list[list[Runs[Run]]]:

@@ -17,10 +17,16 @@ from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, percent
 
 MOST_ROWS = 50
+UNKNOWN = "unknown"  # as `record` names time in which the kernel recorded nothing
 
 TERMS = (
     Term("duty", "duty", "The part of a CPU's time that a cause takes, 0 to 100 %; of several CPUs, the mean."),
-    Term("cause", "cause", "What had the CPU: a thread by name, an interrupt, a softirq, the hypervisor (unknown)."),
+    Term(
+        "cause",
+        "cause",
+        "What had the CPU: a thread by name, an interrupt, a softirq. `unknown`: the kernel recorded nothing. Either "
+        "the hypervisor of a virtual machine had the CPU, or events were lost: then a warning says so.",
+    ),
 )
 
 
@@ -70,7 +76,7 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
     total = sum(row["share"] for row in duty)
     largest = [row["cause"] for row in duty[:MOST_CAUSES]]
     id_, cpus = f"recorded-{place}", f"{len(lanes)} CPU{'' if len(lanes) == 1 else 's'}"
-    first = f" {duty[0]['cause']} takes most: {percent(duty[0]['share'])}." if duty else ""
+    first = _most(duty)
     others = len(data["source"]) - 1
     return RecordedSection(
         id=id_,
@@ -92,8 +98,16 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
             cause_bars(duty),
         ),
         table=_table(duty, length, len(lanes)),
-        warnings=[],
+        warnings=list(data.get("warnings", [])),
     )
+
+
+def _most(duty: Sequence[dict[str, Any]]) -> str:
+    if not duty:
+        return ""
+    if duty[0]["cause"] == UNKNOWN:
+        return f" The cause of the largest part, {percent(duty[0]['share'])}, is unknown."
+    return f" {duty[0]['cause']} takes most: {percent(duty[0]['share'])}."
 
 
 def duties(lanes: Sequence[Lane], causes: Sequence[str], length_s: float) -> list[dict[str, Any]]:

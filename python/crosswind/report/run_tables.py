@@ -52,7 +52,7 @@ def pair_table(pairs: Sequence[Pair], of: int) -> Table:
             number(pair.predicted_s, 4),
             number(pair.run_s, 4),
             f"{100 * pair.difference:+.1f} %".replace("-", "−"),
-            percent(pair.planned_s / pair.run_s if pair.planned_s is not None else None),
+            percent(pair.of_bound),
             pair.compute,
         ]
         for pair in pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from crosswind.report.blamed import BLAMES
 from crosswind.report.checked import CHECKS
+from crosswind.report.commanded import COMMANDS
 from crosswind.report.costed import COSTS
 from crosswind.report.disturbed import PROGRAMS
 from crosswind.report.injected import INJECTIONS
@@ -29,6 +30,7 @@ KINDS: tuple[Kind, ...] = (
     RECORDINGS,
     INJECTIONS,
     BLAMES,
+    COMMANDS,
     COSTS,
     CHECKS,
     OVERLAPS,

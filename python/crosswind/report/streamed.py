@@ -16,6 +16,7 @@ from crosswind.report.figures.queues import latencies_by_queue, slowdowns_by_que
 from crosswind.report.section import Kind, Term, grouped
 from crosswind.report.tables import Column, Table
 from crosswind.report.words import number, number_range
+from crosswind.run.interval import span
 from crosswind.run.results import Runs, StreamsRun
 from crosswind.terminal.sizes import size
 
@@ -151,17 +152,13 @@ def _spots(alike: Sequence[StreamsRun], on: str) -> list[Spot]:
                 params=params,
                 seeds=len(same),
                 alone_s=fmean(row["alone_s"] for row in same),
-                fifo=_span([row["slowdown_fifo"] for row in same]),
-                queued=_span([row["slowdown_queued"] for row in same]),
+                fifo=span([row["slowdown_fifo"] for row in same]),
+                queued=span([row["slowdown_queued"] for row in same]),
                 form=fmean(forms) if forms else None,
                 latency=None if what == "job" else _mean_latency(same),
             )
         )
     return found
-
-
-def _span(values: Sequence[float]) -> tuple[float, float, float]:
-    return fmean(values), min(values), max(values)
 
 
 def _mean_latency(rows: Sequence[dict[str, Any]]) -> dict[str, dict[str, float]]:

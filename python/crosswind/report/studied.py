@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -234,12 +235,12 @@ def _curves(name: str, rows: Sequence[Entry], prefix: str, x: str, title: str, a
                 "value": plain(float(row[x])),
                 "series": str(row["program"]).upper(),
                 "middle": row["slowdown"],
-                "low": row["slowdown_low"],
-                "high": row["slowdown_high"],
+                "low": _interval(row)[0],
+                "high": _interval(row)[1],
             }
             for row in sorted(own, key=lambda row: row[x])
         ]
-        wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
+        wide = max(p["middle"] for p in points) > 10 * min(p["middle"] for p in points)
         heading = name.removesuffix("-windows").replace("-", " ").capitalize()
         figures.append(
             Figure(
@@ -313,17 +314,20 @@ def _filling_disturbed(name: str, rows: Sequence[Entry], prefix: str) -> list[Fi
 
 
 def _dot(name: str, series: str, alike: Sequence[Entry]) -> dict[str, Any]:
-    return {
-        "name": name,
-        "series": series,
-        "middle": fmean(row["slowdown"] for row in alike),
-        "low": min(row["slowdown_low"] for row in alike),
-        "high": max(row["slowdown_high"] for row in alike),
-    }
+    middle = fmean(row["slowdown"] for row in alike)
+    # Rows are drawn apart from each other, so the squares of their half-widths add up.
+    half = math.hypot(*(0.5 * (high - low) for low, high in map(_interval, alike))) / len(alike)
+    return {"name": name, "series": series, "middle": middle, "low": middle - half, "high": middle + half}
+
+
+def _interval(row: Entry) -> tuple[float, float]:
+    """Return the 95 % interval of a row's slowdown; a study of version 0.2.0 has none, and no bar is drawn."""
+    low, high = row.get("slowdown_ci95") or (row["slowdown"], row["slowdown"])
+    return float(low), float(high)
 
 
 def _dots(id_: str, title: str, words: str, points: Sequence[Mapping[str, Any]]) -> Figure:
-    wide = max(p["high"] for p in points) > 10 * min(p["low"] for p in points)
+    wide = max(p["middle"] for p in points) > 10 * min(p["middle"] for p in points)
     return Figure(id_, title, words, slowdown_dots(points, log=wide))
 
 
@@ -400,7 +404,8 @@ def _checks(study: AnyStudy) -> Table:
 
 
 def _rows(name: str, rows: Sequence[Entry]) -> Table:
-    known = {"program", "makespan_s", "slowdown", "slowdown_low", "slowdown_high", "stalled", "bounds", "policy"}
+    known = {"program", "makespan_s", "slowdown", "slowdown_low", "slowdown_high", "slowdown_ci95", "stalled", "bounds"}
+    known.add("policy")
     varied = list(dict.fromkeys(key for row in rows for key in row if key not in known))
     bounds = list(dict.fromkeys(bound for row in rows for bound in row["bounds"]))
     columns = [

@@ -9,7 +9,7 @@
 | a Python function over many items | `mapping`, `farm`, `calls`, `awaited` |
 | a command over many files | `command` |
 | the tree when the user names none | `here`, `places` |
-| a tree of agents: the root, an agent | `local`, `agent` |
+| a tree of agents: the root, an agent, its token | `local`, `agent`, `node_token` |
 | what says where agents run, and what a place of theirs can do | `deploying`, `deployment` |
 | the places: here, on a Dask cluster, on hosts of a file | `processes`, `dask`, `hosted`, `hosts` |
 | simulations spread over a Dask cluster | `spread` |

@@ -118,6 +118,9 @@ def be_agent(
     if own_process:
         mark = os.environ["CROSSWIND_AGENT"] = f"{os.getpid()}-{os.urandom(8).hex()}"
         os.environ[NODE] = name
+        from crosswind.run import node_token
+
+        node_token.keep(token)
 
     config = {
         "parent": parent,

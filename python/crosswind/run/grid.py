@@ -290,8 +290,8 @@ class _Ledger:
         # With resume, reading what is there says whether it is of this experiment.
         of = {} if resume else {"experiment": grid.name, "on": on, "digest": self._digest}
         writable(out, store.kind, force=force and not resume, of=of)
-        self._least = self._held_by(out) if out is not None and not resume and out.exists() else 0
-        """Runs from which on the file may be written: until then an older one holds more."""
+        self._least = self._held_by(out) if out is not None and not resume and out.exists() else 1
+        """Runs from which on the file may be written: none without a run, and until then an older one holds more."""
         if out is not None and resume and out.exists():
             self._there = {_key(run.params, run.seed): run for run in self._taken_up(out)}
         if resume and out is None:

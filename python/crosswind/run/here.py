@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from crosswind.host.cgroup import usable_cpus
 from crosswind.platform import Platform
 
 LINK_MB_PER_S = 1000.0  # about what one process hands to another over loopback; only the order of service asks for it
@@ -16,7 +16,8 @@ def here(nodes: int | None = None) -> Platform:
     Parameters
     ----------
     nodes : int, optional
-        Nodes that compute, at least 1; default: one per CPU that this process may use.
+        Nodes that compute, at least 1; default: one per CPU that this process may use, as many as a CPU
+        quota allows.
 
     Returns
     -------
@@ -29,7 +30,7 @@ def here(nodes: int | None = None) -> Platform:
     >>> [node["name"] for node in here(2).nodes]
     ['here', 'cpu0', 'cpu1']
     """
-    count = nodes if nodes is not None else len(os.sched_getaffinity(0))
+    count = nodes if nodes is not None else usable_cpus()
     root: dict[str, Any] = {"name": "here", "compute_per_s": 0.0}
     link = {"parent": "here", "compute_per_s": 1.0, "receive_limit_mb_per_s": LINK_MB_PER_S}
     leaves = [{"name": f"cpu{number}", **link} for number in range(count)]

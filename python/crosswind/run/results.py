@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from crosswind import _core
@@ -128,7 +129,7 @@ class Run(AnyRun):
 
     @property
     def of_bound(self) -> float | None:
-        """Throughput as a part of the bound, 0..1."""
+        """Throughput as a part of the bound, 0..1; of several runs the mean of theirs counts (`mean_of_bound`)."""
         return self.throughput_tasks_per_s / self.bound_tasks_per_s if self.bound_tasks_per_s else None
 
     @property
@@ -158,6 +159,19 @@ class Run(AnyRun):
     def __repr__(self) -> str:
         bound = f", {100 * self.of_bound:.1f} % of the bound" if self.of_bound else ""
         return f"Run({self.params}, {self.makespan_s:.6g} s, {self.throughput_tasks_per_s:.6g} tasks/s{bound})"
+
+
+def mean_of_bound(runs: Iterable[Run]) -> float | None:
+    """Return the share of the upper bound that runs reach: the mean of each run's share; None where none has a bound.
+
+    Examples
+    --------
+    >>> fast, slow = ({"throughput_tasks_per_s": t, "bound_tasks_per_s": 4.0} for t in (4.0, 2.0))
+    >>> mean_of_bound([Run(fast), Run(slow)])
+    0.75
+    """
+    shares = [run.of_bound for run in runs if run.of_bound is not None]
+    return fmean(shares) if shares else None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ def test_one_seed_gives_no_interval_and_says_so():
 def test_a_cause_that_cannot_be_told_from_nothing_is_named(monkeypatch):
     monkeypatch.setitem(disturbed.PRICES, "routed", 0.0)
     (warning,) = disturbed.blamed().warnings
-    assert (warning["code"], warning["message"]) == ("blame-not-told", "not told from 0: routed")
+    assert (warning["code"], warning["message"]) == ("blame-not-told", "not distinguishable from 0: routed")
 
 
 def test_several_causes_below_the_noise_are_told_by_their_sum(monkeypatch):

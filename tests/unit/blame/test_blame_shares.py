@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from crosswind.blame.shares import alone, coalitions, cost_estimate, estimate, removed, shapley
+from crosswind.blame.shares import (
+    alone,
+    coalitions,
+    cost_estimate,
+    drawn_coalitions,
+    drawn_share,
+    estimate,
+    removed,
+    shapley,
+)
 
 costs_of = st.integers(1, 5).flatmap(
     lambda n: st.tuples(
@@ -107,3 +116,49 @@ def test_a_cost_of_nothing_and_one_that_varies_are_as_they_were():
     assert cost_estimate(varied) == estimate(varied)
     assert cost_estimate(0.1 + 0.2 * np.ones(3)).alike, "rounding is no spread"
     assert not cost_estimate(np.array([1.0])).alike
+
+
+@pytest.mark.parametrize("causes", [7, 9])
+def test_shares_over_drawn_orders_sum_to_the_cost_and_their_intervals_hold_the_exact_shares(causes):
+    draw = np.random.default_rng(causes)
+    price, pairs = draw.uniform(0.0, 2.0, causes), draw.uniform(-1.0, 1.0, (causes, causes))
+
+    def cost(coalition):
+        there = [k for k in range(causes) if coalition >> k & 1]
+        return 10.0 + price[there].sum() + pairs[np.ix_(there, there)].sum()
+
+    costs = {coalition: cost(coalition) for coalition in range(1 << causes)}
+    exact = np.array([shapley({c: np.array([v]) for c, v in costs.items()}, k, causes)[0] for k in range(causes)])
+    held, whole = 0, costs[(1 << causes) - 1] - costs[0]
+    for first in range(0, 200, 5):
+        seeds = range(first + 1, first + 6)
+        shares = np.array([[drawn_share(costs, k, causes, seed) for k in range(causes)] for seed in seeds])
+        assert shares.sum(axis=1) == pytest.approx(np.full(5, whole))
+        found = [estimate(shares[:, k]) for k in range(causes)]
+        held += sum(one.low - 1e-9 <= e <= one.high + 1e-9 for one, e in zip(found, exact, strict=True))
+    # Pairs cancel over an order and its reverse, so that nothing is left to estimate here.
+    assert held == 40 * causes
+
+
+def test_intervals_over_drawn_orders_hold_shares_of_causes_that_interact_in_threes():
+    causes, held = 7, 0
+
+    def cost(coalition):
+        return float((coalition & 0b111) == 0b111) + 2.0 * float((coalition & 0b1111000).bit_count() >= 3)
+
+    costs = {coalition: cost(coalition) for coalition in range(1 << causes)}
+    exact = [shapley({c: np.array([v]) for c, v in costs.items()}, k, causes)[0] for k in range(causes)]
+    for first in range(0, 1000, 10):
+        seeds = range(first + 1, first + 11)
+        for k in (0, 3):
+            one = estimate(np.array([drawn_share(costs, k, causes, seed) for seed in seeds]))
+            held += one.low <= exact[k] <= one.high
+    assert 0.90 <= held / 200 <= 1.0
+
+
+@pytest.mark.parametrize("causes", [7, 12])
+def test_every_coalition_of_an_order_is_run(causes):
+    for seed in range(20):
+        run = dict.fromkeys([*coalitions(causes), *drawn_coalitions(causes, seed)], 1.0)
+        assert len(run) == 4 * causes - 4
+        assert sum(drawn_share(run, k, causes, seed) for k in range(causes)) == 0.0

@@ -56,6 +56,48 @@ def test_a_host_that_cannot_be_checked_is_named_and_the_others_are_judged():
     assert {w["code"] for w in found.warnings} == {"missing"}
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"schema_version": 1},
+        {},
+        None,
+        float("nan"),
+        [1] * 3,
+        "check",
+        checked().document | {"load": "none"},
+        checked().document | {"readings": {"noise": {"values": ["a"], "unit": "share"}}},
+        checked().document | {"load": {"others": float("nan"), "steal": 0.0}},
+        checked().document | {"failed": ["noise"]},
+    ],
+)
+def test_a_host_that_answers_with_something_else_costs_that_host_only(answer, tmp_path):
+    class Odd(Answering):
+        def submit(self, host, function, *arguments):
+            if host != "c":
+                return super().submit(host, function, *arguments)
+            future = Future()
+            future.set_result(answer)
+            return future
+
+    found = check_cluster(Odd({"a": 100.0, "b": 101.0, "c": 100.0, "d": 99.0}), links=False)
+    assert (found.exit_code, list(found.checks), list(found.document["failed"])) == (3, ["a", "b", "d"], ["c"])
+    assert "the check of c" in found.document["failed"]["c"]
+    found.save(tmp_path / "c.json")
+    assert ClusterCheck.load(tmp_path / "c.json").outcome == "unknown"
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-300])
+def test_a_link_without_a_rate_is_unknown_or_sick_and_ends_nothing(rate):
+    links = [{"from": a, "to": b, "receive_limit_mb_per_s": 100.0} for a in "abc" for b in "abc" if a != b]
+    links[0]["receive_limit_mb_per_s"] = rate
+    document = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 99.5}), links=False).document
+    found = ClusterCheck(document | {"links": links})
+    assert found.links["a", "b"].outcome == ("sick" if rate else "unknown")
+    assert found.exit_code in (1, 3)
+    assert len(found.links) == 6
+
+
 def test_two_hosts_cannot_tell_which_is_the_odd_one():
     found = check_cluster(Answering({"a": 100.0, "b": 50.0}), links=False)
     assert found.exit_code == 3

@@ -37,14 +37,14 @@ def test_what_every_earlier_check_measured_and_this_one_did_not_is_unknown():
 
 def test_with_too_few_nothing_is_judged():
     found = now(past(LEAST_PAST - 1), memory=50.0)
-    assert (found.exit_code, found.judged) == (0, [])
-    assert found.sentence == ("2 measures, not judged: there is no baseline, and of 5 earlier checks on a quiet host 4")
+    assert (found.exit_code, found.judged) == (3, [])
+    assert found.sentence == "No verdict: no baseline, and 4 of the 5 quiet-host checks needed so far"
 
 
 def test_checks_of_a_busy_host_are_no_history():
     found = now(past(LEAST_PAST, others=0.5), memory=50.0)
     assert not found.judged
-    assert found.sentence.endswith("and of 5 earlier checks on a quiet host 0")
+    assert found.sentence.endswith("0 of the 5 quiet-host checks needed so far")
     assert now([*past(LEAST_PAST), *past(2, others=0.5)]).sentence.endswith("of the median of 5 earlier checks")
 
 

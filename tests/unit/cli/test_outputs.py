@@ -146,6 +146,7 @@ def test_what_is_no_place_for_a_file_is_refused_before_the_work(tmp_path, inputs
         place / "dangling": "which does not exist",
         place / "null": "a device",
         Path("/dev/null"): "a device",
+        Path("/proc/x"): "in a directory",  # of mode 0555, which root passes, but in which no file can be made
     }
     for out, what in cases.items():
         error = refused([*spelt(words, out, inputs), "--force"])
@@ -210,7 +211,14 @@ def test_a_file_that_the_experiment_names_is_an_input(tmp_path, inputs, verb, na
 def test_what_is_no_place_for_a_directory_is_refused_before_the_work(tmp_path, inputs, verb):
     (tmp_path / "file").write_text("mine")
     os.mkfifo(tmp_path / "fifo")
-    for out in (tmp_path / "file", tmp_path / "fifo", tmp_path / "file" / "deeper", Path("/dev/null"), Path("-")):
+    for out in (
+        tmp_path / "file",
+        tmp_path / "fifo",
+        tmp_path / "file" / "deeper",
+        Path("/dev/null"),
+        Path("/proc/x"),
+        Path("-"),
+    ):
         error = refused(spelt(DIRECTORIES[verb], out, inputs))
         assert f"is {str(out)!r}, " in str(error)
     assert (tmp_path / "file").read_text() == "mine"

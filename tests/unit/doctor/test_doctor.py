@@ -125,6 +125,10 @@ def test_autogroup_is_told(tmp_path, state, level):
 
 def test_a_kernel_that_hides_the_threads_times_is_a_problem(tmp_path):
     assert [f.level for f in processor.accounting(tmp_path)] == ["problem"]
+    for zeros in ("0 0 0\n", "0 0 0", ""):
+        (found,) = processor.accounting(plant(tmp_path, {"proc/self/schedstat": zeros}))
+        assert found.level == "problem"
+        assert "kernel.task_delayacct=1" in found.hint
 
 
 @pytest.mark.parametrize(("name", "level"), [("bbr", "note"), ("cubic", "ok")])

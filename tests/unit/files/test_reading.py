@@ -60,6 +60,45 @@ def test_a_fifo_is_read_to_its_end_or_to_the_limit(tmp_path, monkeypatch):
         writer.join()
 
 
+def test_a_fifo_that_no_process_writes_to_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "FIFO_S", 0.05)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(DescriptionError, match=r"fifo: a FIFO to which nothing was written for 0\.05 s"):
+        read_bytes(fifo)
+    held = os.open(fifo, os.O_RDWR)  # a writer that writes nothing
+    try:
+        with pytest.raises(DescriptionError, match="nothing was written"):
+            read_bytes(fifo)
+    finally:
+        os.close(held)
+
+
+def test_a_pipe_of_the_shell_is_waited_for(monkeypatch):
+    monkeypatch.setattr(reading, "FIFO_S", 0.05)
+    read, write = os.pipe()
+    writer = threading.Timer(0.2, lambda: (os.write(write, b"late"), os.close(write)))
+    writer.start()
+    assert read_bytes(f"/dev/fd/{read}") == b"late"
+    os.close(read)
+
+
+def test_links_are_followed_only_where_they_may_be(tmp_path, monkeypatch):
+    file, link = tmp_path / "file", tmp_path / "link"
+    file.write_bytes(b"x")
+    link.symlink_to(file)
+    assert read_bytes(link) == read_bytes(link, links="own") == read_bytes(file, links="none") == b"x"
+    with pytest.raises(DescriptionError, match="a symbolic link, which is not followed here"):
+        read_bytes(link, links="none")
+    with pytest.raises(DescriptionError, match="not a regular file"):
+        read_bytes("/dev/zero", links="none")
+    about = list(link.lstat())
+    about[4] = 12345  # st_uid
+    monkeypatch.setattr(reading.Path, "lstat", lambda path: os.stat_result(about))
+    with pytest.raises(DescriptionError, match="a symbolic link of another user"):
+        read_bytes(link, links="own")
+
+
 def test_a_file_that_grows_while_it_is_read_is_limited_too(tmp_path, monkeypatch):
     file = tmp_path / "file"
     file.write_bytes(b"x" * 10)

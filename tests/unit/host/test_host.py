@@ -17,6 +17,7 @@ from crosswind.host import Snapshot, cgroup, describe, interface_to, is_same_mac
 from crosswind.host.interrupts import Counts
 from crosswind.host.route import split_address
 from crosswind.host.tree import list_cpus, parse_cpus
+from crosswind.run.here import here
 
 CGROUP = "sys/fs/cgroup"
 
@@ -326,3 +327,174 @@ def test_a_veth_pair_is_recognised_in_a_namespace_of_its_own():
     command = [*namespace, "sh", "-c", mount, "sh", sys.executable, "-c", VETH]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path.cwd(), check=False)
     assert done.stdout.split() == ["v0", "veth", "False", "True"], done.stderr
+
+
+def test_counters_that_go_back_add_nothing(tmp_path):
+    """Idle and iowait do when a CPU was off in between; shares stay shares."""
+    before = Snapshot.take(plant(tmp_path / "a", {"proc/stat": "cpu0 100 0 100 1000 50 0 0 0 0 0\n"}))
+    after = Snapshot.take(plant(tmp_path / "b", {"proc/stat": "cpu0 110 0 105 900 50 0 0 0 0 0\ncpu1 9 9 9 9\n"}))
+    share = after.since(before)
+    assert (share.shares[0]["user"], share.shares[0]["idle"]) == (pytest.approx(2 / 3), 0.0)
+    assert sum(share.shares[0].values()) == pytest.approx(1.0)
+    assert share.busy(0) == 1.0
+    assert 1 not in share.shares  # it was not there before: how long it worked is not known
+    assert Counts({}, {0: 1.0}).since(Counts({}, {0: 5.0}), [0])["steal_s"] == {"0": 0.0}
+
+
+ODD = [
+    "", "\n\n", "(null)\n", "0-3:1/2\n", "a-b\n", "3-\n", "cpu\n\ncpu0\ncpux 1 2\ncpu0 1 -5 x\n", "1 (a b) S 1\n",
+    "Cpus_allowed_list:\t(null)\n", "nr_throttled\nnr_throttled x\n", "CPU0 CPUx\n 1: 2\n", "99999999999999999999\n",
+    "31 23 0:28 / /sys - cgroup2\n - - -\n", "0:::\n::\n", "\0\0", "00 00 zz zz zz zz zz zz zz lo\n", "flags\n:\n",
+]  # fmt: skip
+FILES = [
+    "proc/stat", "proc/self/status", "proc/self/stat", "proc/7/stat", "proc/interrupts", "proc/cpuinfo", "proc/cmdline",
+    "proc/self/cgroup", "proc/self/mountinfo", "proc/net/route", "proc/net/ipv6_route", "proc/config.gz",
+    "proc/loadavg", "proc/sys/kernel/osrelease", "sys/devices/system/cpu/online", "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/cpu0/topology/thread_siblings_list", "sys/devices/system/cpu/cpu0/cache/index0/level",
+    "sys/kernel/debug/sched/preempt", "sys/class/net/eth0/type", "sys/class/net/eth0/uevent",
+    "sys/class/net/lo/ifindex", "sys/class/net/eth0/device/msi_irqs/x", "sys/fs/cgroup/cpu.max",
+    "sys/fs/cgroup/cpu.stat", "proc/device-tree/model",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("content", ODD, ids=range(len(ODD)))
+def test_whatever_the_kernels_files_hold_a_host_is_described(tmp_path, content):
+    root = plant(tmp_path, dict.fromkeys(FILES, content))
+    processor.kernel_config.cache_clear()
+    assert all(isinstance(value, str) for value in describe([0], ["eth0", "lo"], root=root)["settings"].values())
+    Snapshot.take(root).since(Snapshot.take(root))
+    Counts.take(root)
+    cgroup.throttled(root)
+    cgroup.unified_mount(root)
+    network.default_interfaces(root)
+    assert processor.model(root)
+    assert processor.virtualisation(root)
+
+
+def test_a_configuration_that_is_cut_off_is_none(tmp_path):
+    whole = gzip.compress(b"CONFIG_HZ=250\n" * 99)
+    (tmp_path / "proc").mkdir()
+    for end in range(0, len(whole), 7):
+        (tmp_path / "proc/config.gz").write_bytes(whole[:end])
+        processor.kernel_config.cache_clear()
+        assert processor.kernel_config(tmp_path) == {}
+    processor.kernel_config.cache_clear()
+
+
+def test_a_list_of_every_second_cpu_is_read():
+    assert parse_cpus("0-7:1/2,9") == [0, 2, 4, 6, 9]
+    assert parse_cpus("0-7:3/4") == [0, 1, 2, 4, 5, 6]
+    assert parse_cpus("(null)") == parse_cpus("3-1") == parse_cpus("x,-") == []
+
+
+REJECT = "0" * 32 + " 00 " + "0" * 32 + " 00 " + "0" * 32 + " ffffffff 00000001 00000000 00200200       lo\n"
+BY_SIX = "0" * 32 + " 00 " + "0" * 32 + " 00 20010db8" + "0" * 23 + "1 00000400 00000001 00000000 00000003     ens5\n"
+
+
+def test_the_interface_of_a_default_route_of_ipv6_is_found(tmp_path):
+    present = {f"sys/class/net/{name}/type": "1\n" for name in ("lo", "ens5", "ens6")}
+    root = plant(tmp_path, present | {"proc/net/route": "Iface\n", "proc/net/ipv6_route": REJECT + BY_SIX})
+    assert network.default_interfaces(root) == ["lo", "ens5"]
+    described = network.settings(root=root)
+    assert "ens5.kind" in described
+    assert "ens6.kind" not in described
+
+
+def test_below_a_bond_a_vlan_and_a_bridge_the_cards_are_described(tmp_path):
+    net = "sys/class/net"
+    root = plant(
+        tmp_path,
+        {
+            "proc/net/route": "Iface\nbr0.7 00000000 0101A8C0 0003 0 0 0 00000000 0 0 0\n",
+            f"{net}/lo/type": "772\n",
+            f"{net}/br0.7/lower_br0/x": "",
+            f"{net}/br0/bridge/x": "",
+            f"{net}/br0/lower_bond0/x": "",
+            f"{net}/br0/lower_vnet0/x": "",
+            f"{net}/vnet0/tun_flags": "",
+            f"{net}/bond0/bonding/mode": "802.3ad 4\n",
+            f"{net}/bond0/lower_ens1f0/x": "",
+            f"{net}/bond0/lower_ens1f1/x": "",
+            f"{net}/ens1f0/device/msi_irqs/64": "msix\n",
+            f"{net}/ens1f1/device/msi_irqs/65": "msix\n",
+            "proc/irq/64/effective_affinity_list": "0\n",
+            "proc/irq/65/effective_affinity_list": "1\n",
+        },
+    )
+    assert network.default_interfaces(root) == ["lo", "br0.7", "ens1f0", "ens1f1"]
+    assert network.irq_affinity("br0.7", root) == "64: 0, 65: 1"
+    asked = network.settings(["bond0"], root)  # the way to a peer, say
+    assert [asked[f"{name}.irq_affinity"] for name in ("bond0", "ens1f0", "ens1f1")] == [
+        "64: 0, 65: 1",
+        "64: 0",
+        "65: 1",
+    ]
+
+
+def test_interfaces_that_name_each_other_as_lower_end(tmp_path):
+    net = "sys/class/net"
+    root = plant(tmp_path, {f"{net}/a/lower_b/x": "", f"{net}/b/lower_a/x": "", f"{net}/b/lower_gone/x": ""})
+    assert network.cards_below("a", root) == []
+
+
+def test_a_quota_below_a_mount_point_with_a_blank_is_found(tmp_path):
+    files = {
+        "proc/self/cgroup": "0::/job\n",
+        "proc/self/mountinfo": "31 23 0:28 / /mnt/my\\040groups\\134x rw - cgroup2 cgroup2 rw\n",
+        "mnt/my groups\\x/job/cpu.max": "50000 100000\n",
+    }
+    assert cgroup.cpu_quota(plant(tmp_path, files)).cpus == 0.5
+
+
+@pytest.mark.parametrize(
+    ("listed", "found"),
+    [
+        (["/run/cilium/cgroupv2", "/sys/fs/cgroup"], "sys/fs/cgroup"),
+        (["/sys/fs/cgroup", "/run/cilium/cgroupv2"], "sys/fs/cgroup"),
+        (["/run/other", "/sys/fs/cgroup/unified"], "sys/fs/cgroup/unified"),
+        (["/run/other"], "run/other"),
+    ],
+)
+def test_of_two_mounts_of_control_groups_the_usual_one_counts(tmp_path, listed, found):
+    lines = [f"{n} 23 0:28 / {at} rw - cgroup2 none rw\n" for n, at in enumerate(listed)]
+    assert cgroup.unified_mount(plant(tmp_path, {"proc/self/mountinfo": "".join(lines)})) == tmp_path / found
+
+
+@pytest.mark.parametrize(("quota", "agents"), [("50000", 1), ("100000", 1), ("150000", 2), ("max", 4), ("9900000", 4)])
+def test_a_quota_of_cpus_limits_how_many_are_kept_busy(tmp_path, monkeypatch, quota, agents):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2, 3})
+    root = plant(tmp_path, ONE_GROUP_V2 | {f"{CGROUP}/user.slice/job/cpu.max": f"{quota} 100000\n"})
+    assert cgroup.usable_cpus(root) == agents
+    monkeypatch.setitem(here.__globals__, "usable_cpus", lambda: cgroup.usable_cpus(root))
+    assert len(here().nodes) == 1 + agents
+
+
+ARM = "processor : 0\nFeatures : fp asimd\nCPU implementer : 0x41\nCPU part : 0xd0c\n"
+DMI = "sys/class/dmi/id"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({f"{DMI}/sys_vendor": "QEMU\n", f"{DMI}/product_name": "KVM Virtual Machine\n"}, "kvm"),
+        ({f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "c7g.large\n"}, "kvm"),
+        ({f"{DMI}/sys_vendor": "Amazon EC2\n", f"{DMI}/product_name": "c7g.metal\n"}, "none"),
+        (
+            {f"{DMI}/sys_vendor": "Apple Inc.\n", f"{DMI}/product_name": "Apple Virtualization Generic Platform\n"},
+            "apple",
+        ),
+        ({f"{DMI}/sys_vendor": "Ampere\n", f"{DMI}/product_name": "Mt. Jade\n"}, "unknown"),
+        ({"proc/device-tree/compatible": "linux,dummy-virt\0"}, "kvm"),
+        ({"proc/device-tree/hypervisor/compatible": "xen,xen-4.17\0xen,xen\0"}, "xen"),
+        ({"proc/device-tree/compatible": "raspberrypi,4-model-b\0brcm,bcm2711\0"}, "unknown"),
+    ],
+)
+def test_a_virtual_machine_on_arm_is_known_by_its_firmware(tmp_path, files, found):
+    root = plant(tmp_path, {"proc/cpuinfo": ARM} | files)
+    assert processor.virtualisation(root) == found
+    assert processor.model(root) == "ARM implementer 0x41 part 0xd0c"
+
+
+def test_a_processor_without_any_name_has_that_of_its_board(tmp_path):
+    root = plant(tmp_path, {"proc/cpuinfo": "processor : 0\n", "proc/device-tree/model": "StarFive VisionFive V2\0"})
+    assert processor.model(root) == "StarFive VisionFive V2"

@@ -87,3 +87,18 @@ def test_a_tree_that_is_not_a_fork_is_refused_with_the_node_and_its_parent(tmp_p
 def test_a_task_of_no_size_or_work_is_refused_by_name(tmp_path, field):
     with pytest.raises(DescriptionError, match=field):
         lesson(out=tmp_path / "lesson.html", **{field: 0.0})
+
+
+def test_a_root_that_only_sends_is_taught_as_well(tmp_path):
+    """The master of textbooks computes nothing: `root-only` would never end, and the rule does not either."""
+    root = {"name": "master", "compute_per_s": 0.0}
+    limits = {"a": 4.0, "b": 2.0, "c": 1.0}
+    children = [
+        {"name": name, "parent": "master", "compute_per_s": k + 1.0, "receive_limit_mb_per_s": limit}
+        for k, (name, limit) in enumerate(limits.items())
+    ]
+    fork = Platform.from_dict({"schema_version": 1, "name": "master and three", "node": [root, *children]})
+    page = lesson(fork, tmp_path / "lesson.html", task_size_mb=1.0, task_work=1.0).read_text()
+    assert "master computes nothing" in page
+    assert "<code>root-only</code>" not in page
+    assert "children wait for a task" in page

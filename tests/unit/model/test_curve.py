@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import synthetic
 
-from crosswind.model.curve import LossAt, loss_at, losses, told_rates, with_earlier
+from crosswind.model.curve import LossAt, loss_at, losses, reported_rates, table, with_earlier
 from crosswind.model.fit import fit
 from crosswind.plan import plan
 from crosswind.platform import Platform
@@ -18,7 +18,7 @@ def lost(rate):
     return IR * rate - BEND * rate**2
 
 
-def measured(rng, top, cycles=30, noise=0.01, correlation=0.5):
+def measured(rng, top, cycles=30, noise=0.01, correlation=0.5, law=lost, grows=0.0):
     """Points of a bent loss: cycles of (0, 0, 1/4, 1/2, 3/4, 1, 1), noise correlated from block to block."""
     level = np.concatenate([rng.permutation([0.0, 0.0, 0.25, 0.5, 0.75, 1.0, 1.0]) for _ in range(cycles)])
     wobble, value = np.empty(level.size), rng.normal()
@@ -28,7 +28,7 @@ def measured(rng, top, cycles=30, noise=0.01, correlation=0.5):
     return SimpleNamespace(
         level=level,
         x_mb_per_s=level * top,
-        y_work_per_s=9.0 * (1 - lost(level * top) + noise * wobble),
+        y_work_per_s=9.0 * (1 - law(level * top) + noise * (1 + grows * level) * wobble),
         cycle=np.repeat(np.arange(cycles), 7),
         block=np.arange(level.size),
     )
@@ -38,7 +38,7 @@ def test_measurements_with_other_tops_tell_the_same_loss_at_the_same_rate():
     found = {
         top: {one.mb_per_s: one for one in losses(measured(np.random.default_rng(1), top))} for top in (1195, 1702)
     }
-    assert set(found[1195]) == set(found[1702]) == {200.0, 500.0, 1000.0}
+    assert set(found[1195]) == set(found[1702]) == {500.0, 1000.0}  # 200 lies below the lowest level of both
     for rate in (500.0, 1000.0):
         low, high = (found[top][rate] for top in found)
         assert low.next95[0] <= high.loss <= low.next95[1]
@@ -92,9 +92,64 @@ def test_without_idle_blocks_nothing_is_known():
     assert np.isnan(loss_at(without, 500.0))
 
 
-def test_rates_that_are_told_reach_the_top():
-    for top in (0.3, 1.0, 7.0, 999.0, 1000.0, 40_000.0):
-        assert top / 2.5 <= told_rates(top)[-1] <= top * 1.001
+LAWS = {
+    "line": lambda rate: 0.16 * rate / 1000,
+    "concave": lambda rate: 0.32 * np.sqrt(rate / 2000),
+    "saturating": lambda rate: 0.3 * (1 - np.exp(-rate / 300)),
+    "convex": lambda rate: 0.3 * (rate / 1500) ** 2,
+    "knee below a level": lambda rate: np.where(rate < 400, 0.2 * rate / 400, 0.2 + 0.05 * (rate - 400) / 1100),
+    "knee between levels": lambda rate: np.where(rate < 640, 0.05 * rate / 640, 0.05 + 0.3 * (rate - 640) / 800),
+    "free up to a knee": lambda rate: np.where(rate < 450, 0.0, 0.4 * (rate - 450) / 1050),
+}
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS)
+@pytest.mark.parametrize("top", [1500.0, 830.0])
+def test_the_interval_at_each_reported_rate_holds_what_the_law_says(law, top):
+    runs, held, rates = 15, 0, 0
+    for run in range(runs):
+        for one in losses(measured(np.random.default_rng(run), top, 24, law=law, grows=run % 2), seed=run):
+            assert 0.999 * top / 4 <= one.mb_per_s <= 1.001 * top
+            rates += 1
+            held += one.ci95[0] <= law(one.mb_per_s) <= one.ci95[1]
+    assert rates >= runs
+    assert held >= 0.9 * rates
+
+
+def test_levels_on_a_line_are_no_less_well_known_between_levels_than_at_them():
+    at = {one.mb_per_s: one for one in losses(measured(np.random.default_rng(3), TOP, law=LAWS["line"]))}
+    between = losses(measured(np.random.default_rng(3), 1500.0, law=LAWS["line"]))
+    (low, high), (other_low, other_high) = at[1000.0].ci95, between[-1].ci95
+    assert other_high - other_low < 1.6 * (high - low)
+
+
+def test_reported_rates_lie_between_the_measured_levels():
+    for low, top in (
+        (0.075, 0.3),
+        (0.25, 1.0),
+        (2.0, 7.0),
+        (250.0, 999.0),
+        (500.0, 1000.0),
+        (470.0, 480.0),
+        (9.0, 9.0),
+    ):
+        rates = reported_rates(low, top)
+        assert 1 <= len(rates) <= 3
+        assert 0.999 * low <= rates[0] <= rates[-1] <= 1.001 * top
+
+
+@pytest.mark.parametrize("left", [0.0, 30.0, 49.0, 60.0, 240.0, 260.0])
+def test_nothing_is_reported_below_what_idle_blocks_carried(left):
+    found = measured(np.random.default_rng(1), 480.0)
+    found.x_mb_per_s[found.level == 0] = left
+    rates = [one.mb_per_s for one in losses(found)]
+    assert rates
+    assert min(rates) >= max(left, 0.999 * 120.0)
+
+
+def test_a_platform_gets_the_curve_of_the_measured_levels_only():
+    rates = [rate for rate, _ in table(measured(np.random.default_rng(1), TOP))]
+    assert (rates[0], rates[-1]) == (TOP / 4, TOP)
 
 
 def bent():

@@ -10,6 +10,7 @@ import synthetic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosswind.cli.fit import print_fit
 from crosswind.errors import DescriptionError
 from crosswind.measurement import Measurement
 from crosswind.model.cost import attribute
@@ -240,6 +241,18 @@ def test_free_placement_is_fitted_on_wall_time_and_says_so():
     assert np.isnan(found.baseline.foreign_share)
 
 
+def test_without_counts_of_waiting_and_switches_only_wall_time_is_used():
+    """What a kernel without delay accounting answers: schedstat reads 0 0 0."""
+    found = synthetic.measurement(0.00016, None)
+    zeros = pa.array(np.zeros(found.samples.num_rows))
+    samples = found.samples
+    for name in ("compute_wait_s", "compute_switches", "traffic_wait_s", "traffic_switches"):
+        samples = samples.set_column(samples.column_names.index(name), name, zeros)
+    fitted = fit(Measurement(samples, found.header))
+    assert [channel.estimator for channel in fitted.channels] == ["wall"]
+    assert any(one["code"] == "wall-only" and "schedstat" in one["message"] for one in fitted.warnings)
+
+
 def test_an_interrupted_measurement_is_fitted_as_far_as_it_goes():
     found = fit(synthetic.measurement(cycles=3, together_cycles=0, ended="interrupted"))
     assert {"partial"} <= codes(found)
@@ -399,3 +412,50 @@ def test_an_interval_without_ends_is_told_in_words():
     told = [w["message"] for w in found.warnings if w["code"] == "not-settled"]
     assert "too few cycles" in told[0]
     assert not any("inf" in message for message in told)
+
+
+def left_in_idle(found, part, top=2500.0):
+    """Return a measurement whose blocks that asked for no traffic still carried some, in the mean `part` of the top."""
+    samples, draw = found.samples, np.random.default_rng(1)
+    for place in range(len(found.header["channels"])):
+        asked = samples.column(f"channel{place}_asked_mb_per_s").to_numpy()
+        moved = samples.column(f"channel{place}_mb").to_numpy().copy()
+        moved[asked == 0] += part * top * synthetic.INTERVAL_S * (0.5 + draw.random(np.count_nonzero(asked == 0)))
+        at = samples.column_names.index(f"channel{place}_mb")
+        samples = samples.set_column(at, f"channel{place}_mb", pa.array(moved))
+    return Measurement(samples, found.header)
+
+
+def test_idle_blocks_that_carried_traffic_are_named_and_no_loss_is_reported_below_them():
+    found = synthetic.measurement(0.00016, None)
+    asked = found.samples.column("channel0_asked_mb_per_s").to_numpy()
+    quiet = found.samples.column("block").to_numpy() % 2 == 0
+    carried = left_in_idle(found, 0.3).samples.column("channel0_mb").to_numpy()
+    moved = np.where((asked == 0) & ~quiet, carried, found.samples.column("channel0_mb").to_numpy())
+    at = found.samples.column_names.index("channel0_mb")
+    (channel,) = (
+        fitted := fit(Measurement(found.samples.set_column(at, "channel0_mb", pa.array(moved)), found.header))
+    ).channels
+    assert "idle-carries-traffic" in {one["code"] for one in fitted.warnings}
+    idle = channel.points[channel.estimator]
+    assert min(one.mb_per_s for one in channel.losses) > idle.x_mb_per_s[idle.idle].mean()
+
+
+def test_without_a_block_free_of_traffic_the_fit_says_what_was_carried():
+    with pytest.raises(DescriptionError, match="each block carried traffic, also those that asked for none"):
+        fit(left_in_idle(synthetic.measurement(0.00016, None), 0.3))
+
+
+def test_the_table_puts_a_loss_beside_the_rate_at_which_it_was_measured(capsys):
+    found = synthetic.measurement(0.00016, None)
+    found.header["channels"][0]["unpaced_mb_per_s"] = 4000.0
+    fitted = fit(found)
+    (channel,) = fitted.channels
+    print_fit(fitted)
+    row = capsys.readouterr().out.splitlines()[-1].split()
+    loss = row.index("%") - 1
+    assert (float(row[loss - 1]), float(row[loss])) == (
+        round(channel.top_mb_per_s),
+        round(100 * channel.loss_at_top, 1),
+    )
+    assert channel.range_mb_per_s[1] > channel.top_mb_per_s + 1

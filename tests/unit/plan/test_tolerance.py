@@ -1,7 +1,10 @@
 """Limits that the simulator finds stand where the slowdown passes the stated one."""
 
 import pytest
+from typer.testing import CliRunner
 
+from crosswind.cli import app
+from crosswind.cli.plan_tolerance import _print as print_tolerance
 from crosswind.disturbance import Disturbance
 from crosswind.errors import DescriptionError
 from crosswind.plan.tolerance import plan_tolerance
@@ -67,3 +70,34 @@ def test_what_cannot_be_simulated_is_refused_before_the_work():
         plan_tolerance(disturbance, ranks=4, work_per_barrier_s=2.0, simulate=True)
     with pytest.raises(DescriptionError, match="seeds is 0"):
         plan_tolerance(disturbance, ranks=4, work_per_barrier_s=0.1, simulate=True, seeds=0)
+
+
+def recorded(causes):
+    intervals = [[0.1 * k, 0.001 * (1 + k % causes), k % causes] for k in range(90)]
+    source = {"kind": "recorded", "length_s": 10.0, "causes": [f"thread {k}" for k in range(causes)], "aligned": False}
+    source["cpu"] = [{"cpu": 0, "intervals": intervals}]
+    return Disturbance.from_dict({"schema_version": 1, "name": "recorded", "source": [source]})
+
+
+@pytest.mark.parametrize("ranks", [1, 64, 1024, 100_000])
+def test_a_recording_has_a_limit_for_each_cause_and_is_printed_at_every_number_of_ranks(ranks, tmp_path):
+    found = plan_tolerance(recorded(4), ranks=ranks, work_per_barrier_s=0.01)
+    assert sorted(limit["cause"] for limit in found.limits) == [f"thread {k}" for k in range(4)]
+    limits = [limit["limit"] for limit in found.limits]
+    assert limits == sorted(limits)
+    (tmp_path / "noise.toml").write_text(recorded(4).to_toml())
+    typed = ["plan", "tolerance", str(tmp_path / "noise.toml"), "--ranks", str(ranks), "--work-per-barrier-s", "0.01"]
+    done = CliRunner().invoke(app, typed)
+    assert done.exception is None
+    assert "thread 3" in done.stdout
+
+
+def test_the_limit_is_shown_at_80_columns_however_long_the_causes_are(capsys, monkeypatch):
+    monkeypatch.setattr("crosswind.cli.console.narrow_width", lambda: 80)
+    monkeypatch.setattr("crosswind.cli.plan_tolerance.narrow_width", lambda: 80)
+    data = recorded(2).to_dict()
+    data["source"][0]["causes"] = ["a thread with a long name " * 4, "another thread " * 9]
+    print_tolerance(plan_tolerance(Disturbance.from_dict(data), ranks=64, work_per_barrier_s=0.01))
+    said = capsys.readouterr()
+    assert "limit" in said.out
+    assert "more columns" not in said.err

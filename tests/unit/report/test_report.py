@@ -181,7 +181,7 @@ def test_a_file_of_each_kind_is_read(tmp_path):
 def test_runs_stand_beside_the_bound_and_beside_their_prediction(tmp_path):
     both = [reported.ran(), reported.ran("local", slower=1.02, works=(5,))]
     found = Page(report(both, tmp_path / "report.html").read_text())
-    assert "Fastest sim: interference, in 4 of 4 applications" in found.text
+    assert "Simulated: interference was fastest at 4 of 4 points (one run each)" in found.text
     assert "Real runs took +2.0 .. +2.0 % longer than predicted (7 pairs)." in found.text
     assert "upper bound" in found.text
     assert [one for one in found.values("id") if one.startswith("runs-")].count("runs-1") == 1
@@ -215,7 +215,7 @@ def test_a_run_that_nothing_predicted_has_a_headline_a_figure_and_a_table_of_its
     for other in ({"order": "arrival"}, {"ports": "multi"}, {"tasks": 500}, {"bound_tasks_per_s": 1.0}):
         text, figures = sections(tmp_path, one("sim"), one("local", slower=1.1, **other))
         assert "longer than predicted" not in text, other
-        assert "local: " in text, other
+        assert "On this machine: " in text, other
         assert text.count("Makespan of each order, local") == 2, other  # above the figure, and above the table
         assert len(figures) == 2, other
 

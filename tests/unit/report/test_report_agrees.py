@@ -3,11 +3,14 @@
 import dataclasses
 import re
 
+import numpy as np
 import reported
 
+from crosswind.cli.printed_runs import print_runs
 from crosswind.model.fit import fit
 from crosswind.plan import Plan
 from crosswind.report import report
+from crosswind.report.compared import groups_of
 from crosswind.report.findings import finding
 from crosswind.run.results import Run, Runs
 
@@ -59,10 +62,60 @@ def runs_of(spread=0.0, slower=0.0, seeds=1):
 
 def test_orders_that_all_tie_are_not_called_fastest(tmp_path):
     text = text_of(tmp_path, runs_of())
-    assert "No order is fastest local: all 3 take equally long in this application" in text
-    assert "Fastest" not in text
+    assert "On this machine: all 3 orders tied for the fastest (one run each)" in text
 
 
-def test_orders_whose_repetitions_overlap_tie_and_others_do_not(tmp_path):
-    assert "No order is fastest" in text_of(tmp_path, runs_of(spread=0.04, slower=0.01, seeds=3))
-    assert "Fastest local: interference, in this application" in text_of(tmp_path, runs_of(0.002, 0.1, seeds=3))
+def test_orders_tie_unless_their_paired_differences_settle_it(tmp_path):
+    paired = text_of(tmp_path, runs_of(spread=0.04, slower=0.01, seeds=3))
+    assert "On this machine: interference was fastest (differences paired by seed, 95 %)" in paired
+    rng = np.random.default_rng(3)
+    apart = [Run(run.data | {"makespan_s": 160 * rng.uniform(0.9, 1.1)}) for run in runs_of(seeds=5)]
+    assert "all 3 orders tied for the fastest" in text_of(tmp_path, Runs("tie", "local", apart))
+
+
+def makespans(**of_order):
+    """Return runs of some orders at one point or, of lists of lists, at several; a value for each seed."""
+    runs = []
+    for order, points in of_order.items():
+        for point, seconds in enumerate(points if isinstance(points[0], list) else [points]):
+            for seed, makespan in enumerate(seconds):
+                params = {"policy.order": order, "workload.task_work": point}
+                bound = {"bound_tasks_per_s": 10.0 + seed, "throughput_tasks_per_s": 1000.0 / makespan}
+                runs.append(
+                    Run(reported.one_run(order=order, seed=seed, params=params, **bound) | {"makespan_s": makespan})
+                )
+    return Runs("study", "sim", runs)
+
+
+def test_more_repetitions_do_not_make_everything_a_tie(tmp_path):
+    """Ranges of 20 seeds overlap at every point; the differences by seed do not."""
+    rng = np.random.default_rng(1)
+    luck = rng.uniform(0.8, 1.2, 20)
+    interference = [[float(100 * one) for one in luck]] * 2
+    arrival = [[float(99 * one + rng.uniform(-0.1, 0.1)) for one in luck], [float(101 * one) for one in luck]]
+    text = text_of(tmp_path, makespans(interference=interference, arrival=arrival))
+    assert "arrival was fastest at 1 of 2 points, interference at 1" in text
+
+
+def test_a_single_simulated_run_is_faster_by_whatever_it_is_faster(tmp_path):
+    text = text_of(tmp_path, makespans(planned=[[100.0], [100.0]], arrival=[[100.01], [100.0]]))
+    assert "planned was fastest at 1 of 2 points; tied: all 2 orders at 1 (one run each)" in text
+
+
+def test_the_share_of_the_bound_is_one_number_on_the_terminal_in_the_table_and_in_the_report(tmp_path, capsys):
+    found = makespans(planned=[80.0, 120.0, 100.0], arrival=[100.0, 150.0, 125.0])
+    share = found.to_pandas().groupby("order", sort=False)["of_bound"].mean()["planned"]
+    assert f"planned reaches {100 * share:.0f} % of the bound on average" in text_of(tmp_path, found)
+    print_runs(found, 40)
+    assert f"{100 * share:.1f}%" in capsys.readouterr().out
+
+
+def test_error_bars_of_repetitions_are_the_interval_of_the_terminal(tmp_path, capsys):
+    found = makespans(planned=[80.0, 120.0, 100.0], arrival=[100.0, 150.0, 125.0])
+    print_runs(found, 40)
+    (group,) = groups_of(found)
+    row = group.rows[0]
+    half = 0.5 * (row["high"] - row["low"]) / row["middle"] * 100.0
+    assert f"100 ± {half:.2g}" in capsys.readouterr().out
+    text_of(tmp_path, found)
+    assert "Bars are 95 % confidence intervals" in (tmp_path / "report.html").read_text()

@@ -6,6 +6,7 @@ import html
 import json
 import re
 
+import pytest
 import synthetic
 from checks import checked
 
@@ -40,6 +41,19 @@ def test_the_checks_of_a_node_are_one_section_with_their_course(tmp_path):
     assert [round(row["value"], 1) for row in course] == [-11.1, 0.0, 11.1]
     assert "Check of node2" in visible(page)
     assert "spec-check-2-trend" not in page
+
+
+def test_each_measure_of_a_check_stands_against_its_own_threshold(tmp_path):
+    """Noise that grows by 6 points is over its 5 points, and memory that loses 8 % is within its 10 %."""
+    several = [
+        checked(memory=100.0 - 8 * (k == 2), noise=0.01 + 0.06 * (k == 2), at=f"2026-01-0{k + 1}T00:00:00Z")
+        for k in range(3)
+    ]
+    page = page_of(tmp_path, *several)
+    last = {row["of"]: row for row in rows(page, "check-1-trend") if str(row.get("at", "")).startswith("2026-01-03")}
+    assert last["noise"]["multiple"] == pytest.approx(6 / 5)
+    assert last["memory"]["multiple"] == pytest.approx(8 / 10)
+    assert "memory: 10 %; noise: 5 points" in page
 
 
 def test_a_cluster_has_a_map_of_its_links_and_the_odd_ones_first(tmp_path):

@@ -36,8 +36,8 @@ def test_closed_forms_stand_beside_what_was_simulated(tmp_path):
 
 def test_blame_says_which_cause_costs_most(tmp_path):
     text = visible(page_of(tmp_path, disturbed.blamed()))
-    assert "The disturbance costs 11 % of the undisturbed time; cron costs most, 57 % of it." in text
-    assert "Aligned over the ranks, all would cost 1.0 %." in text
+    assert "The disturbance costs 11 % ± 0.072 of the undisturbed time. cron costs most, 57 % of it." in text
+    assert "Aligned over the ranks, all causes would cost 1.0 %." in text
 
 
 def test_the_study_says_how_many_claims_hold(tmp_path):

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::priority;
+use crosswind_linux::freezer::permit_tracing_by;
 use crosswind_linux::processes::Pid;
 
 use super::processes::MARK;
@@ -41,6 +42,8 @@ pub struct Surroundings {
     pub cpu: Option<usize>,
     /// `cgroup.procs` of the group that it belongs to.
     pub group: Option<std::path::PathBuf>,
+    /// The process that may trace it.
+    pub tracer: Pid,
     /// Whether what it prints goes to our stderr: our stdout is for something else.
     pub stdout_to_stderr: bool,
 }
@@ -64,12 +67,14 @@ impl Running {
         }
         let group = around.group.as_ref().map(|path| std::fs::OpenOptions::new().write(true).open(path)).transpose()?;
         let cpus: Option<Vec<usize>> = around.cpu.map(|cpu| vec![cpu]);
+        let tracer = around.tracer;
         // SAFETY: async-signal-safe calls on what was made before the fork.
         unsafe {
             command.pre_exec(move || {
                 // Python ignores these two, and what is ignored stays so.
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
                 libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+                permit_tracing_by(tracer);
                 if let Some(file) = &group {
                     let joined = libc::write(file.as_raw_fd(), c"0".as_ptr().cast(), 1);
                     if joined != 1 {

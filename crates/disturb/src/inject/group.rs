@@ -44,7 +44,9 @@ impl Groups {
         Some(Self { above, base })
     }
 
-    fn of(&self, rank: u32) -> PathBuf {
+    /// A rank's group.
+    #[must_use]
+    pub fn of(&self, rank: u32) -> PathBuf {
         self.base.join(format!("rank-{rank}"))
     }
 
@@ -68,14 +70,6 @@ impl Groups {
     /// What the system said.
     pub fn take_in(&self, rank: u32, pid: Pid) -> io::Result<()> {
         moved(pid, &self.of(rank))
-    }
-
-    /// Freezes or thaws a rank's group.
-    ///
-    /// # Errors
-    /// What the system said.
-    pub fn freeze(&self, rank: u32, frozen: bool) -> io::Result<()> {
-        fs::write(self.of(rank).join("cgroup.freeze"), if frozen { "1" } else { "0" })
     }
 
     /// Thaws all groups, moves their processes back to where they came from, and removes the groups.

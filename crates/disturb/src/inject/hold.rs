@@ -1,103 +1,112 @@
-//! Takes the processor away from a rank's processes and gives it back: stopped by a signal, or frozen in their group.
+//! Takes the processor away from a rank's processes and gives it back: stopped by the freezer, or frozen in their group.
+//!
+//! What is held is traced only while it is held. Between two intervals the program runs as if nobody looked: what it forks
+//! and the signals that it gets cost no more than without.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
 use super::group::Groups;
-use super::ledger::{Held, Ledger};
+use crosswind_linux::freezer::{Freezer, Refusal, Target};
 use crosswind_linux::now_ns;
 use crosswind_linux::processes::{Pid, with_descendants};
-
-/// How often the tree is looked through for processes that were born while their parents were being stopped.
-const ROUNDS: usize = 8;
 
 /// The processes of one rank, held or not.
 #[derive(Debug)]
 pub struct Hold {
     rank: u32,
-    /// The rank's group; none: by signals.
+    /// The rank's group; none: its processes are stopped one by one.
     groups: Option<Groups>,
-    ledger: Arc<Ledger>,
-    /// Processes that are stopped, with their places in the ledger.
-    stopped: BTreeMap<Pid, usize>,
-    /// The frozen group's place in the ledger.
-    frozen: Option<usize>,
+    freezer: Arc<Freezer>,
+    held: Option<Target>,
+}
+
+/// Since when a rank is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// On the monotonic clock, ns.
+    pub since_ns: u64,
+    /// Whether all of its threads had stopped then, or soon after.
+    pub all: bool,
 }
 
 impl Hold {
-    /// Of a rank; in its group, which is there already, or by signals.
+    /// Of a rank; in its group, which is there already, or process by process.
     #[must_use]
-    pub fn new(rank: u32, groups: Option<Groups>, ledger: Arc<Ledger>) -> Self {
-        Self { rank, groups, ledger, stopped: BTreeMap::new(), frozen: None }
+    pub fn new(rank: u32, groups: Option<Groups>, freezer: Arc<Freezer>) -> Self {
+        Self { rank, groups, freezer, held: None }
     }
 
     /// Holds these processes and all that descend from them, until [`Hold::let_go`], which is to be at `due_ns`. Those that
-    /// are held already stay so until then. Returns since when the leaders are held, on the monotonic clock, ns.
+    /// are held already stay so until then.
     ///
     /// # Errors
-    /// When the group can't be frozen.
-    pub fn take(&mut self, leaders: &[Pid], due_ns: u64) -> io::Result<u64> {
+    /// When one of them may not be held, or the process that freezes has ended.
+    pub fn take(&mut self, leaders: &[Pid], due_ns: u64) -> io::Result<Held> {
+        if let Some(target) = self.held {
+            self.freezer.defer(target, due_ns).map_err(refused)?;
+            return Ok(Held { since_ns: now_ns(), all: true });
+        }
+        let Some(target) = self.seize(leaders).map_err(refused)? else {
+            return Ok(Held { since_ns: now_ns(), all: true }); // all have ended
+        };
+        self.held = Some(target);
+        match self.freezer.freeze(target, due_ns) {
+            Ok(freeze) => Ok(Held { since_ns: freeze.since_ns, all: freeze.all }),
+            Err(refusal) => {
+                let _ = self.let_go(); // the process that freezes may have ended: then nothing is held
+                if matches!(refusal, Refusal::Gone(_)) {
+                    return Ok(Held { since_ns: now_ns(), all: true });
+                }
+                Err(refused(refusal))
+            }
+        }
+    }
+
+    /// Takes what there is of these processes; none when all have ended.
+    fn seize(&self, leaders: &[Pid]) -> Result<Option<Target>, Refusal> {
         if let Some(groups) = &self.groups {
-            if let Some(place) = self.frozen {
-                self.ledger.put_off(place, due_ns);
-                return Ok(now_ns());
-            }
-            self.frozen = Some(self.ledger.note(Held::Group(self.rank), due_ns).ok_or_else(full)?);
-            groups.freeze(self.rank, true)?;
-            return Ok(now_ns());
+            return match self.freezer.seize_group(&groups.of(self.rank)) {
+                Err(Refusal::Gone(_)) => Ok(None),
+                other => other.map(Some),
+            };
         }
-        self.stopped.values().for_each(|place| self.ledger.put_off(*place, due_ns));
-        // The processes that compute first: to walk the tree takes longer than to stop them.
-        let mut found: BTreeSet<Pid> = leaders.iter().copied().collect();
-        let mut since_ns = None;
-        for _ in 0..ROUNDS {
-            found.retain(|pid| !self.stopped.contains_key(pid));
-            for pid in &found {
-                self.stopped.insert(*pid, self.ledger.note(Held::Process(*pid), due_ns).ok_or_else(full)?);
-                // SAFETY: sends a signal to a process that descends from the command or carries its mark.
-                unsafe { libc::kill(*pid, libc::SIGSTOP) };
-            }
-            since_ns = since_ns.or_else(|| Some(now_ns()));
-            found = with_descendants(leaders);
-            if found.iter().all(|pid| self.stopped.contains_key(pid)) {
-                break;
+        let mut left = leaders.to_vec();
+        while !left.is_empty() {
+            match self.freezer.seize(&left, None) {
+                Err(Refusal::Gone(pid) | Refusal::Zombie(pid)) if left.contains(&pid) => {
+                    left.retain(|other| *other != pid);
+                }
+                Err(Refusal::Gone(_)) => return Ok(None),
+                other => return other.map(Some),
             }
         }
-        Ok(since_ns.unwrap_or_else(now_ns))
+        Ok(None)
     }
 
     /// The processes that are held, of these and their descendants.
     #[must_use]
     pub fn held(&self, leaders: &[Pid]) -> BTreeSet<Pid> {
-        if self.groups.is_some() { with_descendants(leaders) } else { self.stopped.keys().copied().collect() }
+        let members = self.held.and_then(|target| self.freezer.members(target).ok());
+        members.map_or_else(|| with_descendants(leaders), |members| members.into_iter().collect())
     }
 
     /// Gives the processor back.
     ///
     /// # Errors
-    /// When the group can't be thawed.
+    /// When the process that freezes has ended; then nothing is held.
     pub fn let_go(&mut self) -> io::Result<()> {
-        for (pid, place) in std::mem::take(&mut self.stopped) {
-            // SAFETY: a process that we stopped; should its number belong to another by now, to continue it does no harm.
-            unsafe { libc::kill(pid, libc::SIGCONT) };
-            self.ledger.forget(place);
-        }
-        if let (Some(groups), Some(place)) = (&self.groups, self.frozen) {
-            groups.freeze(self.rank, false)?;
-            self.frozen = None;
-            self.ledger.forget(place);
-        }
-        Ok(())
+        self.held.take().map_or(Ok(()), |target| self.freezer.release(target).map_err(refused))
     }
 }
 
-fn full() -> io::Error {
-    io::Error::other("too many processes to keep account of")
+fn refused(refusal: Refusal) -> io::Error {
+    io::Error::other(refusal.to_string())
 }
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _ = self.let_go(); // what could not be thawed stays in the ledger, and the watchdog tries again
+        let _ = self.let_go(); // an ended freezer holds nothing
     }
 }

@@ -7,10 +7,10 @@
 //! | how does the command start and end? | `command` |
 //! | when is time 0? | `start` |
 //! | what keeps the time? | `rank`: a thread per rank |
-//! | how is a processor taken away? | [`hold`] (stopped, or frozen in a [`group`]), or by a thread of higher [`priority`] |
+//! | how is a processor taken away? | [`hold`] (stopped by tracing, or frozen in a [`group`]), or by a thread of higher [`priority`] |
 //! | what does the processor do meanwhile? | [`busy`] |
-//! | what undoes it, whatever happens? | the [`watchdog`](crosswind_linux::watchdog), which knows the `changes` and the [`ledger`] of
-//! what is held |
+//! | what undoes it, whatever happens? | the kernel or the [`freezer`](crosswind_linux::freezer) for what is held, the
+//! [`watchdog`](crosswind_linux::watchdog) for groups and CPUs (`changes`) |
 //! | what runs all that? | `supervisor` |
 //! | what was really injected? | [`outcome`] |
 //!
@@ -22,7 +22,6 @@ mod changes;
 mod command;
 pub mod group;
 pub mod hold;
-pub mod ledger;
 pub mod outcome;
 pub mod priority;
 pub mod processes;

@@ -11,7 +11,7 @@ use super::script::Cause;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum How {
-    /// All processes of the rank by SIGSTOP, and back by SIGCONT.
+    /// All processes of the rank, stopped by tracing them (where that is not permitted, by SIGSTOP and SIGCONT).
     Stop = 0,
     /// All processes of the rank frozen in a control group of their own.
     Freeze = 1,
@@ -76,6 +76,15 @@ pub struct RankDone {
     pub missed: (u64, u64),
     /// What went wrong with it, once each.
     pub complaints: Vec<String>,
+}
+
+impl RankDone {
+    /// Notes what went wrong, once.
+    pub fn complain(&mut self, complaint: String) {
+        if !self.complaints.contains(&complaint) {
+            self.complaints.push(complaint);
+        }
+    }
 }
 
 /// Why the injection ended.

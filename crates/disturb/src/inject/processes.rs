@@ -11,7 +11,19 @@ use crosswind_linux::processes::{Pid, all, with_descendants};
 
 /// The variables in which launchers tell a process its rank, the most specific first: inside a batch job every process
 /// has `SLURM_PROCID`, those of Open MPI the first one as well.
-pub const VARIABLES: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
+pub const VARIABLES: [&str; 8] = [
+    "OMPI_COMM_WORLD_RANK", // Open MPI
+    "MV2_COMM_WORLD_RANK",  // MVAPICH2
+    "PMIX_RANK",            // PRRTE and others
+    "PMI_RANK",             // MPICH, Intel MPI
+    "PALS_RANKID",          // HPE Cray
+    TORCHRUN,               // torchrun, DeepSpeed
+    "FLUX_TASK_RANK",
+    "SLURM_PROCID",
+];
+/// A word that others use too: it is a rank only beside one of the next two.
+const TORCHRUN: &str = "RANK";
+const BESIDE_TORCHRUN: [&str; 2] = ["WORLD_SIZE", "LOCAL_RANK"];
 
 /// The variable that marks the processes of a command.
 pub const MARK: &str = "CROSSWIND_INJECTED";
@@ -35,7 +47,11 @@ pub fn is_marked(pid: Pid, mark: &str) -> bool {
 
 /// Which variable tells a process its rank, as a place in [`VARIABLES`], and the rank.
 fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
-    let number = |name| std::str::from_utf8(value_of(environment, name)?).ok()?.parse().ok();
+    let is_torchrun = || BESIDE_TORCHRUN.iter().any(|name| value_of(environment, name).is_some());
+    let number = |name| {
+        let told = std::str::from_utf8(value_of(environment, name)?).ok()?.parse().ok();
+        told.filter(|_| name != TORCHRUN || is_torchrun())
+    };
     VARIABLES.iter().enumerate().filter_map(|(place, name)| Some((place, number(name)?))).collect()
 }
 
@@ -172,6 +188,27 @@ mod tests {
         assert_eq!(ranks.told_by, Some("OMPI_COMM_WORLD_RANK"));
         assert_eq!(ranks.leaders, BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]));
         [launcher, first, second, others].into_iter().for_each(end);
+    }
+
+    #[test]
+    fn the_rank_of_each_usual_launcher_is_read() {
+        for name in VARIABLES {
+            let first = sleeper(&[(MARK, name), (name, "0"), ("WORLD_SIZE", "2")]);
+            let second = sleeper(&[(MARK, name), (name, "1"), ("WORLD_SIZE", "2")]);
+            let ranks = Finder::new(first.id() as Pid, name.into()).look();
+            let leaders = BTreeMap::from([(0, vec![first.id() as Pid]), (1, vec![second.id() as Pid])]);
+            assert_eq!(ranks, Ranks { leaders, told_by: Some(name) });
+            [first, second].into_iter().for_each(end);
+        }
+    }
+
+    #[test]
+    fn a_variable_called_rank_is_none_without_the_others_of_torchrun() {
+        let told = |text: &[u8]| told_rank(text);
+        let place = VARIABLES.iter().position(|name| *name == TORCHRUN).expect("one of them");
+        assert_eq!(told(b"RANK=1\0HOME=/\0"), []);
+        assert_eq!(told(b"RANK=1\0LOCAL_RANK=0\0"), [(place, 1)]);
+        assert_eq!(told(b"WORLD_SIZE=2\0RANK=x\0"), []);
     }
 
     #[test]

@@ -64,15 +64,12 @@ pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
         match result {
             Ok(after) => next = after.or_else(|| target.next(&mut report, away.end_ns)),
             Err(error) => {
-                let complaint = format!("rank {}, {}: {error}", target.rank, how.name());
-                if !report.complaints.contains(&complaint) {
-                    report.complaints.push(complaint);
-                }
+                report.complain(format!("rank {}, {}: {error}", target.rank, how.name()));
                 next = target.next(&mut report, away.end_ns);
             }
         }
     }
-    let _ = target.hold.let_go(); // said above where it failed; the watchdog tries again
+    let _ = target.hold.let_go(); // said above where it failed; then nothing is held
     report.busy = target.stand_ins.as_ref().map(StandIns::cpus).unwrap_or_default();
     report.processes.clone_from(&locked(&target.leaders));
     report.cpus = report.processes.first().and_then(|pid| priority::cpus_of(*pid)).unwrap_or_default();
@@ -183,7 +180,11 @@ impl Target {
         report: &mut RankDone,
     ) -> std::io::Result<Option<(Away, How)>> {
         let leaders = locked(&self.leaders).clone();
-        let mut start_ns = self.hold.take(&leaders, self.zero_ns + away.end_ns)?.saturating_sub(self.zero_ns);
+        let held = self.hold.take(&leaders, self.zero_ns + away.end_ns)?;
+        let mut start_ns = held.since_ns.saturating_sub(self.zero_ns);
+        if !held.all {
+            report.complain(format!("rank {}: some of its threads ran on for more than 20 ms", self.rank));
+        }
         if let Some(stand_ins) = &mut self.stand_ins {
             let length_ns = (self.zero_ns + away.end_ns).saturating_sub(now_ns());
             stand_ins.step_in(self.hold.held(&leaders), length_ns);

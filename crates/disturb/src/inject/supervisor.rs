@@ -12,9 +12,9 @@ use super::changes::Changes;
 use super::command::{Running, Surroundings};
 use super::group::Groups;
 use super::hold::Hold;
-use super::ledger::Ledger;
 use super::outcome::{Ending, How, Outcome, RankDone};
 use super::priority::{self, Urgency};
+use crosswind_linux::freezer::Freezer;
 use crosswind_linux::processes::{Pid, with_descendants};
 
 use super::processes::{Finder, Ranks};
@@ -33,6 +33,8 @@ const LAUNCHED_NS: u64 = 3_000_000_000;
 /// How long the command has to end by itself after Ctrl-C reached it too, and after a signal from here.
 const COURTESY_NS: u64 = 1_000_000_000;
 const PATIENCE_NS: u64 = 5_000_000_000;
+/// Pause before the end of a command is asked for again.
+const UNHEARD: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// A rank that is being disturbed.
 struct Disturbed {
@@ -48,7 +50,9 @@ pub(super) struct Begun {
     asked: Arc<(Bell, Mutex<Option<i32>>)>,
     over: Bell,
     undo: Changes,
+    /// Where there is something to undo.
     watchdog: Option<Watchdog>,
+    freezer: Arc<Freezer>,
     command: Running,
     began_ns: u64,
     start: Start,
@@ -70,7 +74,6 @@ pub(super) fn begin(
     let groups = groups(&config)?;
     let cpus = priority::cpus_of(0).unwrap_or_default();
     let undo = Changes {
-        ledger: Arc::new(Ledger::new().map_err(DisturbError::system("memory for the ledger"))?),
         mark: format!("{}-{}", std::process::id(), now_ns()),
         groups,
         cpus: config.pin.then(|| cpus.clone()),
@@ -78,8 +81,10 @@ pub(super) fn begin(
     let over = Bell::new().map_err(DisturbError::system("a bell"))?;
     let told = config.start_file.as_deref().map(|file| Start::told_by(file).map_err(|error| unwatched(file, &error)));
     let told = told.transpose()?;
-    let watchdog = Watchdog::start(&undo).map_err(DisturbError::system("the watchdog"))?;
-    match start_command(&config, &undo, &cpus) {
+    let freezer = Arc::new(Freezer::start().map_err(DisturbError::system("the process that freezes"))?);
+    let watchdog = undo.any().then(|| Watchdog::start(&undo)).transpose();
+    let watchdog = watchdog.map_err(DisturbError::system("the watchdog"))?;
+    match start_command(&config, &undo, &cpus, freezer.pid()) {
         Ok((command, began_ns)) => Ok(Begun {
             finder: Finder::new(command.pid, undo.mark.clone()),
             causes: script.causes().into(),
@@ -88,7 +93,8 @@ pub(super) fn begin(
             asked,
             over,
             undo,
-            watchdog: Some(watchdog),
+            watchdog,
+            freezer,
             command,
             began_ns,
             start: told.unwrap_or_else(|| Start::at(began_ns)),
@@ -100,7 +106,7 @@ pub(super) fn begin(
         }),
         Err(error) => {
             undo.perform();
-            watchdog.dismiss();
+            watchdog.into_iter().for_each(Watchdog::dismiss);
             Err(error)
         }
     }
@@ -123,7 +129,12 @@ fn groups(config: &InjectConfig) -> Result<Option<Groups>, DisturbError> {
     Ok(Groups::named())
 }
 
-fn start_command(config: &InjectConfig, undo: &Changes, cpus: &[usize]) -> Result<(Running, u64), DisturbError> {
+fn start_command(
+    config: &InjectConfig,
+    undo: &Changes,
+    cpus: &[usize],
+    tracer: Pid,
+) -> Result<(Running, u64), DisturbError> {
     let group = match &undo.groups {
         Some(groups) => {
             groups.make(0).map_err(DisturbError::system("a control group"))?;
@@ -135,6 +146,7 @@ fn start_command(config: &InjectConfig, undo: &Changes, cpus: &[usize]) -> Resul
         mark: undo.mark.clone(),
         cpu: cpus.first().copied().filter(|_| config.pin),
         group,
+        tracer,
         stdout_to_stderr: config.stdout_to_stderr,
     };
     let began_ns = now_ns();
@@ -211,7 +223,7 @@ impl Begun {
                 self.asked.0.silence();
                 return Ending::Asked(locked(&self.asked.1).unwrap_or(libc::SIGTERM));
             }
-            if readable(&watched[2]) {
+            if readable(&watched[2]) || readable(&watched[3]) {
                 return Ending::Unwatched;
             }
         }
@@ -219,7 +231,8 @@ impl Begun {
 
     fn watched(&self) -> Vec<Watched> {
         let watchdog = self.watchdog.as_ref().map_or(-1, Watchdog::descriptor); // the kernel leaves negative ones out
-        let others = [self.command.descriptor(), self.asked.0.fd(), watchdog].map(|fd| watch(fd, true, false));
+        let others = [self.command.descriptor(), self.asked.0.fd(), watchdog, self.freezer.descriptor()];
+        let others = others.map(|fd| watch(fd, true, false));
         others.into_iter().chain(self.start.watched()).collect()
     }
 
@@ -256,7 +269,7 @@ impl Begun {
                 asked: self.config.how,
                 zero_ns,
                 over: self.over.fd(),
-                hold: Hold::new(*rank, self.undo.groups.clone(), self.undo.ledger.clone()),
+                hold: Hold::new(*rank, self.undo.groups.clone(), self.freezer.clone()),
                 stand_ins: self.config.busy.then(StandIns::default),
                 freezer: self.undo.groups.is_some(),
             };
@@ -332,6 +345,11 @@ impl Begun {
             }
             // No longer than a second: should the kernel refuse to wait, we look often enough.
             let _ = wait(&mut watched, Some((until_ns - now).min(COURTESY_NS)));
+            if readable(&watched[0]) && self.command.ended().is_none() {
+                // It has ended, and what traced it has not heard of that yet: until then it cannot be waited for.
+                std::thread::sleep(UNHEARD);
+                continue;
+            }
             if watched.get(1).is_some_and(readable) {
                 self.asked.0.silence();
                 return false;

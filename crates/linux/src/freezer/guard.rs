@@ -378,6 +378,9 @@ impl Guard {
 
     fn release(&mut self, id: usize) {
         self.thaw(id);
+        for pid in self.members(id) {
+            self.locks.remove(&pid); // whoever freezes it next may be another session
+        }
         if let Some(Target { how: How::Traced(_), .. }) = self.targets.remove(&id) {
             self.tracing.release(id, STOPPED_WITHIN_NS, self.signals);
         }

@@ -1,9 +1,10 @@
 //! Do the marks of packets reach the other end? A marked connection is made, and the other end says with what it came.
 
-use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use crosswind_access::Access;
+use crosswind_access::place::resolve;
 
 use super::peers::NAME;
 use super::settings::About;
@@ -38,7 +39,7 @@ pub fn arrives(tos: u8, peer: Option<(&str, &Access)>) -> Result<Option<u8>, Liv
 }
 
 fn marked(address: &str, tos: u8) -> std::io::Result<TcpStream> {
-    let places: Vec<SocketAddr> = address.to_socket_addrs()?.collect();
+    let places = resolve(address)?;
     // The kernel tells the mark of IPv4 connections only.
     let place = places.iter().find(|place| place.is_ipv4()).or(places.first());
     place.map_or_else(|| Err(std::io::ErrorKind::NotFound.into()), |place| connect_marked(*place, tos))

@@ -4,12 +4,13 @@
 //! exchange. A peer that is dialled is dialled again when the connection is lost.
 
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use crosswind_access::place::resolve;
 use crosswind_access::{Access, Transport};
 use crosswind_agent::frame::Frame;
 
@@ -154,7 +155,7 @@ pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, po
 
 /// Connects to a target.
 pub(super) fn reach(target: &str) -> Result<TcpStream, String> {
-    let places = target.to_socket_addrs().map_err(|error| error.to_string())?;
+    let places = resolve(target).map_err(|error| error.to_string())?;
     let mut last = "no such host".to_owned();
     for place in places {
         match TcpStream::connect_timeout(&place, REACH) {

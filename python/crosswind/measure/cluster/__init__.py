@@ -9,7 +9,7 @@
 | `directory` | what is kept, and what need not be measured again? |
 | `result` | what do all measurements together tell? |
 | `on_dask` | how are the hosts of a Dask cluster called? |
-| `on_hosts`, `resident`, `calls` | how are the hosts of a file called? |
+| `on_hosts`, `handshake`, `resident`, `calls` | how are the hosts of a file called? |
 
 A single measurement is `crosswind.measure`'s; which tree to build over the links is `crosswind.plan.tree`'s question.
 """

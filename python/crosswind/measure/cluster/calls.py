@@ -6,7 +6,9 @@ Nothing that comes over the connection is unpickled, and no other function is ca
 from __future__ import annotations
 
 import base64
+import hmac
 import json
+import secrets
 import socket
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +21,13 @@ from crosswind.errors import AgentLost, CrosswindError
 MODULES = ("crosswind.measure.cluster.at_host", "crosswind.check.at_host")
 """Whose functions may be called."""
 LARGEST_BYTES = 1 << 28
+_MASKED, _DRAWN = "masked", 32
+
+
+class Secret(str):
+    """A text of at most 32 bytes in ASCII that must not be read on the way, such as the token of a visit."""
+
+    __slots__ = ()
 
 
 def send(line: socket.socket, document: Mapping[str, Any]) -> None:
@@ -40,7 +49,7 @@ def receive(line: socket.socket, largest: int = LARGEST_BYTES) -> dict[str, Any]
         raise AgentLost(f"{length} bytes were announced; {largest} is the most", "host-lost")
     try:
         document = json.loads(_exactly(line, length))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise AgentLost(f"what came is no document: {error}", "host-lost") from None
     if not isinstance(document, dict):
         raise AgentLost("what came is no document", "host-lost")
@@ -59,6 +68,39 @@ def _exactly(line: socket.socket, count: int) -> bytes:
 def request(function: Callable[..., Any], arguments: Sequence[Any]) -> dict[str, Any]:
     """Return the document that asks for a call."""
     return {"module": function.__module__, "function": function.__name__, "arguments": list(arguments)}
+
+
+def masked(value: Any, key: bytes) -> Any:
+    """Return arguments in which each `Secret` can be read with the key only, and is written anew each time.
+
+    Examples
+    --------
+    >>> sent = masked(["peer", {"token": Secret("0" * 32)}], b"key")
+    >>> "0000" in str(sent), unmasked(sent, b"key") == ["peer", {"token": "0" * 32}]
+    (False, True)
+    """
+    if isinstance(value, Secret):
+        drawn = secrets.token_bytes(_DRAWN)
+        return {_MASKED: [drawn.hex(), _mixed(value.encode().ljust(_DRAWN), drawn, key).hex()]}
+    if isinstance(value, dict):
+        return {name: masked(each, key) for name, each in value.items()}
+    return [masked(each, key) for each in value] if isinstance(value, list) else value
+
+
+def unmasked(value: Any, key: bytes) -> Any:
+    """Return what `masked` was given."""
+    if isinstance(value, dict):
+        if set(value) == {_MASKED}:
+            drawn, text = (bytes.fromhex(each) for each in value[_MASKED])
+            return _mixed(text, drawn, key).decode().rstrip()
+        return {name: unmasked(each, key) for name, each in value.items()}
+    return [unmasked(each, key) for each in value] if isinstance(value, list) else value
+
+
+def _mixed(text: bytes, drawn: bytes, key: bytes) -> bytes:
+    if len(text) != _DRAWN:
+        raise ValueError(f"a secret has {len(text)} bytes; {_DRAWN} are permitted")
+    return bytes(one ^ other for one, other in zip(text, hmac.digest(key, drawn, "sha256"), strict=True))
 
 
 def answer(asked: Mapping[str, Any]) -> dict[str, Any]:

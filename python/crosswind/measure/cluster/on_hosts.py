@@ -8,8 +8,7 @@ is no more. As long as it stays, its node computes nothing else, and takes no se
 from __future__ import annotations
 
 import contextlib
-import hmac
-import secrets
+import errno
 import socket
 import threading
 import time
@@ -21,7 +20,8 @@ from typing import Any
 
 from crosswind.cluster.hosts import Host
 from crosswind.errors import AgentLost, DescriptionError
-from crosswind.measure.cluster.calls import receive, request, send, value
+from crosswind.measure.cluster.calls import Secret, masked, receive, request, send, value
+from crosswind.measure.cluster.handshake import UNAUTHENTICATED, meet
 from crosswind.measure.cluster.resident import reside
 from crosswind.run.deployment import Placing
 from crosswind.run.farm import Farm
@@ -31,14 +31,14 @@ GATHER_S = 30.0
 """How long hosts are waited for; those that are not there by then count as lost."""
 _START = "on each: crosswind serve --hosts FILE --name HOST --token-file FILE"
 _LOOK_S = 0.5
-_GREETING_S = 5.0
-_GREETING_BYTES = 4096
+_FULL = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class _Line:
     """A connection to a host; one call at a time."""
 
-    def __init__(self, host: str, line: socket.socket) -> None:
+    def __init__(self, host: str, line: socket.socket, key: bytes) -> None:
+        self._key = key
         self.address: str = line.getpeername()[0]
         self.is_alive = True
         self._host, self._line = host, line
@@ -49,7 +49,7 @@ class _Line:
 
     def _call(self, asked: Mapping[str, Any]) -> Any:
         try:
-            send(self._line, asked)
+            send(self._line, masked(asked, self._key))
             answered = receive(self._line)
         except (AgentLost, OSError):
             self.is_alive = False
@@ -96,12 +96,15 @@ class HostsCluster:
         When certificates are given: calls are not sealed.
     """
 
+    secret = Secret
+    """What marks a text that must not be read on its way to a host."""
+
     def __init__(self, hosts: OnHosts, gather_s: float = GATHER_S) -> None:
         if hosts.tls is not None:
             message = "certificates do not go with measurements on hosts of a file: what is asked is not sealed"
             raise DescriptionError(message, "argument", "--token-file FILE")
         self._hosts, self._gather_s = hosts, gather_s
-        self._key = secrets.token_hex(32)
+        self._unauthenticated = threading.BoundedSemaphore(UNAUTHENTICATED)
         self._lines: dict[str, _Line | _Here] = {}
         self._held, self._is_over = threading.Lock(), False
         self._stack = contextlib.ExitStack()
@@ -172,7 +175,7 @@ class HostsCluster:
         wanted = len(self.hosts)
         while len(self._lines) < wanted and time.monotonic() < until:
             for _ in range(wanted - len(self._lines)):
-                farm.submit(reside, root, self._key)
+                farm.submit(reside, root)
             waited = time.monotonic() + _LOOK_S
             while len(self._lines) < wanted and time.monotonic() < waited:
                 time.sleep(0.02)
@@ -181,25 +184,30 @@ class HostsCluster:
 
     def _attend(self, door: socket.socket) -> None:
         while True:
+            self._unauthenticated.acquire()  # beyond the limit, connections wait in the kernel
             try:
                 line, _ = door.accept()
-            except OSError:  # it was closed
-                return
+            except OSError as error:
+                self._unauthenticated.release()
+                if error.errno in _FULL:  # no descriptor is free: one will be
+                    time.sleep(_LOOK_S)
+                    continue
+                return  # it was closed
             threading.Thread(target=self._greet, args=(line,), name="crosswind-greeting", daemon=True).start()
 
     def _greet(self, line: socket.socket) -> None:
-        line.settimeout(_GREETING_S)
         try:
-            said = receive(line, _GREETING_BYTES)
+            session = meet(line, self._hosts.token or "", frozenset(self.hosts))
         except (AgentLost, OSError):
             line.close()
             return
-        node, known = str(said.get("node")), hmac.compare_digest(str(said.get("key")).encode(), self._key.encode())
+        finally:
+            self._unauthenticated.release()
         with self._held:
-            if known and node in self.hosts and not self.is_alive(node) and not self._is_over:
+            if not self.is_alive(session.name) and not self._is_over:
                 line.settimeout(None)
                 line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                self._lines[node] = _Line(node, line)
+                self._lines[session.name] = _Line(session.name, line, session.key)
             else:
                 line.close()
 

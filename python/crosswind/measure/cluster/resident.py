@@ -9,37 +9,40 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from crosswind.errors import AgentLost
-from crosswind.measure.cluster.calls import answer, receive, send
+from crosswind.measure.cluster.calls import answer, receive, send, unmasked
+from crosswind.measure.cluster.handshake import announce
+from crosswind.run import node_token
 from crosswind.run.agent import NODE
 
 _DIAL_S = 20.0
 _LOOK_S = 0.2
 
 
-def reside(root: tuple[str, int], key: str) -> str:
+def reside(root: tuple[str, int]) -> str:
     """Take calls from the root that sent this task; what ended it.
 
     Parameters
     ----------
     root : tuple
         Host and port where the root waits.
-    key : str
-        By which it knows its own tasks.
     """
+    token = node_token.of_this_node()
+    if token is None:
+        return "this node has no token"
     try:
         line = socket.create_connection(root, _DIAL_S)
     except OSError as error:  # the root needs no more of them, or cannot be reached from here
         return f"the root was not reached: {error}"
     with line:
-        line.settimeout(None)
         line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         # One thread for all calls: what a thread has started ends with it.
         calls = ThreadPoolExecutor(1, "crosswind-call")
         try:
-            send(line, {"node": os.environ.get(NODE, ""), "key": key})
+            session = announce(line, os.environ.get(NODE, ""), token)
+            line.settimeout(None)
             while True:
-                send(line, _answered(calls, line, receive(line)))
-        except (AgentLost, OSError):
+                send(line, _answered(calls, line, unmasked(receive(line), session.key)))
+        except (AgentLost, OSError, ValueError):
             return "the root needs no more"
         finally:
             calls.shutdown(wait=False, cancel_futures=True)

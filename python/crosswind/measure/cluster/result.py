@@ -49,6 +49,8 @@ class Fitted:
                 fits[visit] = fit(measurement)
             except DescriptionError as error:
                 unusable[visit] = str(error)
+            except Exception as error:  # a host may send whatever it likes
+                unusable[visit] = f"cannot be fitted: {type(error).__name__}: {error}"
         return cls(fits, unusable, quick)
 
     @cached_property

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from crosswind.errors import AgentLost, CrosswindError
+from crosswind.errors import AgentLost, CrosswindError, DescriptionError
 from crosswind.measure.cluster import at_host
 from crosswind.measure.cluster.pairs import Visit
 from crosswind.measure.cluster.rounds import rounds
@@ -169,13 +169,26 @@ class Tour:
                 self._lose(visit)
                 self.failed[visit] = str(error)
             else:
-                self.keep(visit, content)
-                with self._held:
-                    self._done += 1
+                self._keep(visit, content)
+
+    def _keep(self, visit: Visit, content: bytes) -> None:
+        """Keep what a host sent; what is no measurement costs this visit only."""
+        try:
+            self.keep(visit, content)
+        except CrosswindError as error:
+            if not isinstance(error, DescriptionError):  # it cannot be written
+                raise
+            self.failed[visit] = f"{visit.at} sent no measurement: {error}"
+        except Exception as error:
+            self.failed[visit] = f"{visit.at} sent no measurement: {type(error).__name__}: {error}"
+        else:
+            with self._held:
+                self._done += 1
 
     def _visit(self, visit: Visit) -> bytes:
         seconds = float(self.arguments["max_seconds"]) + START_S
-        token = secrets.token_hex(32)  # of this visit alone; it travels as the calls do
+        # Of this visit alone; it travels as the calls do, masked where those may be read on the way.
+        token = getattr(self.cluster, "secret", str)(secrets.token_hex(16))
         peer = self._call(visit.peer, at_host.start_peer, self.cluster.hosts[visit.peer], 2 * seconds, token)
         self._peers[peer] = visit.peer
         try:

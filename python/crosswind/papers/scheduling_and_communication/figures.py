@@ -23,6 +23,7 @@ from crosswind.papers.scheduling_and_communication.calibration import (
     Filling,
     Reading,
 )
+from crosswind.run.interval import span
 from crosswind.run.results import ProgramRun, Runs
 
 Setting = tuple[dict[str, Any], dict[str, Any] | None]
@@ -339,6 +340,8 @@ class Row:
         With the disturbance, and with none.
     low_s, high_s : float
         The shortest and the longest makespan over the seeds.
+    interval_s : tuple of float
+        95 % confidence interval of `makespan_s`.
     stalled : float
         Part of the ranks' time that they waited for credits.
     bounds : dict
@@ -349,6 +352,7 @@ class Row:
     makespan_s: float
     low_s: float
     high_s: float
+    interval_s: tuple[float, float]
     dedicated_s: float
     stalled: float
     bounds: dict[str, float]
@@ -432,6 +436,7 @@ def _row(alike: Sequence[ProgramRun]) -> Row:
         makespan_s=fmean(makespans),
         low_s=min(makespans),
         high_s=max(makespans),
+        interval_s=span(makespans)[1:],
         dedicated_s=fmean(run.dedicated_s for run in alike),
         stalled=sum(run.data["stalled_s"] for run in alike) / whole if whole else 0.0,
         bounds=bounds,

@@ -183,6 +183,7 @@ def _entry(figure: str, row: Row, rows: Rows) -> dict[str, Any]:
         "slowdown": row.makespan_s / reference_s,
         "slowdown_low": row.low_s / reference_s,
         "slowdown_high": row.high_s / reference_s,
+        "slowdown_ci95": [end / reference_s for end in row.interval_s],
         "stalled": row.stalled,
         "bounds": row.bounds,
     }

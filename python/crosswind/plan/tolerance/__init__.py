@@ -39,6 +39,8 @@ class Tolerance(Tabular):
     def limits(self) -> list[dict[str, Any]]:
         """One entry per field: `source` (its place), `cause`, `field`, `given`, `relation`, `limit`, `unit`, `kept`.
 
+        A recorded source has one entry for each of its causes, as if that cause were alone, with its own `expected`.
+
         `relation` is `at most` or `at least`. Where they were simulated also `simulated` (null: nowhere near),
         `simulated_low`, `simulated_high` and `at_limit` (`crosswind.plan.tolerance.simulated`).
         """
@@ -126,15 +128,19 @@ def plan_tolerance(
         message = f"work_per_barrier_s is {work_per_barrier_s:g}; simulated it must be at most 1 s"
         raise DescriptionError(message, "argument", "the closed forms hold for more")
     data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
+    asked = [
+        one for limit in data["limits"] for one in _by_cause(disturbance, limit, ranks, work_per_barrier_s, slowdown)
+    ]
+    data["limits"] = [limit for limit, _ in asked]
     if simulate:
         from crosswind.plan.tolerance.simulated import simulated_limit
 
         data["seeds"] = seeds
-        for number, limit in enumerate(data["limits"]):
+        for number, (limit, alone) in enumerate(asked):
             if progress:
                 progress(number / len(data["limits"]), f"{limit['cause']}: {limit['field']}")
             found = simulated_limit(
-                disturbance,
+                alone,
                 limit,
                 ranks=ranks,
                 work_per_barrier_s=work_per_barrier_s,
@@ -143,3 +149,23 @@ def plan_tolerance(
             )
             limit.update(found)
     return Tolerance(data)
+
+
+def _by_cause(
+    whole: Disturbance, limit: dict[str, Any], ranks: int, work_per_barrier_s: float, slowdown: float
+) -> list[tuple[dict[str, Any], Disturbance]]:
+    """Return a limit with the disturbance that it is of; that of a recorded source once for each cause alone."""
+    source = whole.to_dict()["source"][limit["source"]]
+    if source["kind"] != "recorded" or len(source["causes"]) < 2:
+        return [(limit, whole)]
+    found = []
+    for cause in source["causes"]:
+        alone = whole.keeping([cause])
+        recorded = [k for k, one in enumerate(alone.to_dict()["source"]) if one["kind"] == "recorded"]
+        own = json.loads(_core.tolerance(alone._checked, ranks, work_per_barrier_s, slowdown))
+        found += [
+            ({**one, "cause": cause, "expected": own["expected"]}, alone)
+            for one in own["limits"]
+            if one["source"] in recorded
+        ]
+    return sorted(found, key=lambda pair: pair[0]["limit"])

@@ -140,5 +140,5 @@ def cause_bars(duty: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         ),
         tooltip=[alt.Tooltip("cause:N"), alt.Tooltip("words:N", title="taken"), alt.Tooltip("count:N", title="times")],
     )
-    bars = base.mark_bar(height=14, cornerRadiusEnd=2, color=CHANNEL_COLOURS[0])
+    bars = base.mark_bar(height=14, color=CHANNEL_COLOURS[0])
     return layered(bars, base.mark_text(align="left", dx=5).encode(text="words:N"), height=BAR_PX * len(shown))

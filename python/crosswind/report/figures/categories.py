@@ -12,7 +12,7 @@ from crosswind.report.figures.look import CHANNEL_COLOURS
 
 def beside(value: str, series: str, title: str, padding: float = 0.35) -> dict[str, Any]:
     """Return the encodings of the x axis: values at equal steps in the order given, series beside each other."""
-    axis = alt.Axis(labelAngle=0, labelOverlap="greedy")
+    axis = alt.Axis(labelAngle=0, labelOverlap="greedy", labelSeparation=6)
     return {
         "x": alt.X(f"{value}:N", title=title, sort=None, axis=axis, scale=alt.Scale(padding=padding)),
         "xOffset": alt.XOffset(f"{series}:N", sort=None),

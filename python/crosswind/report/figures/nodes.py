@@ -60,7 +60,7 @@ def node_bars(nodes: Sequence[Mapping[str, Any]], most: int = MOST_BARS) -> alt.
             alt.Tooltip("limit:N", title="limited by"),
         ],
     )
-    bars = base.mark_bar(height=14, cornerRadiusEnd=2).encode(
+    bars = base.mark_bar(height=14).encode(
         color=alt.Color(
             "limit:N",
             scale=alt.Scale(domain=[word for word, _ in present], range=[colour for _, colour in present]),

@@ -24,7 +24,7 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
     Parameters
     ----------
     rows : sequence of mappings
-        `application` and `series` (words), `middle`, `low`, `high` (over repetitions), `bound` (or None): parts of what
+        `application` and `series` (words), `middle`, `low`, `high` (95 % interval), `bound` (or None): parts of what
         the root alone needs, or seconds.
     title : str
         Of the x axis: what an application is.
@@ -34,7 +34,7 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
     Returns
     -------
     altair.LayerChart
-        Dots with bars from the fastest to the slowest repetition; a tick is the bound.
+        Dots with their intervals; a tick is the bound.
     """
     names = sorted({row["series"] for row in rows}, key=_place)
     columns = ("application", "series", "middle", "low", "high", "bound")
@@ -45,6 +45,8 @@ def makespans(rows: Sequence[Mapping[str, Any]], title: str, relative: bool) -> 
         alt.Tooltip("application:N", title=title),
         alt.Tooltip("series:N", title="order"),
         alt.Tooltip("middle:Q", title=what, format=form),
+        alt.Tooltip("low:Q", title="95 %, from", format=form),
+        alt.Tooltip("high:Q", title="to", format=form),
         alt.Tooltip("bound:Q", title=BOUND, format=form),
     ]
     places = beside("application", "series", title, padding=0.2)

@@ -28,7 +28,7 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
     Parameters
     ----------
     rows : sequence of mappings
-        `value`, `series` (words), `middle`, `low`, `high` (slowdowns over the seeds).
+        `value`, `series` (words), `middle`, `low`, `high` (95 % interval over the seeds).
     x : str
         What is varied, with its unit.
     log : bool
@@ -39,6 +39,7 @@ def slowdown_curves(rows: Sequence[Mapping[str, Any]], x: str, log: bool = False
     altair.LayerChart
     """
     columns = ("value", "series", "middle", "low", "high")
+    rows = above_zero(rows) if log else rows
     data = records({name: [row[name] for row in rows] for name in columns})
     tooltip = [
         alt.Tooltip("value:N", title=x),
@@ -63,7 +64,7 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     Parameters
     ----------
     rows : sequence of mappings
-        `name`, `series` (words), `middle`, `low`, `high` (slowdowns over the seeds).
+        `name`, `series` (words), `middle`, `low`, `high` (95 % interval over the seeds).
     log : bool
         Whether slowdowns stand on a logarithmic scale.
 
@@ -73,6 +74,7 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
         Names as rows.
     """
     columns = ("name", "series", "middle", "low", "high")
+    rows = above_zero(rows) if log else rows
     data = records({name: [row[name] for row in rows] for name in columns})
     names = list(dict.fromkeys(str(row["name"]) for row in rows))
     series = list(dict.fromkeys(str(row["series"]) for row in rows))
@@ -93,6 +95,12 @@ def slowdown_dots(rows: Sequence[Mapping[str, Any]], log: bool = False) -> alt.L
     spans = base.mark_rule(strokeWidth=2).encode(x="low:Q", x2="high:Q")
     dots = base.mark_point(filled=True, size=46, opacity=1).encode(x=alt.X("middle:Q", title="slowdown", **scale))
     return layered(spans, dots, height=(9.0 * len(series) + 10.0) * len(names))
+
+
+def above_zero(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows for a logarithmic scale: an interval that reaches 0 ends at half of the least value there."""
+    least = 0.5 * min(row["middle"] for row in rows)
+    return [{**row, "low": max(row["low"], least)} for row in rows]
 
 
 def logarithmic(low: float, high: float) -> dict[str, Any]:
@@ -180,7 +188,7 @@ def cost_bars(rows: Sequence[Mapping[str, Any]]) -> alt.LayerChart:
         color=coloured("way", ways, (BLUE, ORANGE, GREY)),
     )
     axis = alt.Axis(format="~%", grid=True)
-    bars = base.mark_bar(height=9, cornerRadiusEnd=2).encode(
+    bars = base.mark_bar(height=9).encode(
         x=alt.X("middle:Q", title="cost, of the undisturbed makespan", axis=axis), tooltip=tooltip
     )
     spans = base.mark_rule(strokeWidth=1.5, color=GREY).encode(x="low:Q", x2="high:Q", tooltip=tooltip)

@@ -13,28 +13,33 @@ from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, layered, rec
 TREND_PX = 240.0
 
 
-def trend(rows: Sequence[Mapping[str, Any]], title: str, limit: float | None = None) -> alt.LayerChart:
+def trend(
+    rows: Sequence[Mapping[str, Any]], title: str, limit: float | None = None, along: str = "value"
+) -> alt.LayerChart:
     """Draw values over time, with their intervals where they have any.
 
     Parameters
     ----------
     rows : sequence of mappings
-        `of` (what it is), `at` (UTC, ISO 8601), `value`; `low` and `high` or neither.
+        `of` (what it is), `at` (UTC, ISO 8601), `value`; `low` and `high` or neither; `words` for the pointer, or none.
     title : str
         Of the axis, with its unit.
     limit : float, optional
         What is permitted: a dashed line.
+    along : str
+        The field of the rows along y.
     """
-    names = [name for name in ("of", "at", "value", "low", "high") if name in rows[0]]
+    names = [name for name in dict.fromkeys(("of", "at", "value", "low", "high", "words", along)) if name in rows[0]]
     data = records({name: [row[name] for row in rows] for name in names})
     things = list(dict.fromkeys(str(row["of"]) for row in rows))
     tooltip = [
         alt.Tooltip("of:N", title=" "),
         alt.Tooltip("at:T", title="at", format="%Y-%m-%d %H:%M"),
-        alt.Tooltip("value:Q", title=title, format=".3~g"),
+        alt.Tooltip(f"{along}:Q", title=title, format=".3~g"),
+        *([alt.Tooltip("words:N", title="lost")] if "words" in names else []),
     ]
     base = alt.Chart(data).encode(x=alt.X("at:T", title=None), color=coloured("of", things, CHANNEL_COLOURS))
-    y = alt.Y("value:Q", title=title, axis=alt.Axis(grid=True, format=".3~r"))
+    y = alt.Y(f"{along}:Q", title=title, axis=alt.Axis(grid=True, format=".3~r"))
     layers = [base.mark_line(strokeWidth=1.2, opacity=0.6).encode(y=y)]
     if "low" in names:
         layers.append(base.mark_rule(strokeWidth=2).encode(y=alt.Y("low:Q", title=title), y2="high:Q"))

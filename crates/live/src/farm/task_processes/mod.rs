@@ -62,6 +62,8 @@ pub enum End {
 const EXITED: u8 = 0;
 const OVER_TIME: u8 = 1;
 const OVER_MEMORY: u8 = 2;
+/// The number of the kernel's error stands where the status would.
+const FAILED: u8 = 3;
 
 /// Supervisors of this process that have not been waited for.
 static SUPERVISORS: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
@@ -114,7 +116,7 @@ impl Canceller {
     /// Runs a command, and returns when its shell has ended, or all of it where it was over its time.
     ///
     /// # Errors
-    /// When no process or descriptor is left.
+    /// When no process or descriptor is left, for the supervisor or for the command.
     pub fn run(&self, wanted: Wanted<'_>) -> io::Result<End> {
         reap();
         let line = CString::new(wanted.line)?;
@@ -139,20 +141,22 @@ impl Canceller {
         drop(theirs);
         let end = report(own);
         self.state().running = None;
-        Ok(end)
+        end
     }
 }
 
-fn report(mut supervisor: UnixStream) -> End {
+fn report(mut supervisor: UnixStream) -> io::Result<End> {
     let mut said = [0u8; 5];
     if supervisor.read_exact(&mut said).is_err() {
-        return End::Dropped;
+        return Ok(End::Dropped);
     }
     let [kind, status @ ..] = said;
+    let status = i32::from_ne_bytes(status);
     match kind {
-        OVER_TIME => End::OverTime,
-        OVER_MEMORY => End::OverMemory,
-        _ => End::Exited(ExitStatus::from_raw(i32::from_ne_bytes(status))),
+        OVER_TIME => Ok(End::OverTime),
+        OVER_MEMORY => Ok(End::OverMemory),
+        FAILED => Err(io::Error::from_raw_os_error(status)),
+        _ => Ok(End::Exited(ExitStatus::from_raw(status))),
     }
 }
 

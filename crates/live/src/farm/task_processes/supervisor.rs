@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 
 use super::memory::Group;
-use super::{EXITED, OVER_MEMORY, OVER_TIME, Pid};
+use super::{EXITED, FAILED, OVER_MEMORY, OVER_TIME, Pid};
 use crosswind_linux::processes::with_descendants;
 
 /// Where descriptors lie in the supervisor and, until its program begins, in the shell.
@@ -54,11 +54,18 @@ fn supervise(start: &Start<'_>) -> ! {
         libc::syscall(libc::SYS_pidfd_open, agent, 0) as RawFd
     };
     let agent = arrange(start, agent);
-    let children = hear_of_children();
+    let children = hear_of_children().unwrap_or_else(|errno| {
+        report(FAILED, errno);
+        // SAFETY: ends the process; nothing was started.
+        unsafe { libc::_exit(0) }
+    });
     // SAFETY: as above.
     let shell = unsafe { libc::fork() };
     if shell == 0 {
         become_the_shell(start);
+    }
+    if shell < 0 {
+        report(FAILED, errno());
     }
     // SAFETY: descriptors that only the shell needs.
     unsafe {
@@ -72,6 +79,7 @@ fn supervise(start: &Start<'_>) -> ! {
     match end {
         Watched::Exited(_) if is_over_memory() => report(OVER_MEMORY, 0),
         Watched::Exited(status) => report(EXITED, status),
+        Watched::Failed(errno) => report(FAILED, errno),
         Watched::OverTime | Watched::Gone => {}
     }
     end_the_rest(start.grace, children);
@@ -114,8 +122,13 @@ fn arrange(start: &Start<'_>, agent: RawFd) -> RawFd {
     if agent < 0 { -1 } else { FIRST_FREE }
 }
 
-/// Becomes deaf to every signal that can be blocked; a descriptor at which SIGCHLD is heard.
-fn hear_of_children() -> RawFd {
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO)
+}
+
+/// Blocks every signal that can be blocked; returns a descriptor that is readable after SIGCHLD. It lies above [`ASIDE`]: the
+/// kernel gives the lowest free number, which would be one of those that are closed after the fork.
+fn hear_of_children() -> Result<RawFd, i32> {
     // SAFETY: a live set of signals.
     unsafe {
         let mut all: libc::sigset_t = std::mem::zeroed();
@@ -126,7 +139,13 @@ fn hear_of_children() -> RawFd {
         let mut children: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut children);
         libc::sigaddset(&raw mut children, libc::SIGCHLD);
-        libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK)
+        let low = libc::signalfd(-1, &raw const children, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        let high = if low < 0 { -1 } else { libc::fcntl(low, libc::F_DUPFD_CLOEXEC, ASIDE) };
+        let failed = errno();
+        if low >= 0 {
+            libc::close(low);
+        }
+        if high < 0 { Err(failed) } else { Ok(high) }
     }
 }
 
@@ -159,6 +178,8 @@ enum Watched {
     OverTime,
     /// The command is not wanted any more, or could not be started.
     Gone,
+    /// The kernel refused to wait.
+    Failed(i32),
 }
 
 fn watch(shell: Pid, until: Option<Instant>, agent: RawFd, children: RawFd) -> Watched {
@@ -176,27 +197,34 @@ fn watch(shell: Pid, until: Option<Instant>, agent: RawFd, children: RawFd) -> W
         if left.is_some_and(|left| left.is_zero()) {
             return Watched::OverTime;
         }
-        let [gone, dropped, _] = wait([agent, REPORT, children], left);
-        if gone || dropped {
-            return Watched::Gone;
+        match wait([agent, REPORT, children], left) {
+            Ok([false, false, _]) => {}
+            Ok(_) => return Watched::Gone,
+            Err(errno) => return Watched::Failed(errno),
         }
     }
 }
 
-/// Which of these can be read from, or are at their end, once one can or the time is over.
-fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> [bool; N] {
+/// Which of these can be read from, or are at their end, once one can or the time is over. A descriptor that is closed, or
+/// fails, would be ready for ever, and waiting for it would take a whole CPU: an error.
+fn wait<const N: usize>(fds: [RawFd; N], time: Option<Duration>) -> Result<[bool; N], i32> {
     let mut watched = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
     // Rounded up, so that the time is over when it wakes.
     let ms = time.map_or(-1, |time| i32::try_from(time.as_millis() + 1).unwrap_or(i32::MAX));
     let mut signals = [0u8; 1024];
     // SAFETY: live entries and a live buffer; SIGCHLDs that were heard are read away, how many does not matter.
     unsafe {
-        libc::poll(watched.as_mut_ptr(), N as libc::nfds_t, ms);
+        if libc::poll(watched.as_mut_ptr(), N as libc::nfds_t, ms) < 0 {
+            return Err(errno());
+        }
+        if watched.iter().any(|watched| watched.revents & (libc::POLLNVAL | libc::POLLERR) != 0) {
+            return Err(libc::EBADF);
+        }
         if let Some(children) = fds.last() {
             libc::read(*children, signals.as_mut_ptr().cast(), signals.len());
         }
     }
-    watched.map(|watched| watched.revents != 0)
+    Ok(watched.map(|watched| watched.revents != 0))
 }
 
 /// Waits for all children that have ended; whether any is left.
@@ -241,6 +269,9 @@ fn end_the_rest(grace: Duration, children: RawFd) {
                 }
             }
         }
-        wait([children], Some(LOOK.min(grace.saturating_sub(since)).max(Duration::from_millis(1))));
+        let pause = LOOK.min(grace.saturating_sub(since)).max(Duration::from_millis(1));
+        if wait([children], Some(pause)).is_err() {
+            std::thread::sleep(pause);
+        }
     }
 }

@@ -80,6 +80,44 @@ fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
     assert_eq!(run("exit 0", &brief(), &canceller), End::Dropped);
 }
 
+/// The CPU time that a command which only sleeps takes with its shell and its supervisor, per cent of the time it sleeps.
+fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
+    // SAFETY: the child does what an agent does, on the only thread that it has. It is a process of its own because the CPU
+    // time of all of a process's children is one number.
+    let agent = unsafe { libc::fork() };
+    if agent == 0 {
+        let group = group();
+        let begun = Instant::now();
+        let stderr = File::create("/dev/null").expect("there");
+        let wanted = Wanted { line: "sleep 0.8; true", stdout: None, stderr, limits: &brief(), group };
+        let end = Canceller::default().run(wanted);
+        wait_for_all(PATIENCE);
+        let wall_s = begun.elapsed().as_secs_f64();
+        // SAFETY: a live structure of integers; then the process ends.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
+            let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+            let cpu_s = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+            let exited = matches!(end, Ok(End::Exited(status)) if status.success());
+            libc::_exit(if exited { (100.0 * cpu_s / wall_s) as i32 } else { 255 })
+        }
+    }
+    let mut status = 0;
+    // SAFETY: our own child, and a live integer.
+    unsafe { libc::waitpid(agent, &raw mut status, 0) };
+    ExitStatus::from_raw(status).code().expect("ends by itself")
+}
+
+#[test]
+fn a_command_that_waits_costs_its_supervisor_no_cpu() {
+    assert!(cpu_of_a_sleeper(|| None) < 10, "without a control group");
+    const BYTES: u64 = 500_000_000;
+    if let Ok(groups) = memory::Groups::find(BYTES) {
+        assert!(cpu_of_a_sleeper(|| groups.make(BYTES).ok()) < 10, "with a control group");
+    }
+}
+
 #[test]
 fn the_end_of_the_agent_ends_the_command_even_after_sigkill() {
     let mark = mark();

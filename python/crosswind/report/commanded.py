@@ -1,0 +1,126 @@
+"""The section about blame for a real command: what removing each cause saves."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosswind.blame.command import CommandBlame
+from crosswind.blame.shares import Estimate
+from crosswind.report.blamed import TERMS as OF_BLAMES
+from crosswind.report.blamed import listed, part_of, slowed
+from crosswind.report.figure import Figure
+from crosswind.report.figures.slowdowns import cost_bars
+from crosswind.report.measured import Card
+from crosswind.report.section import Kind, Term, each, of_type
+from crosswind.report.tables import Column, Table
+from crosswind.report.words import number, number_range, shortened
+
+TERMS = (
+    Term(
+        "interval-blocks",
+        "95 % interval over blocks",
+        "Student's interval of the mean over blocks; each block runs the command once with each variant, so that "
+        "differences are paired.",
+    ),
+    *(term for term in OF_BLAMES if term.id == "removed-cost"),
+)
+
+
+@dataclass(frozen=True)
+class CommandSection:
+    """What removing each cause of a disturbance saves a command."""
+
+    id: str
+    title: str
+    where: str
+    headline: str
+    cards: list[Card]
+    bars: Figure
+    table: Table
+    warnings: list[dict[str, str]]
+
+    @property
+    def figures(self) -> list[Figure]:
+        """Every figure of the section."""
+        return [self.bars]
+
+    @property
+    def terms(self) -> Sequence[Term]:
+        """The terms that it links to."""
+        return TERMS
+
+
+def command_section(found: CommandBlame, place: int) -> CommandSection:
+    """Prepare the section of a blame of a command at `place` (from 1)."""
+    bare = found.undisturbed.mean
+    saves = {cause: found.removed_saves_s(cause) for cause in found.causes}
+    ordered = sorted(saves.items(), key=lambda item: -item[1].mean)
+    rows = [
+        {
+            "cause": cause,
+            "way": "saved when removed",
+            "middle": one.mean / bare,
+            "low": one.low / bare,
+            "high": one.high / bare,
+        }
+        for cause, one in ordered
+    ]
+    kept = f", {len(found.kept)} more in every disturbed run" if found.kept else ""
+    interrupted = "; interrupted" if found.turns.interrupted else ""
+    id_ = f"command-blame-{place}"
+    alt = f"Bars of what removing each of {len(rows)} causes saves, with 95 % intervals."
+    return CommandSection(
+        id=id_,
+        title=f"Blame: {shortened(shlex.join(found.turns.command), 60)}",
+        where=f"under {found.disturbance}; {found.blocks} blocks, {len(rows)} causes removed in turn"
+        + kept
+        + interrupted,
+        headline=f"{slowed(found.cost)} {_most(found)}",
+        cards=[Card("undisturbed", number(bare, 4), "s"), Card("disturbed", number(found.makespan.mean, 4), "s")],
+        bars=Figure(f"{id_}-causes", "What removing each cause saves", alt, cost_bars(rows)),
+        table=_table(ordered, bare),
+        warnings=found.turns.warnings,
+    )
+
+
+def _most(found: CommandBlame) -> str:
+    most = found.leading
+    if not most.first:
+        return "No cause's removal saves a time distinguishable from 0."
+    if len(most.first) == 1 and not most.open:
+        first = most.first[0]
+        return f"Removing {first} saves most: {part_of(found.removed_saves_s(first), found.undisturbed.mean)}."
+    return f"Removing {listed(most.first)} saves time; which cause costs most is not settled."
+
+
+def _table(ordered: Sequence[tuple[str, Estimate]], bare: float) -> Table:
+    columns = [
+        Column("cause", numeric=False),
+        Column("removed, saves", "s", "removed-cost"),
+        Column("95 %", "s", "interval-blocks"),
+        Column("removed, saves", "of undisturbed", "removed-cost"),
+        Column("", numeric=False),
+    ]
+    rows = [
+        [
+            cause,
+            number(one.mean),
+            number_range(one.low, one.high),
+            part_of(one, bare),
+            "" if one.is_told_from_zero else "not distinguishable from 0",
+        ]
+        for cause, one in ordered
+    ]
+    return Table("What removing each cause saves", columns, rows)
+
+
+COMMANDS = Kind(
+    "blame of a command",
+    "blames of commands",
+    "command_blame.html.j2",
+    of_type(CommandBlame),
+    each(command_section),
+    {"command-blame": CommandBlame.load},
+)

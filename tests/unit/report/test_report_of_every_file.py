@@ -1,0 +1,233 @@
+"""Files of every kind that a verb writes become a report; one bad file among them costs no other."""
+
+import html
+import json
+import re
+import shutil
+from pathlib import Path
+
+import checks
+import costly
+import disturbed
+import numpy as np
+import pytest
+import reported
+from typer.testing import CliRunner
+
+from crosswind.blame.command import CommandBlame
+from crosswind.blame.turns import Turns
+from crosswind.check.cluster_result import ClusterCheck
+from crosswind.cli import app
+from crosswind.errors import CrosswindError
+from crosswind.overlap import overlap
+from crosswind.report.inputs import _LOADERS
+from crosswind.report.sections import KINDS
+
+ROOT = Path(__file__).parents[3]
+
+
+def command_blame(blocks=4, saved_s=0.2):
+    rng = np.random.default_rng(1)
+    bare, noise = np.full(blocks, 1.0), lambda: 0.01 * rng.standard_normal(blocks)
+    columns = [bare, bare + saved_s + noise(), bare + noise(), bare + saved_s + noise()]
+    names = ["undisturbed", "disturbed", "without agent", "without cron"]
+    told = [{"code": "odd", "message": "two ranks were expected", "hint": "name them"}]
+    turns = Turns(["./app", "--quick"], names, np.array(columns).T, False, told)
+    return CommandBlame("two daemons", ["agent", "cron"], ["timer"], turns)
+
+
+def of_a_verb(*arguments):
+    """Return a writer that calls the command line, `OUT` for the file."""
+
+    def write(out):
+        done = CliRunner().invoke(app, [str(out) if one == "OUT" else one for one in arguments])
+        assert done.exception is None, done.exception
+
+    return write
+
+
+def cluster_check(out):
+    document = {
+        "schema_version": 1,
+        "kind": "cluster-check",
+        "crosswind": "0.0.0",
+        "at": "2026-01-01T00:00:00Z",
+        "cluster": "tcp://s:1",
+        "hosts": dict.fromkeys("abc", "10.0.0.1"),
+        "tolerance": 0.1,
+        "checks": {host: checks.checked(node=host).document for host in "abc"},
+        "links": [{"from": "a", "to": "b", "receive_limit_mb_per_s": 100.0}],
+        "failed": {},
+        "took_s": 30.0,
+        "interrupted": False,
+    }
+    ClusterCheck(document).save(out)
+
+
+def swept(out):
+    reported.swept(out.parent / "swept")
+    (out.parent / "swept").rename(out)
+
+
+PLAN = ("plan", "examples/fork_of_table_4.toml", "--task-size-mb", "2", "--task-work", "5", "-o", "OUT")
+RUNS = ("run", "examples/fork_graph.toml", "--set", "workload.tasks=5", "-o", "OUT")
+SMALL = ("--seeds", "2", "--set", "workload.ranks=4", "--set", "workload.parameters.iterations=5")
+WRITERS = {
+    "blame": ("blame.json", of_a_verb("blame", "examples/barriers_under_daemons.toml", *SMALL, "-o", "OUT")),
+    "check": ("check.json", lambda out: checks.checked().save(out)),
+    "cluster-check": ("cluster.json", cluster_check),
+    "command-blame": ("blame.json", lambda out: command_blame().save(out)),
+    "comparison": ("comparison.json", lambda out: costly.comparison(1.1).save(out)),
+    "cost": ("cost.json", lambda out: costly.session((0.02,)).save(out)),
+    "injection": ("injected.json", lambda out: out.write_text(json.dumps(disturbed.injected().to_dict()))),
+    "measurement": ("measurement.parquet", lambda out: reported.measured().save(out)),
+    "overlap": ("overlap.json", lambda out: overlap("sim", waits=["event"], nices=[0], cpus=2).save(out)),
+    "plan": ("plan.json", of_a_verb(*PLAN)),
+    "platform": ("platform.toml", lambda out: shutil.copy("examples/fork_of_table_4.toml", out)),
+    "recording": ("noise.toml", lambda out: out.write_text(disturbed.recorded().to_toml())),
+    "runs": ("runs.json", of_a_verb(*RUNS)),
+    "study": ("study.json", lambda out: disturbed.studied().save(out)),
+    "sweep": ("sweep", swept),
+    "trace": ("trace.parquet", lambda out: reported.traced(40).save(out)),
+}
+"""Kind of file -> the name and the writer of one."""
+
+
+def written(kind, directory):
+    name, write = WRITERS[kind]
+    write(directory / name)
+    return directory / name
+
+
+def typed(*arguments):
+    """Return the exit code, standard error, and whatever was no error of Crosswind."""
+    done = CliRunner().invoke(app, ["report", *map(str, arguments)])
+    if isinstance(done.exception, CrosswindError):
+        return done.exception.exit_code, f"{done.exception} {done.exception.hint}"
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, re.sub(r"\s+", " ", done.stderr)
+
+
+def text_of(page):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", "", page.read_text().split("<main>")[1].split("</main>")[0]))
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "200")
+
+
+def test_every_kind_that_a_report_reads_is_tried_here():
+    assert set(WRITERS) == set(_LOADERS)
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_what_a_verb_writes_becomes_a_report(tmp_path, kind):
+    assert typed(written(kind, tmp_path), "-o", tmp_path / "report.html") == (0, "wrote the report: ")
+    assert "<section id=" in (tmp_path / "report.html").read_text()
+
+
+def of_a_failed_run(out):
+    out.write_text('{"schema_version": 1, "kind": "farm", "experiment": "e", "on": "sim", "runs": []}')
+
+
+def changed(kind, change):
+    """Return a writer of a file of a kind in which something was changed."""
+
+    def write(out):
+        made = written(kind, out.parent)
+        document = json.loads(made.read_text())
+        change(document)
+        made.unlink()
+        out.write_text(json.dumps(document))
+
+    return write
+
+
+BAD = {
+    "a failed run": (of_a_failed_run, "holds no run"),
+    "an empty file": (lambda out: out.write_text(""), "is empty"),
+    "half a file": (lambda out: out.write_text('{"kind": "plan", "schema'), ":1:24"),
+    "an unknown kind": (lambda out: out.write_text('{"kind": "chess"}'), ""),
+    "a file of another verb": (lambda out: out.write_text('{"traceEvents": []}'), "which a report does not show"),
+    "a directory": (lambda out: out.mkdir(), "is a directory without sweep.json"),
+    "no file": (lambda out: None, "no such file"),
+    "a cause that is in no run": (
+        changed("blame", lambda d: d["runs"][3]["params"]["causes"].append("nobody")),
+        "runs[3].params.causes is",
+    ),
+    "causes that are none": (changed("blame", lambda d: d.update(causes=["a", "a"])), "causes is ['a', 'a']"),
+    "causes of another file": (changed("blame", lambda d: d.update(causes=["a"])), "runs["),
+    "a cause without times": (
+        changed("command-blame", lambda d: d["elapsed_s"].pop("without cron")),
+        "its causes need undisturbed, disturbed, without agent, without cron",
+    ),
+    "times of different blocks": (
+        changed("command-blame", lambda d: d["elapsed_s"]["without cron"].pop()),
+        "has 3 values",
+    ),
+    "no time at all": (changed("command-blame", lambda d: d.pop("elapsed_s")), "elapsed_s is missing"),
+    "an injection without ranks": (changed("injection", lambda d: d.pop("ranks")), "KeyError"),
+    "a plan without nodes": (changed("plan", lambda d: d.pop("nodes")), ""),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_file_is_named_on_the_page_and_costs_no_other(tmp_path, bad):
+    write, why = BAD[bad]
+    good, page = written("platform", tmp_path), tmp_path / "report.html"
+    write(tmp_path / "bad.json")
+    code, told = typed(tmp_path / "bad.json", good, "-o", page)
+    assert code == 3
+    for text in (told, text_of(page)):
+        assert "bad.json" in text
+        assert why in html.unescape(text)
+    assert "Not in this report" in text_of(page)
+    assert 'id="platform-1"' in page.read_text()
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_a_bad_file_alone_is_an_error_with_its_name(tmp_path, bad):
+    write, why = BAD[bad]
+    write(tmp_path / "bad.json")
+    code, told = typed(tmp_path / "bad.json", "-o", tmp_path / "report.html")
+    assert code == 2
+    assert "bad.json" in told
+    assert why in told
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_fault_in_one_section_costs_its_own_file_only(tmp_path, monkeypatch):
+    (kind,) = [one for one in KINDS if one.noun == "plan"]
+    monkeypatch.setattr(type(kind), "__setattr__", object.__setattr__)
+    monkeypatch.setattr(kind, "sections", lambda items, contents: [] if not items else 1 / 0)
+    plan, platform = written("plan", tmp_path), written("platform", tmp_path)
+    code, told = typed(plan, platform, "-o", tmp_path / "report.html")
+    assert code == 3
+    assert "plan.json: this plan cannot be shown: ZeroDivisionError" in told
+    assert 'id="platform-1"' in (tmp_path / "report.html").read_text()
+
+
+def test_a_run_that_fails_leaves_no_file(tmp_path):
+    (tmp_path / "bad.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5 cpu 1\n}\n")
+    head = 'schema_version = 1\nname = "e"\n[workload]\nkind = "program"\nprogram = "goal"\n'
+    (tmp_path / "e.toml").write_text(head + '[workload.parameters]\nfile = "bad.goal"\n')
+    done = CliRunner().invoke(app, ["run", str(tmp_path / "e.toml"), "-o", str(tmp_path / "runs.json")])
+    assert isinstance(done.exception, CrosswindError)
+    assert not (tmp_path / "runs.json").exists()
+
+
+def test_the_blame_of_a_command_says_only_what_its_intervals_settle(tmp_path):
+    settled = command_blame()
+    settled.save(tmp_path / "blame.json")
+    typed(tmp_path / "blame.json", "-o", tmp_path / "report.html")
+    text = text_of(tmp_path / "report.html")
+    assert "Removing agent saves most: 20 %" in text
+    assert "two ranks were expected" in text
+    command_blame(saved_s=0.0).save(tmp_path / "blame.json")
+    typed(tmp_path / "blame.json", "-o", tmp_path / "report.html")
+    text = text_of(tmp_path / "report.html")
+    assert "The cost of the disturbance is not distinguishable from 0" in text
+    assert "saves most" not in text
