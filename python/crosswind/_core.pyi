@@ -1,6 +1,7 @@
 """The compiled half of Crosswind: schema, model and probe, in Rust (`crates/py`)."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 __version__: str
@@ -237,6 +238,8 @@ class Journal:
     """What earlier runs of a farm did; `crosswind.run.kept` wraps it."""
 
     def __init__(self, path: str, digest: str, resume: bool) -> None: ...
+    @property
+    def set_aside(self) -> Path | None: ...
     def known(self, label: bytes) -> tuple[int, int, bool, int] | None: ...
     def gone(self, most: int) -> tuple[int, list[bytes]]: ...
 

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
-from crosswind.platform import as_html_table
+from crosswind.platform import Platform, as_html_table
 
 KEY = b"crosswind.trace"
 SCHEMA_VERSION = 1
@@ -32,6 +33,13 @@ COLUMNS = pa.schema(
         ("mb", pa.float64()),
         ("work", pa.float64()),
     ]
+)
+_CHECKED = (
+    Column("kind", "word"),
+    Column("node", "word"),
+    Column("child", "word", empty=True),
+    Column("task", "whole", least=0, most=2**63),
+    *(Column(name, least=0.0, unknown=False) for name in ("start_s", "end_s", "mb", "work")),
 )
 
 
@@ -70,10 +78,11 @@ class Trace(Tabular):
             why = str(error).splitlines()[0].split(": ")[-1]
             raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-trace", hint) from None
         text = (table.schema.metadata or {}).get(KEY)
-        if text is None or set(COLUMNS.names) - set(table.schema.names):
+        if text is None:
             raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
         header = json.loads(_core.read_result("trace", text, str(path)))
-        return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
+        Platform.from_dict(header["platform"])
+        return cls(checked(table, _CHECKED, path, "no-trace", hint).cast(COLUMNS), header)
 
     @staticmethod
     def is_one(path: str | Path) -> bool:

@@ -1,6 +1,7 @@
 """The contention model from Python, and fits of it to measured flows."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -104,7 +105,7 @@ def test_a_fit_is_read_back_and_goes_into_the_model(of_the_paper, tmp_path):
         ("flows,latency_s,colour\n", "there is no column 'colour'"),
         ("flows,latency_s\n1,0.5\n2.5,1\n", "flows.csv:3: flows is 2.5; it must be a whole number"),
         ("flows,latency_s\n0,0.5\n", "flows.csv:2: flows is 0"),
-        ("flows,latency_s\n1,-2\n", "latency_s is -2; it must be finite and greater than 0"),
+        ("flows,latency_s\n1,-2\n", "latency_s is -2; it must be 1e-12 to 1e+12"),
         ("flows,latency_s\n1,inf\n", "latency_s is inf"),
         ("flows,latency_s\n1\n", "latency_s is None, which is no number"),
         ("flows,latency_s\n2,1\n", "nothing was measured with 1 flow"),
@@ -180,3 +181,19 @@ def test_runs_of_streams_tell_latency_and_throughput(tmp_path):
     assert late.ratio(2) == pytest.approx(0.5, abs=0.03)
     moved = fit_contention([tmp_path / "runs.json"], by="throughput")
     assert moved.ratio(2) == pytest.approx(1.0, abs=0.03)
+
+
+@pytest.mark.parametrize("value", ["1e308", "5e-324", "1e13", "nan", "-1", "9" * 400])
+@pytest.mark.parametrize("column", ["latency_s", "mb_per_s"])
+def test_amounts_whose_ratios_are_no_numbers_are_refused_with_their_line(tmp_path, column, value):
+    file = tmp_path / "flows.csv"
+    file.write_text(f"flows,{column}\n1,1\n2,{value}\n")
+    with pytest.raises(DescriptionError, match=rf"flows.csv:3: {column} is .*; it must be 1e-12 to 1e\+12") as refused:
+        fit_contention([file])
+    assert len(str(refused.value)) < 250
+
+
+def test_amounts_at_the_ends_of_their_range_are_fitted(tmp_path):
+    file = tmp_path / "flows.csv"
+    file.write_text("flows,latency_s\n1,1e12\n1,1e-12\n2,1e12\n2,1e-12\n3,1e-12\n3,1e12\n")
+    assert all(math.isfinite(form["value"]) for form in fit_contention([file]).forms)
