@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
-from crosswind.platform import as_html_table
+from crosswind.platform import Platform, as_html_table
 
 KEY = b"crosswind.trace"
 SCHEMA_VERSION = 1
@@ -34,8 +35,14 @@ COLUMNS = pa.schema(
         ("cut", pa.bool_()),
     ]
 )
-_LATER = ("cut",)
-"""Columns that older files lack."""
+_CHECKED = (
+    Column("kind", "word"),
+    Column("node", "word"),
+    Column("child", "word", empty=True),
+    Column("task", "whole", least=0, most=2**63),
+    *(Column(name, least=0.0, unknown=False) for name in ("start_s", "end_s", "mb", "work")),
+    Column("cut", "flag", empty=True, optional=True),  # older files lack it
+)
 
 
 @dataclass(frozen=True)
@@ -73,12 +80,14 @@ class Trace(Tabular):
             why = str(error).splitlines()[0].split(": ")[-1]
             raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-trace", hint) from None
         text = (table.schema.metadata or {}).get(KEY)
-        if text is None or set(COLUMNS.names) - set(_LATER) - set(table.schema.names):
+        if text is None:
             raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
         header = json.loads(_core.read_result("trace", text, str(path)))
-        for name in set(_LATER) - set(table.schema.names):
-            table = table.append_column(name, pa.nulls(table.num_rows, pa.bool_()))
-        return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
+        Platform.from_dict(header["platform"])
+        found = checked(table, _CHECKED, path, "no-trace", hint)
+        if "cut" not in found.column_names:
+            found = found.append_column("cut", pa.nulls(found.num_rows, pa.bool_()))
+        return cls(found.select(COLUMNS.names).cast(COLUMNS), header)
 
     @staticmethod
     def is_one(path: str | Path) -> bool:

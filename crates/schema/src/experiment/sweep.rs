@@ -230,6 +230,10 @@ pub trait Grid: Clone {
         if self.repetitions() == 0 {
             return Err(Problem::Value("is 0; it must be at least 1".into()).at("repetitions".into()));
         }
+        if self.repetitions() > MOST_RUNS {
+            let problem = format!("is {}; it must be 1 to {MOST_RUNS}", self.repetitions());
+            return Err(Problem::Value(problem).at("repetitions".into()));
+        }
         if self.sweep().is_empty() { self.check_point() } else { self.check_sweep() }
     }
 
