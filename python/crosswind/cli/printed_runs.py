@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, print_text, tell
 from crosswind.plan import BOUND
-from crosswind.run.observed import observed_rates
+from crosswind.run.observed import STALE, observed_rates
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -214,7 +214,8 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     print_table(columns, cells)
     if len(one.nodes) > most:
         print_text(f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)")
-    stale = [rate for rate in observed_rates(one.nodes) if rate.stale]
+    is_stale = any(warning["code"] == STALE for warning in one.warnings)
+    stale = [rate for rate in observed_rates(one.nodes) if rate.stale and is_stale]
     if stale:
         columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]
         columns += [("± sd", "right"), ("off", "right"), ("observations", "right")]
