@@ -85,7 +85,7 @@ class World:
 
     def sleep(self, seconds: float) -> None:
         """Let time pass."""
-        until = self.now + seconds
+        until = self.now + max(seconds, 1e-9)  # the clock must move, as a real one does
         while self.now < until - 1e-12:
             self._pass(min(until - self.now, STEP_S))
 

@@ -8,20 +8,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
 from crosswind.files.wrong_kind import read_as
 
 _KEY = b"crosswind"
-_MOST = 1e15
-"""No amount in a sample is larger; what sums and squares of it are stays within what a float can hold."""
+_MOST_BLOCKS = 10_000_000
+"""More than weeks of measuring; what is counted by the block takes no more than some 100 MB."""
+_AMOUNTS = (
+    *("work", "compute_cpu_s", "compute_wait_s", "compute_switches", "traffic_cpu_s", "traffic_wait_s"),
+    *("traffic_switches", "calls", "user_s", "system_s", "irq_s", "softirq_s", "steal_s", "idle_s", "context_switches"),
+)
+_OF_RUNTIME = ("runtime_cpu_s", "carriers_cpu_s", "jit_cpu_s", "gc_cpu_s")
 
 
 @dataclass(frozen=True)
@@ -76,8 +81,9 @@ class Measurement(Tabular):
                 "no-measurement",
                 "`crosswind measure -o FILE` makes one",
             )
-        _check_amounts(samples, path)
-        return cls(samples, json.loads(_core.read_result("measurement", text, str(path))))
+        header = json.loads(_core.read_result("measurement", text, str(path)))
+        hint = "measure again; the file was damaged or altered"
+        return cls(checked(samples, _columns(header), path, "no-measurement", hint), header)
 
     def save(self, path: str | Path) -> None:
         """Write a `measurement.parquet`; an existing file is replaced only once the new one is complete."""
@@ -125,18 +131,21 @@ def beside_file(path: Path) -> Path:
     return path.with_suffix(f".native{path.suffix}")
 
 
-def _check_amounts(samples: pa.Table, path: Path) -> None:
-    """Refuse amounts that no probe writes, before figures are made of them; NaN says that one is not known."""
-    for name in samples.column_names:
-        if not pa.types.is_floating(samples.schema.field(name).type):
-            continue
-        values = samples.column(name).to_numpy()
-        wrong = np.abs(values) > _MOST
-        permitted = f"of a size up to {_MOST:g}"
-        if name == "dt_s":
-            wrong |= ~(values > 0)
-            permitted = f"greater than 0 and up to {_MOST:g} s"
-        if wrong.any():
-            row = int(wrong.argmax())
-            message = f"{path}: {name} is {values[row]:g} in row {row + 1}; it must be {permitted}"
-            raise DescriptionError(message, "no-measurement", "measure again; the file was damaged or altered")
+def _columns(header: dict[str, Any]) -> list[Column]:
+    """Return what the samples must have; NaN says that an amount is not known."""
+    whole = {"kind": "whole", "least": 0, "most": _MOST_BLOCKS}
+    found = [
+        Column("t_s", unknown=False),
+        Column("dt_s", least=1e-9, unknown=False),
+        Column("block", **whole),  # type: ignore[arg-type]
+        Column("cycle", **whole | {"least": -1}),  # type: ignore[arg-type]
+        Column("phase", "word"),
+        Column("settling", "flag"),
+        *map(Column, _AMOUNTS),
+        Column("foreign_cpu_s"),
+        Column("fork", **whole | {"optional": True}),  # type: ignore[arg-type]
+        *(Column(name, optional=True) for name in _OF_RUNTIME),
+    ]
+    for place in range(len(header["channels"])):
+        found += [Column(f"channel{place}_mb"), Column(f"channel{place}_asked_mb_per_s")]
+    return found

@@ -31,6 +31,13 @@ WRONG = {
     '[[node]]\nname = "a"\nparent = "r"\ncompute_per_s = 1\nreceive_limit_mb_per_s = 10\nir_send_s_per_mb = 0.2\n',
 }
 
+HEAD = 'schema_version = 1\nname = "pair"\n[[node]]\nname = "root"\ncompute_per_s = '
+LEAF = '\n[[node]]\nname = "leaf"\nparent = "root"\ncompute_per_s = 25\nreceive_limit_mb_per_s = 20\n'
+PAIRS = {
+    "losses.toml": f"{HEAD}50{LEAF}send_losses = [[10.0, 0.4], [20.0, 0.5]]\n",
+    "idle_root.toml": HEAD + "0" + LEAF,
+}
+
 STUDY = "examples/fork_graph.toml"
 ONE = [f"--set={path}" for path in ("platform=fork_of_table_4.toml", "policy.ports=single", "workload.task_size_mb=2")]
 ONE += ["--set", "workload.task_work=5"]
@@ -94,6 +101,8 @@ COMMANDS = {
     "plan missing file": ["plan", "no/such.toml", *TASK],
     "plan a directory": ["plan", "examples", *TASK],
     **{f"plan {name}": ["plan", f"TMP/{name}", *TASK] for name in WRONG},
+    "plan losses": ["plan", "TMP/losses.toml", *TASK],
+    "plan root that computes nothing": ["plan", "TMP/idle_root.toml", *TASK],
     "plan tolerance": ["plan", "tolerance", "TMP/two_jobs.toml", *RANKS],
     "plan tolerance json": ["plan", "tolerance", "TMP/two_jobs.toml", *RANKS, "--slowdown", "1.2", "--json"],
     "plan tolerance of too few ranks": ["plan", "tolerance", "TMP/two_jobs.toml", *RANKS, "--ranks", "3"],
@@ -271,7 +280,7 @@ def crosswind(*arguments: str, **options: object) -> subprocess.CompletedProcess
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_said(name, tmp_path):
     more = {"bad.csv": "size_mb,work\n1,2\n1,two\n", "flows.csv": FLOWS, "links.toml": LINKS}
-    for file, text in (WRONG | WRONG_RUNS | DISTURBANCES | more).items():
+    for file, text in (WRONG | PAIRS | WRONG_RUNS | DISTURBANCES | more).items():
         (tmp_path / file).write_text(text)
     done = crosswind(*(a.replace("TMP", str(tmp_path)) for a in COMMANDS[name]))
     lines = f"exit code {done.returncode}\n--- stdout\n{done.stdout}--- stderr\n{done.stderr}"

@@ -195,7 +195,7 @@ def test_a_daemon_of_10_percent_costs_more_than_the_margin(tmp_path):
     one = found.costs[0]
     assert one.headline == "exchange", one.why
     assert found.verdict.outcome == "above", found.sentence
-    assert 0.04 < one.best.value < 0.25
+    assert 0.04 < one.duty.value < 0.25
     assert one.quads.x_cpu_s[:, 0].sum() < 0.1 * one.quads.x_cpu_s[:, 1].sum()
 
 

@@ -266,7 +266,7 @@ def test_unauthenticated_peers_at_the_listener_hold_nobody_up(files, monkeypatch
 
 
 def test_no_token_and_no_key_is_read_on_the_way(files, monkeypatch):
-    """What the root and a host say to each other, as who reads the network hears it."""
+    """What the root and a host say to each other, as a reader of the network hears it."""
     heard = []
     receive = calls._exactly
     monkeypatch.setattr(calls, "_exactly", lambda line, count: heard.append(receive(line, count)) or heard[-1])

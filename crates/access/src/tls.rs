@@ -121,7 +121,7 @@ impl Kept {
     }
 }
 
-/// A file of certificates or of a key, which is short. What it is and who may write it is asked of the opened file.
+/// A file of certificates or of a key, which is short. Its kind and its mode are those of the opened file.
 pub(crate) fn read(path: &Path, kept: Kept) -> Result<Vec<u8>, AccessError> {
     let failed = |error: std::io::Error| AccessError::file(path, error);
     // Opening a pipe would wait for a process that writes.
@@ -156,7 +156,7 @@ fn refuse_others(path: &Path, found: &Metadata, kept: Kept) -> Result<(), Access
             Kept::Readable => AccessError::Loose { path: path_text(), mode, may: "write", must: "go-w" },
         });
     }
-    // Who owns a process's directory there is its effective user; without `/proc`, whose it is does not count.
+    // The owner of a process's directory there is its effective user; without `/proc`, owners do not count.
     let own = std::fs::metadata("/proc/self").map_or(0, |own| own.uid());
     if own != 0 && found.uid() != 0 && found.uid() != own {
         return Err(AccessError::Foreign { path: path_text(), uid: found.uid() });

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crosswind_model::{Task, linearised, plan};
+use crosswind_model::{Task, plan, with_planned_lines};
 use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::experiment::{Amount, ChangeKind, Order, Params, Tasks, change};
-use crosswind_schema::plan::Method;
+use crosswind_schema::plan::{Method, Plan};
 use crosswind_schema::run::{ObservedNode, Run, RunEvent, RunNode};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{ComputedBy, DescriptionError, Experiment, Node, Platform, Warning};
@@ -15,8 +15,10 @@ use crate::ExperimentError;
 
 /// A farm's point.
 pub struct FarmPoint<'a> {
-    /// The tree of nodes, read; where a loss bends, with the line that is right at the planned rates.
+    /// The tree of nodes, read; where a loss bends, with the line beside it that is right at the planned rates.
     pub platform: Cow<'a, Platform>,
+    /// Found already where a loss bends.
+    plan: Option<Plan>,
     /// The experiment without a sweep.
     pub experiment: Experiment,
     /// Its tasks, drawn or read.
@@ -34,14 +36,25 @@ impl<'a> FarmPoint<'a> {
         tasks_csv: Option<&[u8]>,
     ) -> Result<Self, DescriptionError> {
         let tasks = Tasks::draw(&experiment.workload, experiment.seed, tasks_csv)?;
-        let mut point = Self { platform: Cow::Borrowed(platform), experiment, tasks };
-        let (mean, ports) = (point.mean(), point.experiment.policy.ports.ports());
-        // What can't be planned is refused where the bounds are found.
-        let line = Task::new(mean.size_mb, mean.work).and_then(|task| linearised(platform, task, ports, Method::Exact));
-        if let Ok(line) = line {
-            point.platform = line;
+        let mut point = Self { platform: Cow::Borrowed(platform), plan: None, experiment, tasks };
+        let is_bent = |node: &Node| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
+        if platform.nodes.iter().any(is_bent) {
+            point.plan = point.plan().ok(); // what can't be planned is refused where the bounds are found
+        }
+        if let Some(plan) = &point.plan {
+            point.platform = with_planned_lines(platform, plan);
         }
         Ok(point)
+    }
+
+    /// The plan of its mean task.
+    fn plan(&self) -> Result<Plan, ExperimentError> {
+        if let Some(plan) = &self.plan {
+            return Ok(plan.clone());
+        }
+        let mean = self.mean();
+        let (task, ports) = (Task::new(mean.size_mb, mean.work)?, self.experiment.policy.ports.ports());
+        Ok(plan(&self.platform, task, ports, Method::Exact)?)
     }
 
     /// The same from an experiment as JSON.
@@ -68,12 +81,10 @@ impl<'a> FarmPoint<'a> {
     /// # Errors
     /// A mean task that cannot be planned.
     pub fn planned_tasks_per_s(&self) -> Result<Option<Vec<f64>>, ExperimentError> {
-        let policy = &self.experiment.policy;
-        if policy.order != Order::Planned {
+        if self.experiment.policy.order != Order::Planned {
             return Ok(None);
         }
-        let mean = self.mean();
-        let found = plan(&self.platform, Task::new(mean.size_mb, mean.work)?, policy.ports.ports(), Method::Exact)?;
+        let found = self.plan()?;
         Ok(Some(found.nodes.iter().map(|node| node.received_tasks_per_s).collect()))
     }
 
@@ -114,9 +125,7 @@ impl<'a> FarmPoint<'a> {
     /// A mean task that cannot be planned.
     pub fn complete(&self, run: &mut Run) -> Result<(), ExperimentError> {
         if run.bound_tasks_per_s.is_none() {
-            let mean = self.mean();
-            let task = Task::new(mean.size_mb, mean.work)?;
-            let plan = plan(&self.platform, task, self.experiment.policy.ports.ports(), Method::Exact)?;
+            let plan = self.plan()?;
             run.bound_tasks_per_s = Some(plan.bound_tasks_per_s);
             run.root_only_tasks_per_s = Some(plan.root_only_tasks_per_s);
         }

@@ -26,4 +26,4 @@ pub mod steady;
 pub mod streams;
 
 pub use error::ModelError;
-pub use steady::{Columns, Prepared, Rates, Task, linearised, plan, plan_columns};
+pub use steady::{Columns, Prepared, Rates, Task, plan, plan_columns, with_planned_lines};

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
 mod contention;
+mod curved;
 mod disturbances;
 mod golden_fork;
-mod linearised;
 mod overlay;
 mod steady_state;
 mod streams;

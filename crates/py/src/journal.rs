@@ -33,6 +33,12 @@ impl PyJournal {
         Ok(Self { journal: Mutex::new(Some(journal)), past: Mutex::new(past) })
     }
 
+    /// Where a journal with a damaged head was moved to; None: it was whole, or new.
+    #[getter]
+    fn set_aside(&self) -> Option<PathBuf> {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).set_aside().map(PathBuf::from)
+    }
+
     /// `(input, recipe, ok, bytes)` as noted last of a task; it counts as asked for. None: not known.
     fn known(&self, py: Python<'_>, label: &[u8]) -> PyResult<Option<(u64, u64, bool, u64)>> {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);

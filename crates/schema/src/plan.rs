@@ -84,8 +84,12 @@ pub struct Plan {
     pub method: Method,
     /// Tasks per second that the whole tree computes.
     pub throughput_tasks_per_s: f64,
-    /// An upper bound on the throughput of any schedule that sends along the tree, from the dual.
+    /// An upper bound on the throughput of any schedule that sends along the tree.
     pub bound_tasks_per_s: f64,
+    /// An upper bound on the throughput of constant rates, which may be lower than that of schedules that send in bursts; only with
+    /// several ports, where the platform has `receive_losses` or `send_losses`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constant_rates_bound_tasks_per_s: Option<f64>,
     /// (bound - throughput) / bound, in 0..1.
     pub gap_to_exact: f64,
     /// Throughput of the root alone, without sending anything: the yardstick of the paper.
@@ -114,18 +118,18 @@ pub struct PlannedNode {
     pub never_send: bool,
     /// What keeps it from doing more.
     pub limited_by: LimitedBy,
-    /// Gain of the whole tree, tasks/s, per further MB/s of this node's receive limit.
+    /// Marginal gain of the whole tree, tasks/s per MB/s of this node's receive limit: a derivative.
     pub gain_per_receive_mb_per_s: f64,
-    /// Gain of the whole tree, tasks/s, per further MB/s of this node's send limit.
+    /// Marginal gain of the whole tree, tasks/s per MB/s of this node's send limit: a derivative.
     pub gain_per_send_mb_per_s: f64,
-    /// Gain of the whole tree, tasks/s, per further work unit/s of this node's compute rate. Null for a node that computes
+    /// Marginal gain of the whole tree, tasks/s per work unit/s of this node's compute rate: a derivative. Null for a node that computes
     /// nothing and may then receive and send as it does; with any compute rate its interference would forbid that, and the
     /// tree's rate would jump down.
     pub gain_per_work_per_s: Option<f64>,
-    /// The line that stands for its `receive_losses` at the planned rate, s/MB; only where the platform has these.
+    /// The line that agrees with its `receive_losses` at the planned rate, s/MB; only where the platform has these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_receive_s_per_mb: Option<f64>,
-    /// The line that stands for its `send_losses` at the planned rate, s/MB; only where the platform has these.
+    /// The line that agrees with its `send_losses` at the planned rate, s/MB; only where the platform has these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ir_send_s_per_mb: Option<f64>,
 }

@@ -86,6 +86,15 @@ impl Loss {
         let part = (mb_per_s - low.0.get()) / (high.0.get() - low.0.get());
         (low.1.get() + part * (high.1.get() - low.1.get())) / mb_per_s
     }
+
+    /// The part that is lost at a rate: nothing without traffic.
+    ///
+    /// # Panics
+    /// Without any measured rate.
+    #[must_use]
+    pub fn at(losses: &[Self], mb_per_s: f64) -> f64 {
+        if mb_per_s > 0.0 { Self::chord_s_per_mb(losses, mb_per_s) * mb_per_s } else { 0.0 }
+    }
 }
 
 pub(crate) fn is_none(latency: &Seconds) -> bool {
@@ -321,10 +330,13 @@ impl Platform {
         let mut warnings = self.warnings.clone();
         for node in &self.nodes {
             let Some(limit) = node.receive_limit_mb_per_s else { continue };
-            for (what, owner, rate) in [
-                ("ir_receive_s_per_mb", "its own", node.ir_receive_s_per_mb),
-                ("ir_send_s_per_mb", "its parent's", node.ir_send_s_per_mb),
+            for (what, owner, rate, losses) in [
+                ("ir_receive_s_per_mb", "its own", node.ir_receive_s_per_mb, &node.receive_losses),
+                ("ir_send_s_per_mb", "its parent's", node.ir_send_s_per_mb, &node.send_losses),
             ] {
+                if !losses.is_empty() {
+                    continue; // the rate is not used
+                }
                 let product = rate.get() * limit.get();
                 if product > 1.0 {
                     warnings.push(Warning::new(

@@ -59,7 +59,9 @@ fn an_experiment_refuses_what_it_could_not_run() {
         ("sweep below a number", sweep("\"workload.task_work.mean\" = [1, 2]")),
         ("sweep of a bad field", sweep("\"workload.task_wrk.mean\" = [1, 2]")),
         ("tasks and file by sweep", sweep("\"workload.tasks_file\" = [\"a.csv\"]")),
-        ("endless sweep", format!("repetitions = 1000001\n{BASE}{FARM}[sweep]\nseed = [1]\n")),
+        ("endless sweep", format!("repetitions = 500001\n{BASE}{FARM}[sweep]\nseed = [1, 2]\n")),
+        ("endless repetitions", format!("repetitions = 9223372036854775807\n{BASE}{FARM}")),
+        ("a repetition too many", format!("repetitions = 1000001\n{BASE}{FARM}[sweep]\nseed = [1]\n")),
         ("no repetition", format!("repetitions = 0\n{BASE}{FARM}")),
         ("bad inline platform", platform("{schema_version = 1, name = \"x\", node = []}")),
         (

@@ -5,10 +5,11 @@
 
 use crosswind_policy::farm::estimate::Estimator;
 use crosswind_policy::farm::{Child, Event, FarmOptions, Node, Settings};
-use crosswind_schema::Platform;
 use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Tasks, change};
 use crosswind_schema::plan::Ports;
+use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
+use crosswind_schema::{Node as PlatformNode, Platform};
 
 use crate::agenda::{Agenda, Next};
 use crate::error::SimError;
@@ -112,6 +113,8 @@ impl<'a> Run<'a> {
         let settings = Settings::each(platform, &tree, &wishes);
         let kept = elastic.then(|| settings.clone().collect());
         let nodes: Vec<Node> = settings.map(Node::new).collect();
+        let is_bent = |node: &PlatformNode| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
+        let bends = wishes.ports == Ports::Multi && platform.nodes.iter().any(is_bent);
         let mut ports = Vec::new();
         let mut sites: Vec<Site> = Vec::with_capacity(count);
         for (n, node) in platform.nodes.iter().enumerate() {
@@ -124,13 +127,16 @@ impl<'a> Run<'a> {
                 let children = children.to_vec();
                 ports.push(Port { node: n as u32, children, single: SingleSend::default(), shared });
             }
-            let processor = Processor::new(node.compute_per_s.get(), node.ir_receive_s_per_mb.get());
+            // Where losses bend, what is lost follows from each rate.
+            let line = |losses: &[Loss], line: f64| if bends && !losses.is_empty() { 0.0 } else { line };
+            let ir_receive = line(&node.receive_losses, node.ir_receive_s_per_mb.get());
+            let processor = Processor::new(node.compute_per_s.get(), ir_receive);
             let link = Link {
                 parent: tree.parent[n],
                 child: 0,
                 receive_limit: node.receive_limit_mb_per_s.map_or(0.0, Quantity::get) * 1e-9,
                 drop: node.receive_limit_drop.get(),
-                ir_send: node.ir_send_s_per_mb.get() * 1e9,
+                ir_send: line(&node.send_losses, node.ir_send_s_per_mb.get()) * 1e9,
                 latency: nanos(node.latency_s.get()),
                 received_mb: 0.0,
                 port,
@@ -143,6 +149,7 @@ impl<'a> Run<'a> {
                 let link = &mut sites[child as usize].link;
                 link.child = number as Child;
                 if let Some(shared) = &mut port.shared {
+                    shared.tells_all |= bends && !platform.nodes[child as usize].receive_losses.is_empty();
                     shared.add(link.receive_limit, link.ir_send);
                 }
             }
@@ -164,6 +171,7 @@ impl<'a> Run<'a> {
             tree,
             network: Network {
                 uplinks: if returns { (0..count).map(|_| Uplink::default()).collect() } else { Vec::new() },
+                bends,
                 drops: sites.iter().any(|site| site.link.drop > 0.0),
                 // Where two processors take up a task at the same instant, which is first is a matter of which was touched first.
                 // Without interference that happens only where the end is levelled or nodes come and go.

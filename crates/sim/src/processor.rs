@@ -64,6 +64,11 @@ impl Processor {
         self.compute = compute_per_s * 1e-9;
     }
 
+    /// Loses another part per MB/s received from now on; settled before.
+    pub fn ir_receive_at(&mut self, s_per_mb: f64) {
+        self.ir_receive = s_per_mb * 1e9;
+    }
+
     pub fn ir_receive(&self) -> f64 {
         self.ir_receive
     }

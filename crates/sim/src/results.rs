@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 
 use crosswind_policy::farm::TaskId;
+use crosswind_schema::platform::Loss;
 
 use crate::inbox::News;
 use crate::time::{Nanos, after, span};
@@ -62,8 +63,18 @@ impl World<'_> {
     /// Takes up the interference of a result link at both ends; a negative rate takes it back.
     fn result_rate(&mut self, node: u32, rate: f64) {
         let link = &self.sites[node as usize].link;
-        let (parent, at_parent) = (link.parent, link.ir_send * rate);
-        let at_node = self.sites[node as usize].processor.ir_receive() * rate;
+        let (parent, mut at_parent) = (link.parent, link.ir_send * rate);
+        let mut at_node = self.sites[node as usize].processor.ir_receive() * rate;
+        if self.network.bends {
+            let node = &self.farm.platform.nodes[node as usize];
+            let bent = |losses: &[Loss]| rate.signum() * Loss::at(losses, rate.abs() * 1e9);
+            if !node.send_losses.is_empty() {
+                at_parent = bent(&node.send_losses);
+            }
+            if !node.receive_losses.is_empty() {
+                at_node = bent(&node.receive_losses);
+            }
+        }
         for (at, loss) in [(node, at_node), (parent, at_parent)] {
             self.touch(at);
             self.sites[at as usize].processor.add_result_loss(loss);

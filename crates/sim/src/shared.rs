@@ -79,6 +79,8 @@ pub(crate) struct Shared {
     pub band: (f64, f64),
     /// The fair are told of every change.
     pub exact: bool,
+    /// They always are.
+    pub tells_all: bool,
 }
 
 impl Shared {
@@ -101,12 +103,13 @@ impl Shared {
             changed: Vec::new(),
             band: (0.0, 0.0),
             exact: true,
+            tells_all: false,
         }
     }
 
     /// The same limit, without children.
     pub fn anew(&self) -> Self {
-        Self::new(self.limit)
+        Self { tells_all: self.tells_all, ..Self::new(self.limit) }
     }
 
     /// A child that may be sent to; they are numbered in the order of coming.
@@ -152,6 +155,16 @@ impl Shared {
     /// Fraction that the sender loses.
     pub fn loss(&self) -> f64 {
         self.capped_loss + if self.fair == 0 { 0.0 } else { self.share * self.fair_ir }
+    }
+
+    /// MB/ns of one.
+    pub fn rate_of(&self, child: u32) -> f64 {
+        let send = self.send(child);
+        match send.kind {
+            Kind::Capped => send.cap,
+            Kind::Fair => self.share,
+            Kind::Absent | Kind::Paused => 0.0,
+        }
     }
 
     /// When the next one stops, ns.
@@ -413,7 +426,7 @@ impl Shared {
 
     /// Draws the band about the share.
     pub fn draw_band(&mut self) {
-        self.exact = self.fair <= FEW;
+        self.exact = self.tells_all || self.fair <= FEW;
         self.band =
             if self.exact { (self.share, self.share) } else { (self.share * (1.0 - BAND), self.share * (1.0 + BAND)) };
     }

@@ -1,11 +1,12 @@
 //! Sends from a node to its children, and what they do to the processors at both ends.
 
 use crosswind_policy::farm::{Child, Event, TaskId};
+use crosswind_schema::platform::Loss;
 
 use crate::farm::Run;
 use crate::inbox::News;
 use crate::port::{NO_NODE, Port};
-use crate::shared::Kind;
+use crate::shared::{Kind, Shared};
 use crate::time::after;
 use crate::trace::Activity;
 use crate::world::World;
@@ -246,7 +247,8 @@ impl World<'_> {
         let (now, slot) = (self.now, self.slot(p));
         let port = &self.network.ports[p as usize];
         let Some(shared) = &port.shared else { return };
-        self.sites[port.node as usize].processor.send_loss = shared.loss();
+        let bent = if self.network.bends { self.bent_loss(port, shared) } else { 0.0 };
+        self.sites[port.node as usize].processor.send_loss = shared.loss() + bent;
         match shared.next(now) {
             Some(delay) => self.agenda.at_turn(after(now, delay), turn, slot),
             None => self.agenda.cancel(slot),
@@ -270,6 +272,20 @@ impl World<'_> {
             Kind::Fair => (shared.band.0, Some(shared.progress_at(now))),
             Kind::Absent | Kind::Paused => (0.0, None),
         };
+        if self.network.bends {
+            let losses = &self.farm.platform.nodes[to as usize].receive_losses;
+            let rate = processor.receive * 1e9;
+            if !losses.is_empty() && rate > 0.0 {
+                processor.ir_receive_at(Loss::chord_s_per_mb(losses, rate));
+            }
+        }
+    }
+
+    /// What a node loses by its sends where losses bend, each at its own rate.
+    fn bent_loss(&self, port: &Port, shared: &Shared) -> f64 {
+        let losses = |to: &u32| &self.farm.platform.nodes[*to as usize].send_losses;
+        let children = (0u32..).zip(&port.children).filter(|(_, to)| **to != NO_NODE && !losses(to).is_empty());
+        children.map(|(child, to)| Loss::at(losses(to), shared.rate_of(child) * 1e9)).sum()
     }
 
     /// Gives up what is being sent to a child that is gone.

@@ -33,6 +33,8 @@ impl Adaptation {
 pub(crate) struct Network {
     pub ports: Vec<Port>,
     pub uplinks: Vec<Uplink>,
+    /// Whether the loss at some node is no line in the rate: then each follows its curve.
+    pub bends: bool,
     /// Whether any node receives less while it sends.
     pub drops: bool,
     /// Whether a send may change the rate of a processor.

@@ -22,6 +22,8 @@ NOT_SURE = "not certain enough for a drain"
 ONE_LOOK = "measured only once"
 _LEAST_BATCHES = 4
 _LARGEST_EXPONENT = 700.0
+_LARGEST = 1e6
+"""Of a share, or of an error as a part of its rate; a file may hold any number."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,11 @@ class Reading:
             return "not a finite number"
         if self.mean is not None and self.error is None:
             return "no error is known"
-        return "" if self.unit == "share" or min(numbers) > 0.0 else "a rate of 0"
+        if self.unit != "share" and not min(numbers) > 0.0:
+            return "a rate of 0"
+        scale = 1.0 if self.unit == "share" else abs(self.mean or 1.0)
+        largest = max(map(abs, numbers)) if self.unit == "share" else 0.0
+        return "out of range" if max(largest, (self.error or 0.0) / scale) > _LARGEST else ""
 
 
 @dataclass(frozen=True)

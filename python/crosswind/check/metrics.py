@@ -136,7 +136,7 @@ def _seconds(at: str) -> float:
 def _level(reading: Reading) -> float:
     if reading.mean is not None:
         return reading.mean
-    return math.fsum(reading.values) / len(reading.values) if reading.values else math.nan
+    return sum(reading.values) / len(reading.values) if reading.values else math.nan
 
 
 def _badness(judged: Judged) -> float:

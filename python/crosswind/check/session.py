@@ -28,6 +28,7 @@ _NOISE_BATCHES = 4
 KERNELS_SHARE, NOISE_SHARE = 0.35, 0.25
 """Parts of the time for kernels and noise, both looks together; the paths share the rest."""
 _LEAST_PATH_S = 2.0
+_SLACK_S = 0.3
 _LOOK_AGAIN = 1.5
 """Time kept for the second look, as a multiple of what the first one took."""
 
@@ -136,7 +137,7 @@ class _Session:
         self._keep({"noise": batches})
 
     def _along(self, path: str | None, of: int) -> None:
-        until = self.until - _LOOK_AGAIN * self._look_s
+        until = self.until - _LOOK_AGAIN * self._look_s - _SLACK_S
         names = names_of_path(path)
         if until - time.monotonic() < _LEAST_PATH_S:
             self._fail(names, f"no time left within the limit of {self.limit_s:.0f} s")

@@ -125,7 +125,7 @@ def _of_command(
     """Blame causes for what they cost a real command, print it, and return the exit code."""
     from crosswind.blame.command import blame_command
 
-    writable(out, "command-blame", inputs=[disturbance], force=force)
+    writable(out, "command-blame", inputs=[disturbance], force=force, of={"command": list(command)})
     with progress_bar() as advance:
         found = blame_command(
             disturbance, command, blocks=blocks, causes=causes, **options, stdout_to_stderr=True, progress=advance

@@ -54,7 +54,7 @@ def check_all(
     if history is not None:
         named = Counter(one.node for one in found.checks.values())
         for host, one in found.checks.items():
-            if named[one.node] > 1:  # one of them may not be who it says
+            if named[one.node] > 1:  # one of them may not be the host it claims to be
                 tell(f"warning: {host} is not added to {history}: {named[one.node]} hosts call themselves {one.node}")
             else:
                 keep(history, one)

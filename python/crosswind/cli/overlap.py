@@ -195,9 +195,8 @@ def _print(found: Overlap) -> None:
     where = f"{about['scheduler']} scheduler, simulated" if found.on == "sim" else about["host"]["name"]
     title = f"{where}: messages beside {about['burners']} programs that compute, on {about['cpus']} processors"
     columns = [("messages", "right"), ("of", "right"), ("wait", "left"), ("nice", "right")]
-    columns += [(name, "right") for name in ("ping alone", "together", "burn alone", "together")] + [
-        ("verdict", "left")
-    ]
+    columns += [(name, "right") for name in ("ping alone", "together", "burn alone", "burn together")]
+    columns += [("verdict", "left")]
     rows = [
         [
             str(cell["messages"]),
@@ -209,7 +208,8 @@ def _print(found: Overlap) -> None:
         ]
         for cell in found
     ]
-    print_table(columns, rows, title=title)
+    first = ("verdict", "wait", "nice", "messages", "ping alone", "together", "of", "burn alone", "burn together")
+    print_table(columns, rows, title=title, first=first)
     for finding in found.findings:
         print_table([("", "left")], [[finding]])
     changes = [[_cell(cell), cell["change"].partition(": ping ")[0]] for cell in found if cell.get("change")]

@@ -24,6 +24,9 @@ Examples:
     crosswind plan platform.toml --task-size-mb 2 --task-work 5 --json | jq .throughput_tasks_per_s
 """
 
+ROUNDING = 1e-12
+"""Rates this close, as parts of each other, are the same."""
+
 TaskSize = Annotated[float | None, typer.Option(metavar="MB", help="Input of a task, MB (greater than 0).")]
 TaskWork = Annotated[float | None, typer.Option(metavar="WORK", help="Work of a task, work units (greater than 0).")]
 SendsAtOnce = Annotated[Ports, typer.Option(help="Sends that a node may have under way.")]
@@ -70,13 +73,12 @@ def task_of(size_mb: float | None, work: float | None) -> tuple[float, float]:
 
 def _print(plan: Plan, most: int) -> None:
     d = plan.data
-    against = plan.throughput_tasks_per_s / d["root_only_tasks_per_s"] if d["root_only_tasks_per_s"] else float("inf")
     print_table(
         [("", "left"), ("", "right")],
         [
             ["throughput", f"{plan.throughput_tasks_per_s:.4f} tasks/s"],
-            [BOUND[d["ports"]], f"{plan.bound_tasks_per_s:.4f} tasks/s (gap {100 * plan.gap_to_exact:.3g} %)"],
-            ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s ({against:.2f} times less)"],
+            *_bounds(plan),
+            ["root alone", f"{d['root_only_tasks_per_s']:.4f} tasks/s ({_times_less(plan)})"],
         ],
         title=f"{d['platform']}: {d['task_size_mb']:g} MB and {d['task_work']:g} work units a task, "
         f"{d['ports']} port, {d['method']}",
@@ -86,7 +88,7 @@ def _print(plan: Plan, most: int) -> None:
     )
     columns = [("node", "left"), ("parent", "left"), ("receives /s", "right"), ("computes /s", "right")]
     columns += [("rank", "right"), ("limited by", "left")]
-    columns += [("+1 MB/s in", "right"), ("+1 MB/s out", "right"), ("+1 work/s", "right")]
+    columns += [(f"marginal gain per {unit}", "right") for unit in ("MB/s in", "MB/s out", "work/s")]
     rows = [
         [
             n["name"],
@@ -104,6 +106,26 @@ def _print(plan: Plan, most: int) -> None:
     print_table(columns, rows, first=("node", "receives /s", "computes /s", "limited by"))
     if len(plan.nodes) > most:
         print_text(f"and {len(plan.nodes) - most} nodes that receive less (--nodes, --json)")
+    print_text("Marginal gains are derivatives of the throughput: use them for small changes.")
+
+
+def _bounds(plan: Plan) -> list[list[str]]:
+    """Return the rows of the bounds: of constant rates too, where schedules that send in bursts have another."""
+
+    def row(name: str, bound: float) -> list[str]:
+        gap = max(0.0, 1 - plan.throughput_tasks_per_s / bound) if bound else 0.0
+        return [name, f"{bound:.4f} tasks/s (gap {100 * gap if gap > ROUNDING else 0:.3g} %)"]
+
+    rows = [row(BOUND[plan.data["ports"]], plan.bound_tasks_per_s)]
+    constant = plan.constant_rates_bound_tasks_per_s
+    if constant is not None and constant < plan.bound_tasks_per_s * (1 - ROUNDING):
+        rows.insert(0, row("upper bound (constant rates)", constant))
+    return rows
+
+
+def _times_less(plan: Plan) -> str:
+    alone = plan.data["root_only_tasks_per_s"]
+    return f"{plan.throughput_tasks_per_s / alone:.2f} times less" if alone else "it computes nothing"
 
 
 def add_to(app: typer.Typer) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from crosswind.cli.console import print_table, print_text, tell
 from crosswind.plan import BOUND
-from crosswind.run.observed import observed_rates
+from crosswind.run.observed import STALE, observed_rates
 
 if TYPE_CHECKING:
     from crosswind.run.results import ProgramRun, Run, Runs, StreamsRun
@@ -28,7 +28,8 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
     points = done.by_point()
     paths = _paths(done)
     bounds = list(dict.fromkeys(name for one in done for name in one.bounds))
-    columns = [(path.split(".", 1)[-1], "left") for path in paths]
+    names = _short(paths)
+    columns = [(name, "left") for name in names]
     columns += [("runs", "right"), ("makespan s", "right"), ("dedicated s", "right"), ("slowdown", "right")]
     columns += [("of dedicated", "right"), ("stalled", "right")]
     columns += [(f"form: {name}", "right") for name in bounds]
@@ -50,7 +51,8 @@ def _print_programs(done: Runs[ProgramRun], most: int) -> None:
             ]
         )
     programs = ", ".join(dict.fromkeys(f"{one.data['program']} of {one.data['ranks']:,} ranks" for one in done))
-    kept = ("makespan s", "slowdown", *(name for name, _ in reversed(columns[: len(paths)])))
+    kept = ("slowdown", *(name for name, _ in reversed(columns[: len(paths)])), "makespan s", "of dedicated")
+    kept += ("dedicated s", *(f"form: {name}" for name in bounds), "stalled", "runs")
     print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {programs}, {len(done)} runs", first=kept)
     _print_rest(len(points) - most, points)
 
@@ -85,6 +87,7 @@ def _print_streams(done: Runs[StreamsRun], most: int) -> None:
     queues = ", ".join(dict.fromkeys(str(one.data["queue"]) for one in done))
     hosts = ", ".join(dict.fromkeys(f"{one.data['hosts']} hosts" for one in done))
     kept = ("stream", "one queue", "two queues", *(name for name, _ in reversed(columns[: len(paths)])))
+    kept += ("of one", "form", "alone s", "class", "runs")
     title = f"{done.experiment}, on {done.on}: {hosts}, queue {queues}, {len(done)} runs"
     print_table(columns, rows, title=title, first=kept)
     _print_rest(len(points) - most, points)
@@ -137,6 +140,7 @@ def _print_farm(done: Runs[Run], most: int) -> None:
         for alike in points[:most]
     ]
     first = ("makespan s", "of bound", *(name for name, _ in reversed(columns[: len(paths)])))
+    first += ("of root alone", "tasks/s", "bound", "runs", "events")
     print_table(columns, rows, title=f"{done.experiment}, on {done.on}: {len(done)} runs", first=first)
     _print_rest(len(points) - most, points)
 
@@ -144,6 +148,18 @@ def _print_farm(done: Runs[Run], most: int) -> None:
 def _paths(done: Runs[Any]) -> list[str]:
     """Return what the points differ in: dotted paths, without the seed."""
     return list(dict.fromkeys(path for one in done for path in one.params if path != "seed"))
+
+
+def _short(paths: Sequence[str]) -> list[str]:
+    """Return the last word of each path where that tells them apart, else what follows the first dot.
+
+    Examples
+    --------
+    >>> _short(["disturbance.source[0].quantum_s", "policy.window"]), _short(["a.b.mean", "a.c.mean"])
+    (['quantum_s', 'window'], ['b.mean', 'c.mean'])
+    """
+    last = [path.rsplit(".", 1)[-1] for path in paths]
+    return last if len(set(last)) == len(last) else [path.split(".", 1)[-1] for path in paths]
 
 
 def _print_rest(more: int, points: Sequence[Sequence[Any]]) -> None:
@@ -198,7 +214,8 @@ def _print_one_farm(one: Run, done: Runs[Run], most: int) -> None:
     print_table(columns, cells)
     if len(one.nodes) > most:
         print_text(f"and {len(one.nodes) - most} nodes that computed less (--rows, --json)")
-    stale = [rate for rate in observed_rates(one.nodes) if rate.stale]
+    is_stale = any(warning["code"] == STALE for warning in one.warnings)
+    stale = [rate for rate in observed_rates(one.nodes) if rate.stale and is_stale]
     if stale:
         columns = [("not as planned", "left"), ("rate", "left"), ("planned", "right"), ("seen", "right")]
         columns += [("± sd", "right"), ("off", "right"), ("observations", "right")]

@@ -58,6 +58,8 @@ class Estimate:
         Groups of the jackknife, or bursts where there were fewer.
     below, above : float
         By how much it may be lower, or higher, for a reason that is no noise, in the same unit; at least 0.
+    part : float
+        And the part of all that which it is at least, 0 to 1, where it is above 0.
     """
 
     value: float
@@ -65,6 +67,7 @@ class Estimate:
     groups: int
     below: float = 0.0
     above: float = 0.0
+    part: float = 1.0
 
     def half_width(self, level: float = 0.05) -> float:
         """Half of the interval that leaves out `level` (0 to 1), two-sided, by Student's distribution."""
@@ -75,7 +78,21 @@ class Estimate:
     def scaled(self, factor: float) -> Estimate:
         """Return the estimate of so many times the value."""
         size = abs(factor)
-        return Estimate(self.value * factor, self.error * size, self.groups, self.below * size, self.above * size)
+        parts = {name: getattr(self, name) * size for name in ("error", "below", "above")}
+        return replace(self, value=self.value * factor, **parts)
+
+    def interval(self, level: float = 0.05) -> tuple[float, float]:
+        """Both ends of the interval that leaves out `level` (0 to 1), with all that is not noise.
+
+        Examples
+        --------
+        >>> low, high = Estimate(0.04, 0.005, 40, part=0.5).interval()
+        >>> round(low, 3), round(high, 3)
+        (0.015, 0.05)
+        """
+        half = self.half_width(level)
+        low = self.value - half - self.below
+        return low * self.part if low > 0.0 else low, self.value + half + self.above
 
     def to_dict(self) -> dict[str, Any]:
         """Return value and error as they stand in files."""
@@ -212,7 +229,7 @@ def _for_duty(quads: Quads, duty: Duty, rate: Estimate) -> Estimate:
     freedom = _freedom(of_rate, rate.groups, of_duty, duty.groups)
     groups = min(freedom, int(min(duty.bursts, MOST_GROUPS)))
     either_way = abs(rate.value) * duty.either_way / share
-    return Estimate(value, error, groups, max(value, 0.0) * (1.0 - share) + either_way, either_way)
+    return Estimate(value, error, groups, either_way, either_way, share)
 
 
 def _freedom(first: float, its_groups: int, second: float, groups: int) -> int:

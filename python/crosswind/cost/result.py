@@ -304,9 +304,7 @@ class Cost(Plotted):
 
     def _is_waited_for(self, best: Estimate, level: float, which: tuple[int, ...]) -> bool:
         """Whether the job stood still without one of these, or is slower by more than the margin for certain."""
-        return bool(set(which) & set(self.document.get("waited_for", ()))) or (
-            best.value + best.half_width(level) + best.above < -self.margin
-        )
+        return bool(set(which) & set(self.document.get("waited_for", ()))) or (best.interval(level)[1] < -self.margin)
 
     def _doubt(self, quads: Quads, watched: Watched, headline: Name, cpus: int, level: float) -> Doubt | None:
         """Return why bursts that were not seen, or not often enough, may cost more than the margin."""
@@ -367,7 +365,7 @@ class Cost(Plotted):
             message = f"others take {1 - has:.0%} of the job's CPUs"
             whole = self.costs[-1]
             if whole.headline == "exchange" and not whole.waits and math.isfinite(whole.best.value):
-                least = 100 * (whole.best.value - whole.best.below)
+                least = 100 * whole.best.value * whole.best.part
                 message += f": if these get part of what {whole.name} leaves, it costs down to {least:.2g} %"
             hint = "measure while less goes on" + ("; wall hardly tells anything here" if has < STARVED else "")
             found.append(warning("busy-host", message, hint))

@@ -74,6 +74,8 @@ class Verdict:
         --------
         >>> Verdict("above", 0.019, 0.016, 0.022, 0.01, 0.0).sentence
         'costs 1.90 % ± 0.30'
+        >>> Verdict("above", 0.3, 0.06, 0.39, 0.01, 0.0).sentence
+        'costs 30.0 % (6.0 to 39.0 %)'
         >>> Verdict("below", 0.0005, -0.002, 0.003, 0.005, 0.0).sentence
         'costs less than 0.5 % (95 %): 0.05 % ± 0.25'
         >>> Verdict("unknown", 0.009, 0.003, 0.015, 0.01, 80.0, 300.0).sentence
@@ -81,7 +83,7 @@ class Verdict:
         """
         if not math.isfinite(self.value) or not math.isfinite(self.half_width):
             return f"Not settled: {self.why or 'too little was measured'}{self._after(self.in_time)}"
-        found = f"{_percent(self.value, self.half_width)} ± {_bare(self.half_width)}"
+        found = self._found
         margin = f"{100 * self.margin:.3g} %"
         if self.outcome == "above":
             return f"costs {found}"
@@ -92,6 +94,16 @@ class Verdict:
         if self.why:
             return f"Not settled: {found} by what was seen, but {self.why}{self._after(self.in_time)}"
         return f"Not settled: {found} still includes the {margin} margin{self._after(self.in_time)}"
+
+    @property
+    def _found(self) -> str:
+        """The value with its interval; with both ends where these are not equally far."""
+        value, half = _percent(self.value, self.half_width), self.half_width
+        if self.value - self.low > 1.1 * half and self.low < self.value:
+            digits = _digits(half)
+            high = self.value + half
+            return f"{value} ({100 * self.low:.{digits}f} to {100 * high:.{digits}f} %)"
+        return f"{value} ± {_bare(half)}"
 
     @staticmethod
     def _after(said: str) -> str:
@@ -168,7 +180,7 @@ def judge(found: Estimate, margin: float, level: float, measured_s: float, doubt
         Why it may cost more than what was seen.
     """
     half = found.half_width(level)
-    low, high = found.value - half - found.below, found.value + half + found.above
+    low, high = found.interval(level)
     if not math.isfinite(found.value) or not math.isfinite(half):
         why = doubt.why if doubt else "too little was measured"
         more_s = doubt.more_s if doubt else math.inf

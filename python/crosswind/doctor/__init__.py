@@ -86,7 +86,8 @@ def doctor(
         disturbances.real_time_limit(root),
     ]
     if root == ROOT:  # these try it
-        found += [disturbances.recording(), *disturbances.injecting(), *disturbances.left_frozen(unified_mount())]
+        found += [disturbances.recording(), *disturbances.injecting(), disturbances.left_behind()]
+        found += disturbances.left_frozen(unified_mount())
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)

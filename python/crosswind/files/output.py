@@ -25,7 +25,15 @@ from crosswind.files.stored import (
 
 ANOTHER = "runs-differ"
 """Code of the error about a file of another experiment."""
-_SHOWN = {"experiment": "{!r}", "paper": "{!r}", "on": "on {}", "form": "{} form", "cluster": "at {}", "asked": "{}"}
+_SHOWN = {
+    "experiment": "{!r}",
+    "paper": "{!r}",
+    "on": "on {}",
+    "form": "{} form",
+    "cluster": "at {}",
+    "asked": "{}",
+    "command": "{}",
+}
 
 
 def writable(

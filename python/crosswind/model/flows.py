@@ -34,6 +34,8 @@ By = Literal["latency", "throughput"]
 
 SCHEMA_VERSION = 1
 MOST_FLOWS = 100_000
+LEAST, MOST = 1e-12, 1e12
+"""Latencies, s, and rates, MB/s, that are read: their ratios stay within what a float can hold."""
 RESAMPLES = 1000
 _MEASURES: dict[str, By] = {"latency_s": "latency", "mb_per_s": "throughput"}
 _HINT = "a table has the columns flows, and latency_s or mb_per_s (of all flows together), and may have kind"
@@ -424,9 +426,22 @@ def _number(text: str | None, place: str, whole: bool = False) -> float:
         raise DescriptionError(f"{place} is {text!r}, which is no number", "no-flows", _HINT) from None
     if whole and not (value.is_integer() and 1 <= value <= MOST_FLOWS):
         raise DescriptionError(f"{place} is {text}; it must be a whole number from 1 to {MOST_FLOWS}", "no-flows")
-    if not 0 < value < math.inf:
-        raise DescriptionError(f"{place} is {text}; it must be finite and greater than 0", "no-flows")
+    if not LEAST <= value <= MOST:
+        raise DescriptionError(f"{place} is {str(text)[:40]}; it must be {LEAST:g} to {MOST:g}", "no-flows", _HINT)
     return value
+
+
+def _within(value: float, place: str) -> float:
+    """Return a number that a ratio may be made of."""
+    if not LEAST <= value <= MOST:
+        raise DescriptionError(f"{place} is {value:g}; it must be {LEAST:g} to {MOST:g}", "no-flows", _HINT)
+    return value
+
+
+def _rate(stream: Mapping[str, Any], field: str, name: str) -> float:
+    """Return the MB/s of a stream over one of its times."""
+    moved = _within(stream["bytes"], f"{name}: bytes")
+    return _within(moved / _within(stream[field], f"{name}: {field}") / 1e6, f"{name}: bytes over {field}")
 
 
 def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> list[Samples]:
@@ -443,11 +458,11 @@ def _of_runs(content: bytes, name: str, by: By, link_mb_per_s: float | None) -> 
         if by == "latency":
             for stream in streams:
                 latency = stream["latency_s"]
-                ratio = latency["alone"]["mean"] / latency["fifo"]["mean"]
-                logs.setdefault((len(streams), stream["name"]), []).append(math.log(ratio))
+                alone, fifo = (_within(latency[how]["mean"], f"{name}: latency {how}") for how in ("alone", "fifo"))
+                logs.setdefault((len(streams), stream["name"]), []).append(math.log(alone / fifo))
         else:
-            link = link_mb_per_s or max(stream["bytes"] / stream["alone_s"] for stream in streams) / 1e6
-            together = sum(stream["bytes"] / stream["fifo_s"] for stream in streams) / 1e6
+            together = sum(_rate(stream, "fifo_s", name) for stream in streams)
+            link = link_mb_per_s or max(_rate(stream, "alone_s", name) for stream in streams)
             logs.setdefault((len(streams), ""), []).append(math.log(together / link))
     return [
         Samples(flows, kind, np.array(found), np.array([]), f"{name} {flows}", "")

@@ -67,6 +67,12 @@ class Plan(Tabular):
         return float(self.data["bound_tasks_per_s"])
 
     @property
+    def constant_rates_bound_tasks_per_s(self) -> float | None:
+        """Upper bound for constant rates, tasks per second; None where no loss is a curve, and with one port."""
+        bound = self.data.get("constant_rates_bound_tasks_per_s")
+        return None if bound is None else float(bound)
+
+    @property
     def gap_to_exact(self) -> float:
         """(bound - throughput) / bound, in 0..1."""
         return float(self.data["gap_to_exact"])

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import altair as alt
+
 from crosswind.errors import DescriptionError
 from crosswind.files.output import writable
 from crosswind.report.export import FORMATS, write_figure
@@ -85,10 +87,31 @@ def draw(
     writable(out, "figure", inputs=inputs, force=force)
     rows = _rows(items)
     chosen = [series] if isinstance(series, str) else list(series)
-    found = points(_only(rows, where), x, chosen, y)
+    rows = _only(rows, where)
+    x, chosen = _column(rows, x), [_column(rows, one) for one in chosen]
+    found = points(rows, x, chosen, y)
     words = f"{len(found)} means of {y} over {x}"
-    write_figure(Figure("figure", title or "", words, curves(found, label(x), label(y))), out)
+    chart = curves(found, label(x), label(y)).properties(title=_note(found))
+    write_figure(Figure("figure", title or "", words, chart), out)
     return out
+
+
+def _column(rows: Sequence[dict[str, Any]], name: str) -> str:
+    """Return the column of a name, or of the end of one, as the printed table shortens it."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    ending = [column for column in columns if column.endswith(f".{name}")]
+    return ending[0] if name not in columns and len(ending) == 1 else name
+
+
+def _note(found: Sequence[dict[str, Any]]) -> Any:
+    """Return the line below a figure that says what its bars are."""
+    counts = sorted({point["count"] for point in found})
+    if counts[-1] < 2:
+        text = "One run each: no interval is known."
+    else:
+        many = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        text = f"Means over {many} repetitions; bars: 95 % confidence intervals."
+    return alt.TitleParams(text, orient="bottom", anchor="start", fontSize=10, fontWeight="normal", offset=8)
 
 
 def points(
@@ -113,18 +136,39 @@ def points(
 
 
 def label(column: str) -> str:
-    """Return a column as the title of an axis: its last word, with its unit in words.
+    """Return a column as the title of an axis, with its unit in words.
 
     Examples
     --------
     >>> label("workload.task_size_mb"), label("makespan_s"), label("policy.order")
     ('task size, MB', 'makespan, s', 'order')
+    >>> label("workload.task_size_mb.mean"), label("workload.task_work.sigma"), label("of_bound")
+    ('mean task size, MB', 'sigma of task work', 'throughput, part of the upper bound')
     """
-    name = column.rsplit(".", maxsplit=1)[-1]
-    for ending, unit in (("_tasks_per_s", "tasks/s"), ("_mb_per_s", "MB/s"), ("_mb", "MB"), ("_s", "s")):
+    if column in _TITLES:
+        return _TITLES[column]
+    *before, name = column.split(".")
+    if name in _MOMENTS and before:
+        what, comma, unit = label(before[-1]).partition(", ")
+        own = f"{name} {what}" if name in ("mean", "median", "low", "high") else f"{name} of {what}"
+        return own + ("" if name == "sigma" else comma + unit)
+    name = name.partition("[")[0]
+    for ending, unit in _ENDINGS:
         if name.endswith(ending):
             return f"{name.removesuffix(ending).replace('_', ' ')}, {unit}"
-    return name.replace("_", " ")
+    return _UNITS.get(name, name.replace("_", " "))
+
+
+_ENDINGS: tuple[tuple[str, str], ...] = (("_tasks_per_s", "tasks/s"), ("_mb_per_s", "MB/s"), ("_s_per_mb", "s/MB"))
+_ENDINGS += (("_bytes", "bytes"), ("_packets", "packets"), ("_mb", "MB"), ("_s", "s"))
+_MOMENTS = ("mean", "median", "sigma", "low", "high")  # of a distribution
+_UNITS = {"task_work": "task work, work units", "buffer_tasks": "tasks ahead at a node", "tasks": "tasks"}
+_TITLES = {
+    "of_bound": "throughput, part of the upper bound",
+    "of_root_only": "makespan, part of the root alone",
+    "slowdown": "slowdown, times coscheduled",
+    "slowdown_dedicated": "slowdown, times dedicated",
+}
 
 
 def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:

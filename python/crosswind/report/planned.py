@@ -55,9 +55,9 @@ TERMS = (
     ),
     Term(
         "gain",
-        "gain",
-        "How many more tasks per second the whole tree would compute with one more unit of this limit. 0: "
-        "more of it would bring nothing.",
+        "marginal gain",
+        "The derivative of the whole tree's throughput for more of this limit, for small changes: a whole unit more "
+        "may bring less. 0: more of it would bring nothing.",
     ),
 )
 
@@ -121,11 +121,16 @@ def plan_section(plan: Plan, place: int) -> PlanSection:
     throughput, gap, bound = plan.throughput_tasks_per_s, plan.gap_to_exact, number(plan.bound_tasks_per_s)
     busy = sum(1 for node in nodes if node["computed_tasks_per_s"] > 0)
     times = f", {number(throughput / alone)} times the root alone" if alone > 0 else ""
+    constant = plan.constant_rates_bound_tasks_per_s
     proof = (
         "No schedule along this tree is faster: the bound from the dual is the same."
         if gap <= EXACT
         else f"No schedule along this tree is faster than {bound} tasks/s; the gap to that bound is {percent(gap)}."
     )
+    if constant is not None and throughput >= constant * (1 - EXACT) and gap > EXACT:
+        proof = (
+            f"No constant rates along this tree are faster. {proof} Only schedules that send in bursts may come closer."
+        )
     cut = f"The {MOST_NODES} nodes that receive most are drawn, the rest of each family as one."
     task = f"{plain(data['task_size_mb'])} MB and {plain(data['task_work'])} work units a task"
     return PlanSection(

@@ -232,9 +232,9 @@ def planned_nodes(nodes: Sequence[Mapping[str, Any]], most: int = MOST_NODES) ->
         Column("receives", "tasks/s"),
         Column("rank", term="rank"),
         Column("limited by", term="limited-by", numeric=False),
-        Column("gain per MB/s received", "tasks/s", "gain"),
-        Column("gain per MB/s sent", "tasks/s", "gain"),
-        Column("gain per work unit/s", "tasks/s", "gain"),
+        Column("marginal gain per MB/s received", "tasks/s", "gain"),
+        Column("marginal gain per MB/s sent", "tasks/s", "gain"),
+        Column("marginal gain per work unit/s", "tasks/s", "gain"),
     ]
     shown = list(nodes)
     note = ""

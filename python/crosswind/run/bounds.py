@@ -22,5 +22,10 @@ def complete(summary: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
 
 
 def judged(whole: Mapping[str, Any], point: FarmPoint) -> dict[str, Any]:
-    """Return a run with what the sweep set, and the warning that its platform's file is stale, where it is."""
-    return {**whole, "params": point.params, "warnings": [*whole["warnings"], *stale_warnings(whole["nodes"])]}
+    """Return a run with what the sweep set, and the warning that its platform's file is stale, where it is.
+
+    A simulation runs on exactly what the file says, unless the experiment changes it in mid-run.
+    """
+    as_described = whole.get("compute") == "simulated" and not point.description.get("change")
+    stale = [] if as_described else stale_warnings(whole["nodes"])
+    return {**whole, "params": point.params, "warnings": [*whole["warnings"], *stale]}

@@ -176,7 +176,7 @@ def map_command(
         )
     if resume:
         whole["resumed"] = befores[0].summary()
-        whole["warnings"] = [*whole.get("warnings", []), *_gone(befores[0])]
+        whole["warnings"] = [*whole.get("warnings", []), *_damaged(befores[0]), *_gone(befores[0])]
     whole["warnings"] = [*whole.get("warnings", []), *_unlimited(whole.get("events", []))]
     if described:
         whole["warnings"] = [*whole.get("warnings", []), *stale_warnings(whole["nodes"])]
@@ -189,6 +189,14 @@ def map_command(
 def _identity(file: str, command: str, called: str, by_content: bool) -> Identity:
     path = os.path.abspath(file)  # noqa: PTH100 (there may be a million; links are told apart)
     return Identity(os.fsencode(path), digest_of_file(file, by_content=by_content), digest_of(command, called))
+
+
+def _damaged(before: Before) -> list[Told]:
+    """Return a warning about a journal whose head is damaged."""
+    if before.set_aside is None:
+        return []
+    message = f"the journal of the earlier run is damaged at its head and was moved to {before.set_aside}"
+    return [warning("journal-damaged", message, "which results were whole is not known: all were made again")]
 
 
 def _gone(before: Before) -> list[Told]:

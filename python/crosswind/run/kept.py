@@ -50,6 +50,8 @@ class Before:
     """Inputs that an earlier run had and this one does not."""
     gone_names: list[str] = field(default_factory=list)
     """The first of them."""
+    set_aside: Path | None = None
+    """Where a journal with a damaged head was moved to: all results are made again."""
 
     def summary(self) -> dict[str, Any]:
         """Return it as it stands in runs.json."""
@@ -69,7 +71,7 @@ class Kept:
 
     def __init__(self, journal: _core.Journal, out: Path | None) -> None:
         self.journal, self._out = journal, out
-        self.before = Before()
+        self.before = Before(set_aside=journal.set_aside)
 
     def has(self, identity: Identity, name: str) -> bool:
         """Whether a task's result stands; counts it, with why where it does not."""

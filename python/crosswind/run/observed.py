@@ -17,6 +17,8 @@ RATES: dict[str, tuple[str, str, float]] = {
 """Field -> what it is, its unit, and by which part of itself it may be off before the file is stale: a plan made with
 rates within a tenth is within a tenth; interference is known no better from a run."""
 
+STALE = "platform-stale"
+"""Code of the warning."""
 _LEAST_OBSERVATIONS = 8
 _CERTAIN = 3.0  # standard deviations
 _NAMED = 4
@@ -87,4 +89,4 @@ def stale_warnings(nodes: Sequence[Mapping[str, Any]]) -> list[Told]:
     named = "; ".join(map(str, stale[:_NAMED]))
     more = f"; and {len(stale) - _NAMED} more" if len(stale) > _NAMED else ""
     hint = "`crosswind measure` these nodes and `crosswind fit` again; until then --set policy.adapt=true follows"
-    return [warning("platform-stale", f"the platform is not what its file says: {named}{more}", hint)]
+    return [warning(STALE, f"the platform is not what its file says: {named}{more}", hint)]

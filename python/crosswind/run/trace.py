@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
+from crosswind.files.columns import Column, checked
 from crosswind.files.reading import read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
-from crosswind.platform import as_html_table
+from crosswind.platform import Platform, as_html_table
 
 KEY = b"crosswind.trace"
 SCHEMA_VERSION = 1
@@ -31,7 +32,16 @@ COLUMNS = pa.schema(
         ("end_s", pa.float64()),
         ("mb", pa.float64()),
         ("work", pa.float64()),
+        ("cut", pa.bool_()),
     ]
+)
+_CHECKED = (
+    Column("kind", "word"),
+    Column("node", "word"),
+    Column("child", "word", empty=True),
+    Column("task", "whole", least=0, most=2**63),
+    *(Column(name, least=0.0, unknown=False) for name in ("start_s", "end_s", "mb", "work")),
+    Column("cut", "flag", empty=True, optional=True),  # older files lack it
 )
 
 
@@ -43,7 +53,7 @@ class Trace(Tabular):
     ----------
     activities : pyarrow.Table
         `kind` (compute, send, result), `node`, `child` (of a send or a result), `task`, `start_s`, `end_s`, `mb`,
-        `work`.
+        `work`, `cut` (whether it was cut short, since a node left; null: unknown).
     header : dict
         The file's header; its JSON Schema is `crosswind schema trace`.
     """
@@ -70,10 +80,14 @@ class Trace(Tabular):
             why = str(error).splitlines()[0].split(": ")[-1]
             raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-trace", hint) from None
         text = (table.schema.metadata or {}).get(KEY)
-        if text is None or set(COLUMNS.names) - set(table.schema.names):
+        if text is None:
             raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
         header = json.loads(_core.read_result("trace", text, str(path)))
-        return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
+        Platform.from_dict(header["platform"])
+        found = checked(table, _CHECKED, path, "no-trace", hint)
+        if "cut" not in found.column_names:
+            found = found.append_column("cut", pa.nulls(found.num_rows, pa.bool_()))
+        return cls(found.select(COLUMNS.names).cast(COLUMNS), header)
 
     @staticmethod
     def is_one(path: str | Path) -> bool:

@@ -7,6 +7,7 @@ from checks import SETTINGS, checked
 
 from crosswind.check import check, formats
 from crosswind.check.decision import Reading
+from crosswind.check.metrics import metrics
 from crosswind.check.result import Check
 from crosswind.errors import DescriptionError
 
@@ -29,6 +30,13 @@ def test_a_busy_host_is_unknown_and_said():
     assert BUSY.exit_code == 3
     assert BUSY.sentence.startswith("unknown (busy host): ")
     assert "busy-host" in {each["code"] for each in BUSY.warnings}
+
+
+def test_a_healthy_verdict_asks_for_no_other_check():
+    """ "healthy (busy host)" stood beside "check again when the node is idle"."""
+    busy = checked(others=0.9, base=GOOD)
+    assert (busy.outcome, busy.sentence) == ("healthy", "healthy: 2 measures within tolerance")
+    assert not {"busy-host"} & {each["code"] for each in busy.warnings}
 
 
 def test_without_a_baseline_nothing_is_judged():
@@ -92,3 +100,31 @@ def test_junit_fails_what_is_sick_and_skips_what_is_unknown():
         suite = ElementTree.fromstring(formats.junit(found))
         assert suite.get("tests") == "2"
         assert suite.find(f".//{tag}") is not None
+        for case in suite.findall("testcase"):
+            numbers = {each.get("name"): float(each.get("value")) for each in case.iter("property")}
+            assert numbers["loss_low"] <= numbers["loss"] <= numbers["loss_high"]
+            assert "permitted: " in case.findtext("system-out")
+
+
+@pytest.mark.parametrize(
+    ("now", "then"),
+    [
+        (Reading((), "MB/s", mean=0.0, error=0.0), Reading((), "MB/s", mean=100.0, error=0.0)),
+        (Reading((1e-300, 1e300) * 5), Reading((1e300, 1e-300) * 5)),
+        (Reading((5e-324,) * 10), Reading((1e308,) * 10)),
+        (Reading((float("nan"),) * 10), Reading((1.0,) * 10)),
+        (Reading((0.0,) * 10), Reading((1.0,) * 10)),
+        (Reading((1.0,) * 10, "share"), Reading((1.0,) * 10)),
+        (Reading((1e308,) * 10), Reading((1e-308,) * 10)),
+        (Reading((1e200, -1e200) * 5, "share"), Reading((0.1,) * 10, "share")),
+        (Reading((), "MB/s", mean=1e-300, error=1e300), Reading((), "MB/s", mean=100.0, error=0.0)),
+        (Reading((), "share", mean=0.1, error=1e300), Reading((), "share", mean=0.1, error=0.0)),
+    ],
+)
+def test_no_reading_ends_a_verdict(now, then):
+    for one, other in ((now, then), (then, now)):
+        found = checked(readings={"x": one.to_dict()}, base=checked(readings={"x": other.to_dict()}))
+        assert found.outcome in ("healthy", "sick", "unknown")
+        assert found.sentence
+        assert formats.junit(found)
+        assert metrics(found)

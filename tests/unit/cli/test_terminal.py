@@ -79,7 +79,7 @@ def test_the_columns_that_are_left_out_are_named_and_come_with_wide(files):
     narrow, said = on_a_terminal(SEEN["plan"], files)
     assert "more columns with --wide: parent," in said
     wide, said = on_a_terminal([*SEEN["plan"], "--wide"], files)
-    assert ("+1 work/s" in narrow, "+1 work/s" in wide, "--wide" in said) == (False, True, False)
+    assert ("gain per work/s" in narrow, "gain per work/s" in wide, "--wide" in said) == (False, True, False)
 
 
 def test_nothing_is_left_out_in_a_pipe(files):
@@ -90,7 +90,7 @@ def test_nothing_is_left_out_in_a_pipe(files):
         text=True,
         check=True,
     )
-    assert "+1 work/s" in done.stdout
+    assert "gain per work/s" in done.stdout
     assert "--wide" not in done.stderr
 
 

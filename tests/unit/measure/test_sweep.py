@@ -3,7 +3,6 @@ import math
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 import synthetic
 
@@ -15,6 +14,7 @@ from crosswind.measurement import Measurement
 from crosswind.model.curve import loss_at
 
 VALUES = [8, 16, 32, 64]
+ONE_ROW = synthetic.measurement(cycles=1, together_cycles=0).samples.slice(0, 1)
 
 
 def measurement(arguments, ended="settled"):
@@ -60,7 +60,7 @@ def measurement(arguments, ended="settled"):
         "ended": ended,
         "warnings": [],
     }
-    return Measurement(pa.table({"t_s": [0.0], "work": [1.0]}), header)
+    return Measurement(ONE_ROW, header)
 
 
 class Probe:

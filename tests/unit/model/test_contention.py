@@ -106,7 +106,7 @@ def test_a_fit_is_read_back_and_goes_into_the_model(of_the_paper, tmp_path):
         ("flows,latency_s,colour\n", "there is no column 'colour'"),
         ("flows,latency_s\n1,0.5\n2.5,1\n", "flows.csv:3: flows is 2.5; it must be a whole number"),
         ("flows,latency_s\n0,0.5\n", "flows.csv:2: flows is 0"),
-        ("flows,latency_s\n1,-2\n", "latency_s is -2; it must be finite and greater than 0"),
+        ("flows,latency_s\n1,-2\n", "latency_s is -2; it must be 1e-12 to 1e+12"),
         ("flows,latency_s\n1,inf\n", "latency_s is inf"),
         ("flows,latency_s\n1\n", "latency_s is None, which is no number"),
         ("flows,latency_s\n2,1\n", "nothing was measured with 1 flow"),
@@ -215,3 +215,17 @@ def test_streams_of_one_run_have_errors_in_common():
     )
     correlated = [np.corrcoef(np.sum(errors.parts, axis=0).T)[0, 1] for errors in (together, apart)]
     assert correlated[0] > 0.99 > 0.2 > abs(correlated[1])
+@pytest.mark.parametrize("value", ["1e308", "5e-324", "1e13", "nan", "-1", "9" * 400])
+@pytest.mark.parametrize("column", ["latency_s", "mb_per_s"])
+def test_amounts_whose_ratios_are_no_numbers_are_refused_with_their_line(tmp_path, column, value):
+    file = tmp_path / "flows.csv"
+    file.write_text(f"flows,{column}\n1,1\n2,{value}\n")
+    with pytest.raises(DescriptionError, match=rf"flows.csv:3: {column} is .*; it must be 1e-12 to 1e\+12") as refused:
+        fit_contention([file])
+    assert len(str(refused.value)) < 250
+
+
+def test_amounts_at_the_ends_of_their_range_are_fitted(tmp_path):
+    file = tmp_path / "flows.csv"
+    file.write_text("flows,latency_s\n1,1e12\n1,1e-12\n2,1e12\n2,1e-12\n3,1e-12\n3,1e12\n")
+    assert all(math.isfinite(form["value"]) for form in fit_contention([file]).forms)

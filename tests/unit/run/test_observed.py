@@ -122,3 +122,17 @@ def test_nodes_that_leave_and_join_are_part_of_an_experiment():
     [run] = crosswind.run(experiment(changes))
     assert [(event["t_s"], event["code"]) for event in run.events] == [(10.0, "node-left"), (20.0, "node-joined")]
     assert run.makespan_s > 300 / 6 + 5
+
+
+@pytest.mark.parametrize("result_size_mb", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("order", ["interference", "bandwidth", "arrival"])
+def test_a_simulation_on_its_own_platform_never_says_that_the_platform_is_wrong(order, result_size_mb):
+    """Results on their way up cost the processor of the root, which adapts: not a slower processor."""
+    rates = {"receive_limit_mb_per_s": 20.0, "ir_send_s_per_mb": 0.01, "ir_receive_s_per_mb": 0.005}
+    children = [{"name": f"n{k}", "parent": "r", "compute_per_s": 4.0 + k, **rates} for k in range(6)]
+    platform = {"schema_version": 1, "name": "star", "node": [{"name": "r", "compute_per_s": 10.0}, *children]}
+    workload = {"kind": "farm", "tasks": 600, "task_size_mb": 2.0, "task_work": 8.0, "result_size_mb": result_size_mb}
+    policy = {"order": order, "adapt": True}
+    described = {"schema_version": 1, "name": "own", "platform": platform, "workload": workload, "policy": policy}
+    (one,) = crosswind.run(Experiment.from_dict(described))
+    assert one.warnings == []

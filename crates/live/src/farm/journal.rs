@@ -4,7 +4,8 @@
 //! names its task by what the task was made of ([`Identity`]), so that a later run can tell which inputs have changed. It is
 //! written when its result stands in its own file (where results have one) and before the result is reported as kept. After
 //! `kill -9` or a power cut a torn record at the end is cut off; so a result is made again rather than lost.
-//! A full disk leaves the journal as it was before the record that did not fit.
+//! A full disk leaves the journal as it was before the record that did not fit. One whose head is damaged is set aside as
+//! `NAME.damaged`, and the run goes on with a new one: which results it had is not known, so all are made again.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -67,13 +68,21 @@ pub struct Past {
     /// Whether a task was asked for; for each place.
     asked_for: Vec<bool>,
     journal: Option<File>,
+    /// Where a journal with a damaged head was moved to.
+    set_aside: Option<PathBuf>,
 }
 
 impl Past {
     fn new(mut places: Vec<(u64, u64)>, journal: File) -> Self {
         places.shrink_to_fit();
         places.sort_unstable();
-        Self { asked_for: vec![false; places.len()], places, journal: Some(journal) }
+        Self { asked_for: vec![false; places.len()], places, journal: Some(journal), set_aside: None }
+    }
+
+    /// Where the journal was moved to because its head is damaged.
+    #[must_use]
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
     }
 
     /// What is known of a task; it counts as asked for from now on.
@@ -171,10 +180,11 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Opens a journal to go on with, and what it knows. A torn record at the end is cut off.
+    /// Opens a journal to go on with, and what it knows. A torn record at the end is cut off; one with a damaged head is set
+    /// aside for a new one.
     ///
     /// # Errors
-    /// When it is not a journal, or one of another run.
+    /// When it is the journal of another run, or cannot be read or set aside.
     pub fn resume(path: &Path, digest: &str) -> Result<(Self, Past), LiveError> {
         let doing = || LiveError::system(path.display().to_string());
         let wrong = |why: &str| LiveError::Journal {
@@ -192,7 +202,13 @@ impl Journal {
                 hint: "remove it: the results are made again",
             });
         }
-        let (start, found) = read_head(&head[..length]).ok_or_else(|| wrong("is not a journal"))?;
+        let Some((start, found)) = read_head(&head[..length]) else {
+            let mut aside = path.as_os_str().to_owned();
+            aside.push(".damaged");
+            std::fs::rename(path, &aside).map_err(doing())?;
+            let past = Past { set_aside: Some(aside.into()), ..Past::default() };
+            return Ok((Self::create(path, digest)?, past));
+        };
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
             return Err(wrong("is the journal of another run: its tasks or its work differ"));
         }
@@ -403,16 +419,41 @@ mod tests {
     }
 
     #[test]
-    fn another_runs_journal_and_a_file_that_is_not_one_are_refused() {
+    fn another_runs_journal_and_an_old_one_are_refused() {
         let path = path("other");
         drop(Journal::create(&path, "run").expect("created"));
         assert!(Journal::create(&path, "run").expect_err("there").to_string().contains("exists"));
         assert!(Journal::resume(&path, "another").expect_err("differs").to_string().contains("another run"));
-        std::fs::write(&path, b"XWJRNL2\n\xff\xff\xff\xff").expect("written");
-        assert!(Journal::resume(&path, "run").expect_err("none").to_string().contains("is not a journal"));
         std::fs::write(&path, b"XWJRNL1\n\0\0\0\x03run").expect("written");
         assert!(Journal::resume(&path, "run").expect_err("old").to_string().contains("version 0.1"));
         std::fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn a_journal_whose_head_is_damaged_is_set_aside_for_a_new_one() {
+        let path = path("head");
+        let aside = path.with_extension("damaged");
+        let mut journal = Journal::create(&path, "run").expect("created");
+        journal.note([&entry("a", 1)]).expect("written");
+        let whole = std::fs::read(&path).expect("there");
+        let head = MAGIC.len() + 4 + 3 + 4;
+        let flipped = (0..head).map(|at| {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x10;
+            bytes
+        });
+        for damaged in (0..head).map(|cut| whole[..cut].to_vec()).chain(flipped) {
+            std::fs::write(&path, &damaged).expect("written");
+            let (mut journal, mut past) = Journal::resume(&path, "run").expect("goes on");
+            assert_eq!(past.set_aside(), Some(&*aside));
+            assert_eq!(known(&mut past, "a"), None);
+            assert_eq!(std::fs::read(&aside).expect("kept"), damaged);
+            journal.note([&entry("b", 3)]).expect("written");
+            let (_, mut past) = Journal::resume(&path, "run").expect("whole");
+            assert_eq!(past.set_aside(), None);
+            assert_eq!(known(&mut past, "b"), Some((3, true)));
+        }
+        std::fs::remove_file(&path).and(std::fs::remove_file(&aside)).expect("removed");
     }
 
     proptest! {

@@ -1,39 +1,37 @@
-//! The line that stands for a loss that is none, at the rates where the plan operates.
+//! The line that stands for a loss that is none, at the rates that are planned.
 //!
-//! A plan needs interference rates, s/MB. Where a measured loss bends, one rate is right at one transfer rate only: that of the
-//! line from no traffic to the loss measured there. Which transfer rate a plan arrives at depends on the line, so both are
-//! sought together: plan, take the lines at the rates planned, plan again, until they agree. A node that gets nothing keeps
-//! the line at the rate that it would have got.
-//!
-//! With one port a transfer has its link for itself: it runs at the link's limit for a part of the time, whatever is planned,
-//! and the line there is exact.
+//! Runs and reports need interference rates, s/MB. Where a measured loss bends, one rate is right at one transfer rate only: that of
+//! the line from no traffic to the loss there, its chord. With several ports that is the planned rate ([`super::curved`]).
+//! With one port a transfer has its link for itself: it runs at the link's limit for a part of the time, whatever is
+//! planned, so the chord there is exact and the plan is that of lines.
 
 use std::borrow::Cow;
 
-use crosswind_schema::Warning;
-use crosswind_schema::plan::{Method, Ports};
+use crosswind_schema::plan::{Method, Plan, Ports};
 use crosswind_schema::platform::{Loss, Node, Platform};
 use crosswind_schema::units::{Quantity, SecondsPerMegabyte};
 
-use super::{Task, named};
+use super::curved::{Curved, CurvedRates};
+use super::{Rates, Task, named};
 use crate::error::ModelError;
 
-/// Rates that are this close, as parts of each other, agree.
-const AGREE: f64 = 1e-3;
-/// Plans after which the closest is taken.
-const ROUNDS: u32 = 60;
+/// The steady state of a platform with names.
+pub(super) struct Solved<'a> {
+    /// The platform with the chords as its interference rates.
+    pub line: Cow<'a, Platform>,
+    pub rates: Rates,
+    /// No constant rates compute more; only where losses bend.
+    pub constant_bound: Option<f64>,
+}
 
-/// The platform with a line in the place of each bent loss, right at the rates at which `task` is planned.
+/// The platform with a line beside each loss that bends: the one that its plan used, right at the planned rate. The losses stay.
 ///
-/// As it is where no loss bends. Else with a warning that says after how many plans the rates agreed, or that they did not.
-///
-/// # Errors
-/// As [`crate::plan`].
+/// As it is where no loss bends.
 ///
 /// # Examples
-/// Sending costs the root 0.4 at 5 MB/s and 0.5 at 10: the leaf's link takes 10 MB/s, and 0.05 s/MB is right there.
+/// Sending costs the root 0.05 at 5 MB/s and 0.9 at 10: the plan is 5 MB/s, and 0.01 s/MB is right there.
 /// ```
-/// use crosswind_model::{Task, linearised};
+/// use crosswind_model::{Task, plan, with_planned_lines};
 /// use crosswind_schema::Platform;
 /// use crosswind_schema::plan::{Method, Ports};
 /// use crosswind_schema::units::Quantity;
@@ -48,91 +46,64 @@ const ROUNDS: u32 = 60;
 ///     parent = "root"
 ///     compute_per_s = 20.0
 ///     receive_limit_mb_per_s = 10.0
-///     send_losses = [[5.0, 0.4], [10.0, 0.5]]
+///     send_losses = [[5.0, 0.05], [10.0, 0.9]]
 /// "#;
 /// let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
-/// let line = linearised(&platform, Task::new(1.0, 1.0)?, Ports::Multi, Method::Exact)?;
-/// assert!((line.nodes[1].ir_send_s_per_mb.get() - 0.05).abs() < 1e-12);
+/// let plan = plan(&platform, Task::new(1.0, 1.0)?, Ports::Multi, Method::Exact)?;
+/// assert!((plan.throughput_tasks_per_s - 14.5).abs() < 1e-12);
+/// let line = with_planned_lines(&platform, &plan);
+/// assert!((line.nodes[1].ir_send_s_per_mb.get() - 0.01).abs() < 1e-12);
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
-pub fn linearised(
-    platform: &Platform,
-    task: Task,
-    ports: Ports,
-    method: Method,
-) -> Result<Cow<'_, Platform>, ModelError> {
-    let is_bent = |node: &Node| !node.receive_losses.is_empty() || !node.send_losses.is_empty();
+#[must_use]
+pub fn with_planned_lines<'a>(platform: &'a Platform, plan: &Plan) -> Cow<'a, Platform> {
+    let mut lines = Cow::Borrowed(platform);
+    for (n, planned) in plan.nodes.iter().enumerate().take(platform.nodes.len()) {
+        let is = |rate: Option<f64>| rate.and_then(|rate| SecondsPerMegabyte::new(rate).ok());
+        if let Some(rate) = is(planned.ir_receive_s_per_mb) {
+            lines.to_mut().nodes[n].ir_receive_s_per_mb = rate;
+        }
+        if let Some(rate) = is(planned.ir_send_s_per_mb) {
+            lines.to_mut().nodes[n].ir_send_s_per_mb = rate;
+        }
+    }
+    lines
+}
+
+/// The steady state of a platform, and the lines that agree with it.
+pub(super) fn solved(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Solved<'_>, ModelError> {
     if !platform.nodes.iter().any(is_bent) {
-        return Ok(Cow::Borrowed(platform));
+        let rates = named::walk(platform, task, ports)?.rates(method);
+        return Ok(Solved { line: Cow::Borrowed(platform), rates, constant_bound: None });
     }
+    let line = with_chords(platform, &|_| 0.0)?;
+    let walk = named::walk(&line, task, ports)?;
+    if ports == Ports::Single {
+        return Ok(Solved { line: Cow::Owned(line), rates: walk.rates(method), constant_bound: None });
+    }
+    let CurvedRates { rates, constant_bound } = Curved::new(&walk, &platform.nodes).rates();
+    let line = with_chords(platform, &|n| rates.received_tasks_per_s[n] * task.size_mb())?;
+    Ok(Solved { line: Cow::Owned(line), rates, constant_bound: Some(constant_bound) })
+}
+
+fn is_bent(node: &Node) -> bool {
+    !node.receive_losses.is_empty() || !node.send_losses.is_empty()
+}
+
+/// The platform with chords at these rates, MB/s by node; 0: at the link's limit.
+fn with_chords(platform: &Platform, rate: &dyn Fn(usize) -> f64) -> Result<Platform, ModelError> {
     let mut line = platform.clone();
-    for node in &mut line.nodes {
-        node.receive_losses.clear();
-        node.send_losses.clear();
+    for (n, node) in line.nodes.iter_mut().enumerate().filter(|(_, node)| is_bent(node)) {
+        let at = match rate(n) {
+            0.0 => node.receive_limit_mb_per_s.map_or(0.0, Quantity::get),
+            planned => planned,
+        };
+        let chord = |losses: &[Loss], else_as: SecondsPerMegabyte| match losses {
+            [] => Ok(else_as),
+            _ => SecondsPerMegabyte::new(Loss::chord_s_per_mb(losses, at)).map_err(|e| ModelError::argument("loss", e)),
+        };
+        node.ir_receive_s_per_mb = chord(&node.receive_losses, node.ir_receive_s_per_mb)?;
+        node.ir_send_s_per_mb = chord(&node.send_losses, node.ir_send_s_per_mb)?;
     }
-    let bent: Vec<usize> = (0..platform.nodes.len()).filter(|&n| is_bent(&platform.nodes[n])).collect();
-    let limit = |n: usize| platform.nodes[n].receive_limit_mb_per_s.map_or(0.0, Quantity::get);
-    let mut at: Vec<f64> = bent.iter().map(|&n| limit(n)).collect();
-    let (mut rounds, mut closest) = (0, (f64::INFINITY, at.clone()));
-    while closest.0 > AGREE && rounds < ROUNDS {
-        lay(&mut line, platform, &bent, &at)?;
-        if ports == Ports::Single {
-            closest.0 = 0.0;
-            break;
-        }
-        let rates = named::rates(&line, task, ports, method)?;
-        rounds += 1;
-        let planned = |n: usize| rates.received_tasks_per_s[n] * task.size_mb();
-        let apart = |(&n, &at): (&usize, &f64)| if planned(n) > 0.0 { (planned(n) / at - 1.0).abs() } else { 0.0 };
-        let off = bent.iter().zip(&at).map(apart).fold(0.0, f64::max);
-        if off < closest.0 {
-            closest = (off, at.clone());
-        }
-        for (&n, at) in bent.iter().zip(&mut at) {
-            if planned(n) > 0.0 {
-                // Half-way: where more traffic costs less per MB, whole steps go to and fro for ever. The first is whole.
-                *at = if rounds == 1 { planned(n) } else { (*at + planned(n)) / 2.0 };
-            }
-        }
-    }
-    lay(&mut line, platform, &bent, &closest.1)?;
-    line.warnings.push(told(&bent, platform, ports, rounds, closest.0));
-    Ok(Cow::Owned(line))
-}
-
-/// Puts the lines at these rates in their place.
-fn lay(line: &mut Platform, platform: &Platform, bent: &[usize], at: &[f64]) -> Result<(), ModelError> {
-    let chord = |losses: &[Loss], at: f64, else_as: SecondsPerMegabyte| match losses {
-        [] => Ok(else_as),
-        _ => SecondsPerMegabyte::new(Loss::chord_s_per_mb(losses, at)).map_err(|e| ModelError::argument("loss", e)),
-    };
-    for (&n, &at) in bent.iter().zip(at) {
-        let known = &platform.nodes[n];
-        line.nodes[n].ir_receive_s_per_mb = chord(&known.receive_losses, at, known.ir_receive_s_per_mb)?;
-        line.nodes[n].ir_send_s_per_mb = chord(&known.send_losses, at, known.ir_send_s_per_mb)?;
-    }
-    Ok(())
-}
-
-fn told(bent: &[usize], platform: &Platform, ports: Ports, rounds: u32, off: f64) -> Warning {
-    let mut names: Vec<&str> = bent.iter().take(3).map(|&n| platform.nodes[n].name.as_str()).collect();
-    let more = format!("{} more", bent.len() - names.len());
-    if bent.len() > names.len() {
-        names.push(&more);
-    }
-    let names = names.join(", ");
-    let how = match ports {
-        Ports::Single => "at its link's limit, at which one port sends".to_owned(),
-        Ports::Multi if off <= AGREE => {
-            format!("at its planned rate; plan and rates agree to {:.1} % after {rounds} plans", 100.0 * AGREE)
-        }
-        Ports::Multi => {
-            format!("near its planned rate; after {rounds} plans these still differ by {:.1} %", 100.0 * off)
-        }
-    };
-    Warning::new(
-        "loss-at-planned-rate",
-        format!("the loss of {names} is no line in the rate: it is taken as measured {how}"),
-        "rates, gains and bound hold near these rates; far from them plan again",
-    )
+    Ok(line)
 }

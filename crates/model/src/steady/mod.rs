@@ -12,11 +12,13 @@
 //! | `tree` | where does each node stand? |
 //! | `up` | what can each subtree do at best? |
 //! | `down` | what does each node do when the root does its best? |
-//! | `gains`, `more` | what would one more MB/s or work unit/s bring? |
+//! | `gains`, `more` | what is the derivative for more of a limit? |
 //! | `named` | the same for a platform with names |
-//! | `linear` | which line stands for a loss that is none? |
+//! | `curved` | what where losses are no lines? |
+//! | `linear` | which line stands for such a loss at the planned rate? |
 
 mod balance;
+mod curved;
 mod down;
 mod gains;
 mod linear;
@@ -34,7 +36,7 @@ use crosswind_schema::units::{Megabytes, Quantity, WorkUnits};
 
 use crate::error::ModelError;
 
-pub use linear::linearised;
+pub use linear::with_planned_lines;
 pub use named::plan;
 pub(crate) use station::{Offer, Station};
 pub(crate) use tree::{permitted, share};

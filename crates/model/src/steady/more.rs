@@ -97,7 +97,7 @@ impl Walk {
         is_jump(best, less)
     }
 
-    fn parent(&self, place: usize) -> usize {
+    pub(crate) fn parent(&self, place: usize) -> usize {
         self.first.partition_point(|&first| first as usize <= place) - 1
     }
 

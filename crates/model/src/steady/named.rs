@@ -4,8 +4,8 @@ use crosswind_schema::plan::{Method, Plan, PlanKind, PlannedNode, Ports};
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, SCHEMA_VERSION};
 
-use super::linear::linearised;
-use super::{Columns, Rates, Task, tree};
+use super::linear::{Solved, solved};
+use super::{Columns, Task, tree};
 use crate::error::ModelError;
 
 /// The steady state of a platform for one kind of task, with the bound that proves it.
@@ -40,13 +40,12 @@ use crate::error::ModelError;
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
 ///
-/// Where the platform says what is lost at several rates, interference is the line that agrees with it at the planned rates
-/// ([`linearised`]).
+/// Where the platform has measured losses, `curved` finds the rates.
 pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Plan, ModelError> {
+    let Solved { line, rates, constant_bound } = solved(platform, task, ports, method)?;
     let bent: Vec<_> =
         platform.nodes.iter().map(|n| (!n.receive_losses.is_empty(), !n.send_losses.is_empty())).collect();
-    let platform = &*linearised(platform, task, ports, method)?;
-    let rates = rates(platform, task, ports, method)?;
+    let platform = &*line;
     let nodes = &platform.nodes;
     let planned = nodes.iter().enumerate().map(|(n, node)| PlannedNode {
         name: node.name.clone(),
@@ -72,6 +71,7 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
         method,
         throughput_tasks_per_s: rates.throughput_tasks_per_s,
         bound_tasks_per_s: rates.bound_tasks_per_s,
+        constant_rates_bound_tasks_per_s: constant_bound,
         gap_to_exact: rates.gap_to_exact(),
         root_only_tasks_per_s: rates.root_only_tasks_per_s,
         nodes: planned.collect(),
@@ -79,8 +79,8 @@ pub fn plan(platform: &Platform, task: Task, ports: Ports, method: Method) -> Re
     })
 }
 
-/// The steady state of a platform whose interference is a line.
-pub(super) fn rates(platform: &Platform, task: Task, ports: Ports, method: Method) -> Result<Rates, ModelError> {
+/// The platform's numbers lined up for planning, its interference as lines.
+pub(super) fn walk(platform: &Platform, task: Task, ports: Ports) -> Result<tree::Walk, ModelError> {
     let shape = platform.tree().map_err(|e| ModelError::Platform(Box::new(e)))?;
     let nodes = &platform.nodes;
     let parent: Vec<i32> =
@@ -100,5 +100,5 @@ pub(super) fn rates(platform: &Platform, task: Task, ports: Ports, method: Metho
         ir_receive_s_per_mb: &ir_receive,
         ir_send_s_per_mb: &ir_send,
     };
-    Ok(tree::Walk::new(&columns, shape, task, ports)?.rates(method))
+    tree::Walk::new(&columns, shape, task, ports)
 }

@@ -5,11 +5,15 @@
 //! those. The size of buffers follows from it. Several sends at once go at what each child's subtree could use, not at what
 //! the plan gives it: where that is next to nothing, one task would take longer to arrive than the run lasts.
 
+use crosswind_schema::platform::Loss;
 use crosswind_schema::units::Quantity;
 use crosswind_schema::{Platform, Tree};
 
 use super::options::FarmOptions;
 use super::order;
+
+/// A byte that costs this much more, as a part, costs the same.
+const CHEAP: f64 = 1e-9;
 
 /// What each node can use, in the platform's order.
 #[derive(Clone, Debug)]
@@ -103,8 +107,31 @@ impl Demand {
             Part { link: self.link[c], uses: self.can[c], served: self.served[c] }
         };
         let limit = platform.nodes[node as usize].send_limit_mb_per_s.map_or(f64::INFINITY, Quantity::get) / size;
-        paces(size, limit, tree.children(node).iter().map(part))
+        let mut paces = paces(size, limit, tree.children(node).iter().map(part));
+        if let Some(planned) = wishes.planned_tasks_per_s {
+            for (&child, pace) in tree.children(node).iter().zip(&mut paces) {
+                *pace = as_cheap_as_planned(platform, node, child, planned[child as usize] * size, *pace);
+            }
+        }
+        paces
     }
+}
+
+/// The fastest pace up to `most` at which a byte costs no more computation at both ends than at the planned rate, MB/s. Where
+/// losses bend upwards that is the planned rate or little more: faster bursts would lose more than the plan says.
+fn as_cheap_as_planned(platform: &Platform, parent: u32, child: u32, planned: f64, most: f64) -> f64 {
+    let (parent, child) = (&platform.nodes[parent as usize], &platform.nodes[child as usize]);
+    let ends = [(parent.compute_per_s.get(), &child.send_losses), (child.compute_per_s.get(), &child.receive_losses)];
+    let curves = ends.into_iter().filter(|(_, losses)| !losses.is_empty()); // of a line a byte costs the same at every rate
+    if planned <= 0.0 || curves.clone().next().is_none() {
+        return most;
+    }
+    let cost =
+        |rate: f64| curves.clone().map(|(compute, losses)| compute * Loss::chord_s_per_mb(losses, rate)).sum::<f64>();
+    let permitted = cost(planned) * (1.0 + CHEAP);
+    let measured = curves.clone().flat_map(|(_, losses)| losses.iter().map(|loss| loss.0.get()));
+    let rates = measured.filter(|&rate| planned < rate && rate < most).chain([most]);
+    rates.filter(|&rate| cost(rate) <= permitted).fold(planned, f64::max).min(most)
 }
 
 /// MB/s at which each child is sent to where several are at once: its receive limit, or if all of those do not fit into
@@ -118,4 +145,29 @@ pub(crate) fn paces(size_mb: f64, limit: f64, children: impl Iterator<Item = Par
     let used: f64 = served().map(|part| part.uses).sum();
     let share = if all > limit { (limit / used).max(1.0) } else { f64::INFINITY };
     children.map(|part| size_mb * part.link.min(part.uses * share)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pace(losses: &str, planned: f64) -> f64 {
+        let text = format!(
+            "schema_version = 1\nname = \"pair\"\n[[node]]\nname = \"root\"\ncompute_per_s = 10.0\n[[node]]\nname = \"leaf\"\n\
+             parent = \"root\"\ncompute_per_s = 20.0\nreceive_limit_mb_per_s = 10.0\n{losses}"
+        );
+        let platform = Platform::from_toml(text.as_bytes(), "pair.toml").expect("a right description");
+        as_cheap_as_planned(&platform, 0, 1, planned, 10.0)
+    }
+
+    #[test]
+    fn a_planned_child_is_sent_to_no_faster_than_a_byte_costs_at_the_planned_rate() {
+        let steeper = "send_losses = [[5.0, 0.05], [10.0, 0.9]]";
+        assert_eq!(pace(steeper, 6.0), 6.0);
+        assert_eq!(pace(steeper, 2.0), 5.0); // up to 5 MB/s a byte costs the same
+        assert_eq!(pace("send_losses = [[5.0, 0.4], [10.0, 0.5]]", 6.0), 10.0); // bursts cost less
+        assert_eq!(pace("receive_losses = [[5.0, 0.1], [10.0, 0.9]]", 6.0), 6.0);
+        assert_eq!(pace("ir_send_s_per_mb = 0.01", 6.0), 10.0);
+        assert_eq!(pace(steeper, 0.0), 10.0); // it is never served
+    }
 }

@@ -35,7 +35,7 @@ class Session:
 
 
 def announce(line: socket.socket, name: str, token: str) -> Session:
-    """Say from a host who it is, and prove it.
+    """Give the root a host's name, and prove it.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def announce(line: socket.socket, name: str, token: str) -> Session:
 
 
 def meet(line: socket.socket, token: str, known: frozenset[str]) -> Session:
-    """Hear at the root which host it is.
+    """Return at the root which host has connected.
 
     Raises
     ------

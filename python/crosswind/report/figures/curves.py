@@ -11,12 +11,13 @@ from crosswind.report.figures.categories import coloured
 from crosswind.report.figures.look import CHANNEL_COLOURS, CRIMSON, VIOLET, layered, records
 
 HEIGHT = 300
+CAP_PX = 7  # of an interval's ends, whatever the distance of the values
 COLOURS = (*CHANNEL_COLOURS, VIOLET, CRIMSON)
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 
 
 def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
-    """Draw lines with 95 % intervals.
+    """Draw means with 95 % intervals, joined by lines where x is a number: words have no order.
 
     Parameters
     ----------
@@ -47,8 +48,10 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
         *(alt.Tooltip(f"{name}:Q", title=name, format=",.4~g") for name in ("mean", "low", "high")),
     ]
     base = alt.Chart(data).encode(x=along, color=colour)
+    if not numeric and len(names) > 1:  # beside each other, not upon each other
+        base = base.encode(xOffset=alt.XOffset("series:N", sort=names))
     lines = base.mark_line(strokeWidth=1.5).encode(y=alt.Y("mean:Q", title=y, scale=alt.Scale(zero=False)))
-    spans = base.mark_errorbar(ticks=True, thickness=1.2).encode(
+    spans = base.mark_errorbar(ticks={"size": CAP_PX}, thickness=1.2).encode(
         y=alt.Y("low:Q", title=y, scale=alt.Scale(zero=False)), y2="high:Q"
     )
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
@@ -56,4 +59,4 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
         shape=alt.Shape("series:N", legend=None, scale=alt.Scale(domain=names, range=[*SHAPES])),
         tooltip=tooltip,
     )
-    return layered(lines, spans, dots, height=HEIGHT)
+    return layered(*([lines] if numeric else []), spans, dots, height=HEIGHT)

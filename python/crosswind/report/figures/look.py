@@ -70,8 +70,11 @@ def dressed(chart: Drawing, title: str = "", width: int = EXPORT_WIDTH, font: st
     spec: dict[str, Any] = printable_values(chart.to_dict(validate=False))
     spec["width"] = width
     spec["padding"] = 14
+    note = spec.get("title")
     if title:
+        below = {"subtitle": note["text"], "subtitleColor": MUTED} if isinstance(note, dict) else {}
         spec["title"] = {
+            **below,
             "text": printable(title),
             "anchor": "start",
             "frame": "group",

@@ -1,0 +1,156 @@
+//! The steady state of a tree whose losses bend: several ports, one rate per link.
+//!
+//! A loss that is no line makes (1) of [`super::station`] a constraint in curves. As without them the tree is solved from
+//! the leaves up, since all that a subtree asks of the rest is a rate between 0 and its best. Three rates per subtree:
+//!
+//! | rate | losses | limits of the children | found by |
+//! |---|---|---|---|
+//! | planned | as measured, at the root; elsewhere never falling, so that every smaller rate is possible too | planned | [`search`] |
+//! | most at constant rates | as measured | most at constant rates | [`search`] |
+//! | most | their convex hulls up to the link's limit | most | [`local`], exact |
+//!
+//! The last is the bound of all schedules: one that sends in bursts, or alternates between rates, loses no less on average than the
+//! convex hull at its mean rate (Jensen). Convex losses are their own hulls, so there all three agree.
+//!
+//! | file | question |
+//! |---|---|
+//! | `curve` | what is lost at a rate? |
+//! | `local` | what can one node do, its losses replaced by hulls? |
+//! | `search` | what can it do with its losses as measured? |
+//! | `down` | what does each node do when the root does its best? |
+//! | `gains` | what is the derivative for more of a limit? |
+
+mod curve;
+mod down;
+mod gains;
+mod local;
+mod search;
+
+use crosswind_schema::platform::{Loss, Node};
+use crosswind_schema::units::Quantity;
+
+use super::tree::Walk;
+use curve::Curve;
+use local::Local;
+use search::Found;
+
+pub(super) use down::CurvedRates;
+
+/// Lines that a plan's searches look at in all: a second or two.
+const WORK: usize = 3_000_000;
+
+/// A tree with curves, breadth first like its walk.
+pub(super) struct Curved<'a> {
+    walk: &'a Walk,
+    /// Part of the own compute rate that is lost by receiving, per tasks/s, up to the link's limit.
+    receives: Vec<Curve>,
+    /// Part of the parent's compute rate that it loses by sending here.
+    sends: Vec<Curve>,
+}
+
+/// What each subtree can do.
+struct Reach {
+    planned: Vec<f64>,
+    /// What the children get when their parent does its best.
+    flow: Vec<f64>,
+    constant: Vec<f64>,
+    any: Vec<f64>,
+}
+
+/// Which losses count.
+#[derive(Clone, Copy, PartialEq)]
+enum Losses {
+    Measured,
+    Rising,
+    Hulls,
+}
+
+impl<'a> Curved<'a> {
+    /// `nodes` as the walk's platform numbers them.
+    pub fn new(walk: &'a Walk, nodes: &[Node]) -> Self {
+        let size = walk.task.size_mb();
+        let curve = |losses: &[Loss], line: f64, limit: f64| match losses {
+            [] => Curve::line(line * size, limit),
+            _ => Curve::measured(losses, size, limit),
+        };
+        let (mut receives, mut sends) = (Vec::new(), Vec::new());
+        for (place, &node) in walk.order.iter().enumerate() {
+            let (node, limit) = (&nodes[node as usize], walk.stations[place].receive);
+            let limit = if limit.is_finite() { limit } else { 0.0 }; // the root receives nothing
+            receives.push(curve(&node.receive_losses, node.ir_receive_s_per_mb.get(), limit));
+            sends.push(curve(&node.send_losses, node.ir_send_s_per_mb.get(), limit));
+        }
+        Self { walk, receives, sends }
+    }
+
+    /// The node at a place, where its children can take `limits`, by place.
+    fn local(&self, place: usize, limits: &[f64], losses: Losses) -> Local {
+        let station = &self.walk.stations[place];
+        let shaped = |curve: &Curve, send: f64| match losses {
+            Losses::Measured => curve.clone(),
+            Losses::Rising => curve.rising(),
+            Losses::Hulls => curve.cut(curve.end().min(send)).convex_hull(), // no burst is faster
+        };
+        let gain =
+            |child: usize| shaped(&self.sends[child], station.send).combined(1.0, -station.compute).cut(limits[child]);
+        let children = self.walk.children(place);
+        let demand = if place > 0 {
+            let send = self.walk.stations[self.walk.parent(place)].send;
+            let demand = |curve: &Curve| curve.combined(1.0, station.compute);
+            match losses {
+                // Of a leaf it is enough that what a task takes in all never falls.
+                Losses::Rising if children.is_empty() => demand(&self.receives[place]).rising(),
+                _ => demand(&shaped(&self.receives[place], send)),
+            }
+        } else {
+            let most = station.compute + children.clone().map(|child| limits[child]).sum::<f64>();
+            Curve::line(1.0, most)
+        };
+        Local {
+            compute: station.compute,
+            receive: station.receive,
+            drop: station.drop,
+            send: station.send,
+            demand,
+            gains: children.map(gain).collect(),
+        }
+    }
+
+    /// Leaves first.
+    fn reach(&self) -> Reach {
+        let count = self.walk.stations.len();
+        let none = || vec![0.0; count];
+        let mut reach = Reach { planned: none(), flow: none(), constant: none(), any: none() };
+        let is_hard = |curve: &Curve| curve.convex_hull() != *curve;
+        let hard = self.sends.iter().filter(|curve| is_hard(curve)).count();
+        let work = WORK / hard.max(1);
+        for place in (0..count).rev() {
+            let children = self.walk.children(place);
+            let work = work * children.len().max(1);
+            let measured = search::best(&self.local(place, &reach.constant, Losses::Measured), work);
+            let losses = if place == 0 { Losses::Measured } else { Losses::Rising };
+            let falls = |curve: &Curve| !curve.is_rising();
+            let is_same = (losses == Losses::Measured
+                || !(falls(&self.receives[place]) || children.clone().any(|child| falls(&self.sends[child]))))
+                && children.clone().all(|child| reach.planned[child] == reach.constant[child]);
+            let planned = match is_same {
+                true => measured.clone(),
+                false => search::best(&self.local(place, &reach.planned, losses), work),
+            };
+            let hulls = self.local(place, &reach.any, Losses::Hulls);
+            let relaxed = hulls.relaxed(&hulls.whole_steps()).map_or(0.0, |relaxed| relaxed.rate);
+            let Found { rate, flows, .. } = planned;
+            reach.flow[children].copy_from_slice(&flows);
+            reach.planned[place] = rate;
+            // What is below is a bound of what is above, but for rounding.
+            reach.constant[place] = proven(measured.bound, rate);
+            reach.any[place] = proven(relaxed, reach.constant[place]);
+        }
+        reach
+    }
+}
+
+/// A bound, which is the rate itself where they differ by rounding.
+fn proven(bound: f64, rate: f64) -> f64 {
+    if bound <= rate * (1.0 + 1e-12) { rate } else { bound }
+}

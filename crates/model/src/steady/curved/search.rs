@@ -1,0 +1,172 @@
+//! The best rate of a node whose gains are not concave: branch and bound (Falk and Soland 1969).
+//!
+//! Relaxed to concave hulls, at most one child is served on a line that lies above its gain ([`Local::relaxed`]). Its domain
+//! is split at a measured rate under that line, and both halves are relaxed anew; the half with the highest bound comes first. Every
+//! relaxation also gives flows to try. The gains are lines between measured rates, so it ends; it ends early, with a bound
+//! above the best flows, when it has done as much work as it may.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::curve::Curve;
+use super::local::{Local, Relaxed, Step, Steps};
+
+/// A bound this close to the best rate proves it.
+const PROVEN: f64 = 1e-9;
+
+/// The outcome of a search.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub rate: f64,
+    pub flows: Vec<f64>,
+    /// No flows bring more.
+    pub bound: f64,
+}
+
+/// The rates that each child may get.
+type Domains = Vec<(f64, f64)>;
+
+struct Branch {
+    domains: Domains,
+    relaxed: Relaxed,
+}
+
+impl Ord for Branch {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.relaxed.rate.total_cmp(&other.relaxed.rate)
+    }
+}
+impl PartialOrd for Branch {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Branch {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+impl Eq for Branch {}
+
+struct Search<'a> {
+    local: &'a Local,
+    whole: Domains,
+    /// Children with the same gains have the same number. They may be swapped, so those first in order get no less than the later.
+    kinds: Vec<usize>,
+    /// The steps of all whole domains, in order.
+    sorted: Vec<Step>,
+    best: Found,
+}
+
+/// Finds the best flows. `work`: lines that may be looked at, and those of the first relaxation in any case.
+pub(super) fn best(local: &Local, work: usize) -> Found {
+    let nothing = vec![0.0; local.gains.len()];
+    let alone = local.rate_with(0.0, 0.0).unwrap_or(0.0);
+    let sorted = local.whole_steps().steps;
+    let whole = local.gains.iter().map(|gain| (0.0, gain.end())).collect();
+    let mut search =
+        Search { local, whole, kinds: kinds(local), sorted, best: Found { rate: alone, flows: nothing, bound: alone } };
+    search.run(work);
+    search.best
+}
+
+impl Search<'_> {
+    fn run(&mut self, work: usize) {
+        let cost = self.sorted.len() + self.local.gains.len() + 8;
+        let mut left = work / cost;
+        let mut open = BinaryHeap::new();
+        open.extend(self.branch(self.whole.clone()));
+        while let Some(branch) = open.pop() {
+            let bound = branch.relaxed.rate;
+            self.best.bound = bound.max(self.best.rate);
+            if bound <= self.best.rate * (1.0 + PROVEN) || left < 2 {
+                return;
+            }
+            let Some((child, at)) = self.split(&branch) else { return };
+            left -= 2;
+            let alike = |other: &usize| self.kinds[*other] == self.kinds[child];
+            let (mut less, mut more) = (branch.domains.clone(), branch.domains);
+            for later in (child..less.len()).filter(alike) {
+                less[later].1 = less[later].1.min(at);
+            }
+            for earlier in (0..=child).filter(alike) {
+                more[earlier].0 = more[earlier].0.max(at);
+            }
+            for half in [less, more] {
+                open.extend(self.branch(half).filter(|one| one.relaxed.rate > self.best.rate));
+            }
+        }
+        self.best.bound = self.best.rate; // every half is done
+    }
+
+    /// Where a branch can be better than its flows: a measured rate under the line that is served in part.
+    fn split(&self, branch: &Branch) -> Option<(usize, f64)> {
+        let (step, amount) = branch.relaxed.partial?;
+        let between = (step.from, step.from + step.length);
+        let at = self.local.gains[step.child].nearest_point(step.from + amount, between)?;
+        Some((step.child, at))
+    }
+
+    /// The relaxation within these domains; tries the flows that it suggests.
+    fn branch(&mut self, domains: Domains) -> Option<Branch> {
+        let mut steps = Steps::default();
+        let is_whole = |child: usize| domains[child] == self.whole[child];
+        for (child, domain) in domains.iter().enumerate().filter(|&(child, _)| !is_whole(child)) {
+            self.local.hull_of(child, *domain, &mut steps);
+        }
+        steps.put_in_order();
+        steps.steps = merged(self.sorted.iter().filter(|step| is_whole(step.child)), &steps.steps);
+        let mut relaxed = self.local.relaxed(&steps)?;
+        for (flow, (low, _)) in relaxed.flows.iter_mut().zip(&domains) {
+            *flow += low;
+        }
+        self.try_flows(&relaxed);
+        Some(Branch { domains, relaxed })
+    }
+
+    /// Tries the flows of a relaxation, with each measured rate for the child that is served in part.
+    fn try_flows(&mut self, relaxed: &Relaxed) {
+        let (flows, gains) = (&relaxed.flows, &self.local.gains);
+        let (sent, won) = self.local.sums(flows);
+        let mut tries = vec![None];
+        if let Some((step, _)) = relaxed.partial {
+            let rates = gains[step.child].points().iter().map(|point| point.0);
+            tries.extend(rates.map(|rate| Some((step.child, rate))));
+        }
+        for one in tries {
+            let (mut sent, mut won) = (sent, won);
+            if let Some((child, rate)) = one {
+                sent += rate - flows[child];
+                won += gains[child].at(rate) - gains[child].at(flows[child]);
+            }
+            if let Some(rate) = self.local.rate_with(won, sent).filter(|rate| *rate > self.best.rate) {
+                self.best.rate = rate;
+                self.best.flows.clone_from(flows);
+                if let Some((child, rate)) = one {
+                    self.best.flows[child] = rate;
+                }
+            }
+        }
+    }
+}
+
+/// The number of the first child with the same gains, of each.
+fn kinds(local: &Local) -> Vec<usize> {
+    let mut first: BTreeMap<Vec<u64>, usize> = BTreeMap::new();
+    let bits = |gain: &Curve| gain.points().iter().flat_map(|point| [point.0.to_bits(), point.1.to_bits()]).collect();
+    local.gains.iter().enumerate().map(|(child, gain)| *first.entry(bits(gain)).or_insert(child)).collect()
+}
+
+/// Two lists in order as one.
+fn merged<'a>(first: impl Iterator<Item = &'a Step>, second: &[Step]) -> Vec<Step> {
+    let mut all = Vec::new();
+    let mut second = second.iter().peekable();
+    for step in first {
+        while let Some(other) = second.next_if(|other| (other.slope, step.child) > (step.slope, other.child)) {
+            all.push(*other);
+        }
+        all.push(*step);
+    }
+    all.extend(second);
+    all
+}

@@ -1,0 +1,156 @@
+//! Losses that bend, in a plan. More cases, against other oracles: `tests/property/test_plan_with_curves.py`.
+
+use std::borrow::Cow;
+
+use crosswind_model::{Task, plan, with_planned_lines};
+use crosswind_schema::Platform;
+use crosswind_schema::plan::{LimitedBy, Method, Plan, Ports};
+use crosswind_schema::platform::Loss;
+use proptest::prelude::*;
+
+/// A root that loses `scale * rate^power` by sending to each of its leaves, as measured at eight rates.
+fn star(leaves: &[(f64, f64, f64, f64)]) -> Platform {
+    let mut text =
+        String::from("schema_version = 1\nname = \"star\"\n[[node]]\nname = \"root\"\ncompute_per_s = 20.0\n");
+    for (at, (compute, limit, scale, power)) in leaves.iter().enumerate() {
+        let losses: Vec<String> = (1..=8)
+            .map(|step| f64::from(step) / 8.0 * limit)
+            .map(|rate| format!("[{rate}, {}]", scale * (rate / limit).powf(*power)))
+            .collect();
+        text += &format!(
+            "[[node]]\nname = \"leaf{at}\"\nparent = \"root\"\ncompute_per_s = {compute}\nreceive_limit_mb_per_s = {limit}\nsend_losses = [{}]\n",
+            losses.join(", ")
+        );
+    }
+    Platform::from_toml(text.as_bytes(), "star.toml").unwrap()
+}
+
+fn planned(platform: &Platform, ports: Ports) -> Plan {
+    plan(platform, Task::new(1.0, 1.0).unwrap(), ports, Method::Exact).unwrap()
+}
+
+/// What the root computes when it sends at these rates, by the measured losses themselves.
+fn left(platform: &Platform, sent_mb_per_s: &[f64]) -> f64 {
+    let lost: f64 =
+        platform.nodes[1..].iter().zip(sent_mb_per_s).map(|(n, &rate)| Loss::at(&n.send_losses, rate)).sum();
+    20.0 * (1.0 - lost).max(0.0)
+}
+
+proptest! {
+    #[test]
+    fn the_root_is_planned_to_lose_what_was_measured_and_no_rates_drawn_pass_the_bound(
+        leaves in prop::collection::vec((1.0..20.0f64, 1.0..20.0f64, 0.01..0.6f64, 0.3..3.0f64), 1..5),
+        parts in prop::collection::vec(0.0..1.0f64, 4),
+    ) {
+        let platform = star(&leaves);
+        let found = planned(&platform, Ports::Multi);
+        let sent: Vec<f64> = found.nodes[1..].iter().map(|node| node.received_tasks_per_s).collect();
+        let root = left(&platform, &sent);
+        prop_assert!((found.nodes[0].computed_tasks_per_s - root).abs() < 1e-9 * 20.0, "{found:?} {root}");
+        let whole: f64 = root + sent.iter().sum::<f64>();
+        prop_assert!((found.throughput_tasks_per_s - whole).abs() < 1e-9 * whole);
+        let constant = found.constant_rates_bound_tasks_per_s.unwrap();
+        prop_assert!(found.throughput_tasks_per_s <= constant && constant <= found.bound_tasks_per_s);
+        prop_assert!(found.throughput_tasks_per_s >= constant * (1.0 - 1e-6), "few leaves are solved: {found:?}");
+        let other: Vec<f64> = leaves.iter().zip(&parts).map(|(leaf, part)| part * leaf.0.min(leaf.1)).collect();
+        let lost: f64 = platform.nodes[1..].iter().zip(&other).map(|(n, &rate)| Loss::at(&n.send_losses, rate)).sum();
+        if lost <= 1.0 {
+            let reached = left(&platform, &other) + other.iter().sum::<f64>();
+            prop_assert!(reached <= constant * (1.0 + 1e-12), "{reached} {found:?}");
+        }
+    }
+
+    #[test]
+    fn losses_on_a_line_change_nothing(
+        leaves in prop::collection::vec((1.0..20.0f64, 1.0..20.0f64, 0.01..0.2f64, Just(1.0)), 1..4),
+        single in any::<bool>(),
+    ) {
+        let bent = star(&leaves);
+        let mut line = bent.clone();
+        for (node, (_, limit, scale, _)) in line.nodes[1..].iter_mut().zip(&leaves) {
+            node.send_losses.clear();
+            node.ir_send_s_per_mb = crosswind_schema::units::SecondsPerMegabyte::new(scale / limit).unwrap();
+        }
+        let ports = if single { Ports::Single } else { Ports::Multi };
+        let (bent, line) = (planned(&bent, ports), planned(&line, ports));
+        prop_assert!((bent.throughput_tasks_per_s - line.throughput_tasks_per_s).abs() <= 1e-9 * line.throughput_tasks_per_s);
+        prop_assert_eq!(bent.gap_to_exact, 0.0);
+        for (a, b) in bent.nodes.iter().zip(&line.nodes) {
+            prop_assert_eq!(a.limited_by, b.limited_by);
+            prop_assert!((a.received_tasks_per_s - b.received_tasks_per_s).abs() <= 1e-9 * line.throughput_tasks_per_s);
+            prop_assert!((a.gain_per_receive_mb_per_s - b.gain_per_receive_mb_per_s).abs() <= 1e-6);
+            prop_assert!((a.gain_per_work_per_s.unwrap() - b.gain_per_work_per_s.unwrap()).abs() <= 1e-6);
+        }
+    }
+}
+
+#[test]
+fn one_port_loses_what_was_measured_at_the_links_limit_while_it_sends() {
+    let found = planned(&star(&[(4.0, 10.0, 0.2, 0.5)]), Ports::Single);
+    // 4 tasks/s of 1 MB are 10 MB/s for 0.4 of the time.
+    assert!((found.nodes[0].computed_tasks_per_s - 20.0 * (1.0 - 0.4 * 0.2)).abs() < 1e-9);
+    assert_eq!(found.warnings, []);
+}
+
+/// Concave: 5 MB/s all the time cost 0.4, bursts of 10 MB/s half of the time 0.25 on average.
+#[test]
+fn the_bound_holds_for_bursts_too_and_the_plan_is_the_best_of_constant_rates() {
+    let mut platform = star(&[(5.0, 10.0, 0.5, 1.0)]);
+    let loss = |rate: f64, lost: f64| serde_json::from_value::<Loss>(serde_json::json!([rate, lost])).unwrap();
+    platform.nodes[1].send_losses = vec![loss(5.0, 0.4), loss(10.0, 0.5)];
+    let mut smaller = platform.clone();
+    smaller.nodes[0].compute_per_s = serde_json::from_value(serde_json::json!(10.0)).unwrap();
+    let found = planned(&smaller, Ports::Multi);
+    assert!((found.throughput_tasks_per_s - 11.0).abs() < 1e-12);
+    assert!((found.constant_rates_bound_tasks_per_s.unwrap() - 11.0).abs() < 1e-12);
+    assert!((found.bound_tasks_per_s - 12.5).abs() < 1e-12);
+    // A root twice as fast loses more than the leaf brings, 8 for 5: at constant rates it computes alone.
+    let found = planned(&platform, Ports::Multi);
+    assert!((found.throughput_tasks_per_s - 20.0).abs() < 1e-12);
+    assert_eq!((found.nodes[1].received_tasks_per_s, found.nodes[1].limited_by), (0.0, LimitedBy::NeverSend));
+}
+
+#[test]
+fn a_root_that_computes_nothing_sends_all_that_its_leaves_compute() {
+    let mut platform = star(&[(5.0, 10.0, 0.5, 0.5), (3.0, 10.0, 1.5, 2.0)]);
+    platform.nodes[0].compute_per_s = serde_json::from_value(serde_json::json!(0.0)).unwrap();
+    for ports in [Ports::Multi, Ports::Single] {
+        let found = planned(&platform, ports);
+        assert!((found.throughput_tasks_per_s - 8.0).abs() < 1e-12, "{found:?}");
+        assert_eq!((found.root_only_tasks_per_s, found.gap_to_exact), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn a_hundred_leaves_with_concave_losses_under_one_limit_are_planned_within_the_printed_gap() {
+    let leaves: Vec<_> =
+        (0..100u32).map(|n| (1.0 + f64::from(n % 7), 8.0, 0.002 + 0.0001 * f64::from(n % 13), 0.5)).collect();
+    let mut platform = star(&leaves);
+    platform.nodes[0].send_limit_mb_per_s = Some(serde_json::from_value(serde_json::json!(100.0)).unwrap());
+    let found = planned(&platform, Ports::Multi);
+    let constant = found.constant_rates_bound_tasks_per_s.unwrap();
+    assert!(found.throughput_tasks_per_s > 100.0);
+    assert!((1.0 - 1e-3..=1.0).contains(&(found.throughput_tasks_per_s / constant)), "{constant}");
+}
+
+#[test]
+fn a_platform_without_bent_losses_is_not_copied() {
+    let mut platform = star(&[(4.0, 10.0, 0.2, 0.5)]);
+    platform.nodes[1].send_losses.clear();
+    let found = planned(&platform, Ports::Multi);
+    assert!(matches!(with_planned_lines(&platform, &found), Cow::Borrowed(_)));
+    assert_eq!(found.constant_rates_bound_tasks_per_s, None);
+}
+
+#[test]
+fn losses_beyond_all_measure_and_rates_a_rounding_apart_are_planned() {
+    let mut platform = star(&[(5.0, 10.0, 0.5, 0.5)]);
+    let loss = |rate: f64, lost: f64| serde_json::from_value::<Loss>(serde_json::json!([rate, lost])).unwrap();
+    let near = f64::from_bits(3.0f64.to_bits() + 1);
+    platform.nodes[1].send_losses = vec![loss(1e-300, 0.0), loss(3.0, 0.01), loss(near, 0.01), loss(4.0, 1e308)];
+    for size in [0.7, 1.0] {
+        let found = plan(&platform, Task::new(size, 1.0).unwrap(), Ports::Multi, Method::Exact).unwrap();
+        let best = 20.0 * 0.99 + 3.0 / size;
+        assert!((found.throughput_tasks_per_s - best).abs() < 1e-9, "{found:?}");
+    }
+}

@@ -1,0 +1,31 @@
+"""A few mutants of every kind of file under every verb that reads it; `benchmarks/file_mutants.py` tries hundreds."""
+
+import mutants
+import pytest
+
+EACH = 4
+REPORTS = 1
+"""Of a report: drawing it takes a second."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    mutants.import_all()
+    return mutants.plant(tmp_path_factory.mktemp("mutants") / "seeds")
+
+
+@pytest.mark.parametrize("name", mutants.TARGETS)
+def test_a_file_with_something_wrong_in_it_ends_a_verb_with_an_exit_code_of_its_own(folder, name):
+    target = mutants.TARGETS[name]
+    faults = {}
+    for number in range(REPORTS if target.words.startswith("report") else EACH):
+        content = mutants.mutant(folder, target, f"daily {name} {number}")
+        if wrong := mutants.fault(folder, target, content):
+            faults[number] = wrong
+    assert not faults
+
+
+@pytest.mark.parametrize("name", [name for name, target in mutants.TARGETS.items() if "report" not in target.words])
+def test_the_file_as_it_is_is_taken(folder, name):
+    target = mutants.TARGETS[name]
+    assert mutants.fault(folder, target, (folder / target.file).read_bytes(), permitted=target.ends) is None
