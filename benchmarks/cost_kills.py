@@ -14,7 +14,7 @@ sessions on the host.
     python benchmarks/cost_kills.py [KILLS [TRIALS_AT_A_TIME [SEED]]]
 
 Without arguments it is a short try, printed and not recorded (`make bench`). Root and control groups of version 2. 500
-kills, eight at a time, take about a quarter of an hour on 2 CPUs; a busy host lengthens it, and falsifies nothing.
+kills, eight at a time, take a quarter of an hour on 2 CPUs, 25 minutes on a busy host, which falsifies nothing.
 """
 
 from __future__ import annotations

@@ -365,13 +365,16 @@ def test_a_group_that_a_killed_session_left_frozen_is_thawed_by_the_next(holder,
         os.kill(guard, signal.SIGKILL)
         process.kill()
         process.wait()
-        wait_until(lambda: is_frozen(group))
-        [named] = left_frozen(unified_mount())
-        assert named.hint.startswith(f"`echo 0 > {group}/cgroup.freeze`")
+        wait_until(lambda: processes.has_ended(guard) and is_frozen(group))
+
+        def is_named() -> bool:
+            return any(str(group) in finding.message for finding in left_frozen(unified_mount()))
+
+        assert is_named()
         found = opened(f"cgroup:/{group.name}", freezer)
         assert found.members == {target.pid}
         found.freeze(later())
-        assert not left_frozen(unified_mount())  # it is a session's that lives
+        assert not is_named()  # it is a session's that lives
         found.thaw()
         assert runs_again(target.pid)
 
