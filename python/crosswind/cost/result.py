@@ -402,7 +402,13 @@ def _warnings_of(one: CostOf) -> list[Told]:
         found.append(warning("catching-up", message, hint))
     if one.headline == "wall" and "others" in one.why:
         message = f"{one.name} may run on the job's CPUs and on others: only wall sees all that it costs"
-        found.append(warning("roaming", message, "bind both to one CPU (`taskset -c`) to know sooner"))
+        found.append(
+            warning(
+                "roaming",
+                message,
+                "bound to one CPU (`taskset -c`), what it costs a job that shares its CPU is known sooner",
+            )
+        )
     on, off = (float(one.quads.x_cpu_s[:, label].sum()) for label in (ON, OFF))
     if len(one.quads) and on > _LEAST_CPU_S and off > LEAKS * on:
         message = f"{one.name} used {off / on:.0%} as much CPU time while it was stopped as while it ran"
