@@ -6,8 +6,8 @@ use crosswind_live::farm::root::RunSummary;
 use crosswind_sim::Trace;
 
 /// Names and bytes: `kind` (1 byte), `node`, `child` (u32; [`NO_NODE`]: none), `task` (u64), `start_s`, `end_s`, `mb`, `work`
-/// (f64).
-pub type Columns = [(&'static str, Vec<u8>); 8];
+/// (f64), `cut` (1 byte; none at all where it is not known).
+pub type Columns = [(&'static str, Vec<u8>); 9];
 
 fn bytes<T, const N: usize>(values: impl Iterator<Item = T>, encode: impl Fn(T) -> [u8; N]) -> Vec<u8> {
     values.flat_map(encode).collect()
@@ -26,6 +26,7 @@ pub fn of_trace(trace: &Trace) -> Columns {
         ("end_s", amounts(&trace.end_s)),
         ("mb", amounts(&trace.mb)),
         ("work", amounts(&trace.work)),
+        ("cut", trace.cut.iter().map(|&cut| u8::from(cut)).collect()),
     ]
 }
 
@@ -44,5 +45,6 @@ pub fn of_run(summary: &RunSummary) -> Columns {
         ("end_s", amounts(&|row| row.end_ns as f64 * 1e-9)),
         ("mb", amounts(&|row| row.bytes as f64 * 1e-6)),
         ("work", amounts(&|row| row.work)),
+        ("cut", Vec::new()),
     ]
 }

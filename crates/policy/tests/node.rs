@@ -444,7 +444,8 @@ fn with_several_ports_arrival_serves_the_child_whose_request_is_the_oldest() {
             let tasks = 1 + round % 2 + u64::from(round == 0);
             let commands = root.tell(Given { first: next, tasks });
             next += tasks;
-            let to = |command: &Command| if let Send { child, task, .. } = *command { Some((child, task)) } else { None };
+            let to =
+                |command: &Command| if let Send { child, task, .. } = *command { Some((child, task)) } else { None };
             for (child, task) in commands.iter().filter_map(to) {
                 let first = line.iter().position(|c| !sending.iter().any(|(s, _)| s == c)).unwrap();
                 assert_eq!(line.remove(first), child, "round {round}");

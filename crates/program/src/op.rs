@@ -52,7 +52,8 @@ pub enum Op {
     },
     /// Sends a one-sided message; over when the last packet is with the network.
     Message {
-        /// The receiver: below the number of ranks; itself is allowed, and costs no network.
+        /// The receiver: below the number of ranks; itself is allowed, and costs no network but where
+        /// [`Rank::ITSELF_BY_NETWORK`](crate::Rank::ITSELF_BY_NETWORK) says so.
         to: u32,
         /// What for.
         kind: Kind,

@@ -18,6 +18,9 @@ pub struct Reply {
 /// Everything it does follows from the calls made: no clock, no randomness that is not seeded. Handlers run between two
 /// operations or while one waits, never inside [`Rank::next`].
 pub trait Rank {
+    /// Whether a message to itself crosses the network as any other does; otherwise it costs its handler.
+    const ITSELF_BY_NETWORK: bool = false;
+
     /// The next operation; called when the last one is over. After [`Op::Done`] it is not called again.
     fn next(&mut self) -> Op;
 

@@ -44,6 +44,10 @@ pub enum Problem {
     Missing,
     #[error("is no field of this file{}", nearest.as_ref().map(|n| format!("; the nearest is `{n}`")).unwrap_or_default())]
     Unknown { nearest: Option<String>, known: Vec<String> },
+    #[error("cannot be set{}", nearest.as_ref().map(|n| format!("; the nearest that can is `{n}`")).unwrap_or_default())]
+    NotSet { nearest: Option<String>, known: Vec<String> },
+    #[error("cannot be {value}")]
+    NoValue { path: String, value: String, several: bool },
     #[error("is {found:?}; it must be one of {}{}", known.join(", "), nearest.as_ref().map(|n| format!("; the nearest is {n:?}")).unwrap_or_default())]
     Choice { found: String, nearest: Option<String>, known: Vec<String> },
     #[error("{0}")]
@@ -102,6 +106,13 @@ impl Problem {
             }
             Self::Missing => "see docs/reference/files.md for the fields of each file".into(),
             Self::Unknown { known, .. } => format!("the fields here are: {}", known.join(", ")),
+            Self::NotSet { known, .. } => format!("change others in the file; these can be set: {}", known.join(", ")),
+            Self::NoValue { path, value, several: true } => {
+                format!("set one value, or try several: `[sweep]` with `\"{path}\" = {value}` in the file")
+            }
+            Self::NoValue { .. } => {
+                "docs/reference/files.md says what each field may be, `crosswind schema experiment` in JSON".into()
+            }
             Self::NoRoot => "leave out `parent` at the node that holds the input data".into(),
             Self::TwoRoots { second, .. } => format!("give {second:?} a `parent`"),
             Self::Cycle { .. } => "every chain of parents must end at the root".into(),
@@ -194,7 +205,14 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<S
     }
     known
         .take(LOOKED_AT)
-        .map(|name| (strsim::jaro_winkler(word, name), name))
+        .map(|name| {
+            // Of two fields of one section, the section's name says nothing.
+            let (word, field) = match (word.rsplit_once('.'), name.rsplit_once('.')) {
+                (Some((section, word)), Some((same, name))) if section == same => (word, name),
+                _ => (word, name),
+            };
+            (strsim::jaro_winkler(word, field), name)
+        })
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, name)| name.to_owned())

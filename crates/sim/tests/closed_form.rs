@@ -1,8 +1,8 @@
 //! Cases that can be computed by hand, to 1e-9 and a nanosecond.
 
 use crate::farms::{PORTS, Spot, below, platform, root, run, run_with, same, way};
-use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange};
 use crosswind_schema::experiment::draw::{Column, Tasks};
+use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange};
 use crosswind_schema::plan::Ports;
 use crosswind_sim::{Activity, Options};
 
@@ -163,10 +163,26 @@ fn a_relay_whose_last_child_leaves_hands_its_tasks_up_and_takes_some_when_the_ch
 fn arrival_serves_the_request_that_came_first_with_several_ports_and_buffers_too() {
     // A relay with two children of different links, 20 tasks drawn once; the end is that of a simulator written apart, in Python.
     let (sizes, works): (Vec<f64>, Vec<f64>) = [
-        (1.650349, 5.091036), (1.005558, 3.019749), (1.335507, 2.712033), (2.810286, 0.436881), (0.857872, 1.858976),
-        (2.087585, 0.356397), (0.652374, 2.347374), (0.789618, 26.522664), (2.343095, 4.611294), (0.982159, 11.308064),
-        (2.530142, 1.744072), (1.642387, 8.104429), (1.639531, 2.173861), (1.355303, 4.943722), (1.593672, 12.895626),
-        (2.735201, 3.30155), (1.524599, 14.22206), (1.422129, 1.826408), (1.02215, 1.770041), (0.804352, 12.217288),
+        (1.650349, 5.091036),
+        (1.005558, 3.019749),
+        (1.335507, 2.712033),
+        (2.810286, 0.436881),
+        (0.857872, 1.858976),
+        (2.087585, 0.356397),
+        (0.652374, 2.347374),
+        (0.789618, 26.522664),
+        (2.343095, 4.611294),
+        (0.982159, 11.308064),
+        (2.530142, 1.744072),
+        (1.642387, 8.104429),
+        (1.639531, 2.173861),
+        (1.355303, 4.943722),
+        (1.593672, 12.895626),
+        (2.735201, 3.30155),
+        (1.524599, 14.22206),
+        (1.422129, 1.826408),
+        (1.02215, 1.770041),
+        (0.804352, 12.217288),
     ]
     .into_iter()
     .unzip();

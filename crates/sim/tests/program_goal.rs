@@ -46,6 +46,20 @@ fn makespans_are_those_of_loggopsim() {
         ("overlap", include_str!("goal/overlap.goal"), 10_000 + 1_500 + 5_500),
         // The second send leaves when o and 20000 of computing are over.
         ("out_of_order", include_str!("goal/out_of_order.goal"), 1_500 + 20_000 + 5_500 + 1_000),
+        // As LogGOPSim, built from its source, says: through the network, o + L + 7 G + o, and 100 of computing.
+        (
+            "to_oneself",
+            "num_ranks 2\nrank 0 {\na: send 8b to 0 tag 1\nb: recv 8b from 0 tag 1\nc: calc 100\nc requires b\n}\n\
+             rank 1 {\ncalc 5\n}\n",
+            5_642,
+        ),
+        // Tags that are the same in their last 32 bits are not the same.
+        (
+            "long_tags",
+            "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 4294967297\nsend 1b to 1 tag 1\n}\n\
+             rank 1 {\na: recv 1b from 0 tag 1\nrecv 1b from 0 tag 4294967297\nb: calc 100\nb requires a\n}\n",
+            1_500 + 5_500 + 100,
+        ),
     ];
     for (name, text, expected) in cases {
         assert_eq!(makespan(text), expected, "{name}");

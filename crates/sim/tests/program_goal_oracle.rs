@@ -2,7 +2,8 @@
 //! rank with the earliest next step first. Ends of all ranks, to the nanosecond.
 //!
 //! The rules (`crosswind_program::goal`, docs/concepts/engine.md): a processor does one thing at a time, and only outside the
-//! intervals of noise. When it is free it handles messages that are through the interface, in their order; then it does the first
+//! intervals of noise. When it is free it handles packets that are through the interface, in their order; then it sends the next packet of
+//! a message that it has begun, which nothing but what arrives comes between; without one it does the first
 //! free operation. A send for which the interface is not free keeps its place; what computes goes on meanwhile. Nothing is handled between two
 //! computations that follow each other, unless a send waits. A send holds the processor for o, and the interface for
 //! g + (s - 1) G from o before its end.
@@ -47,7 +48,7 @@ fn random_plans(random: &mut Random) -> Vec<Plan> {
     let mut plans: Vec<Plan> = vec![Vec::new(); ranks];
     for _ in 0..random.below(12) {
         let from = random.below(ranks as u64) as usize;
-        let to = (from + 1 + random.below(ranks as u64 - 1) as usize) % ranks;
+        let to = if random.one_in(6) { from } else { (from + 1 + random.below(ranks as u64 - 1) as usize) % ranks };
         let tag = random.below(3) as u32;
         let bytes = [1, 1, 100, 3_000, 200_000][random.below(5) as usize];
         plans[from].push((Does::Send { to, tag, bytes }, Vec::new()));
@@ -129,10 +130,12 @@ struct Rank {
     queue: VecDeque<usize>,
     posted: Vec<usize>,
     unexpected: Vec<(usize, u32)>,
-    /// In the network or at the interface: arrival, source, number, tag, bytes.
-    coming: Vec<(u64, usize, u64, u32, u64)>,
-    /// Through the interface: when, source, tag.
-    here: VecDeque<(u64, usize, u32)>,
+    /// In the network or at the interface: arrival, source, number, tag, bytes, whether it is a message's last packet.
+    coming: Vec<(u64, usize, u64, u32, u64, bool)>,
+    /// Through the interface: when, source, tag, whether it is the last.
+    here: VecDeque<(u64, usize, u32, bool)>,
+    /// A message of which some packets have been sent: operation, bytes left.
+    sending: Option<(usize, u64)>,
     taken: Option<u64>,
     now: u64,
     interface: u64,
@@ -155,6 +158,7 @@ impl Rank {
             unexpected: Vec::new(),
             coming: Vec::new(),
             here: VecDeque::new(),
+            sending: None,
             taken: None,
             now: 0,
             interface: 0,
@@ -212,35 +216,42 @@ impl Rank {
     fn take_in(&mut self, until: u64, network: &Network) {
         self.coming.sort_unstable();
         while self.coming.first().is_some_and(|message| message.0 <= until) {
-            let (at, from, _, tag, bytes) = self.coming.remove(0);
+            let (at, from, _, tag, bytes, last) = self.coming.remove(0);
             let gap = network.gap_ns.max(network.overhead_ns) + train(network, bytes);
             let at = self.taken.map_or(at, |taken| at.max(taken + gap));
             self.taken = Some(at);
-            self.here.push_back((at, from, tag));
+            self.here.push_back((at, from, tag, last));
         }
     }
 
     /// When the rank does its next step, as far as is known now.
     fn next(&self) -> Option<u64> {
         let computes = self.queue.iter().any(|&at| matches!(self.plan[at].0, Does::Calc { .. }));
-        let works = if computes { Some(self.now) } else { (!self.queue.is_empty()).then_some(self.interface) };
+        let works = match self.sending {
+            Some(_) => Some(self.interface),
+            None if computes => Some(self.now),
+            None => (!self.queue.is_empty()).then_some(self.interface),
+        };
         let here = self.here.front().map(|message| message.0);
         let coming = self.coming.iter().map(|message| message.0).min();
         let first = [works, here, coming].into_iter().flatten().min();
         first.map(|at| back(&self.noise, at.max(self.now)))
     }
 
-    /// Does one step; returns the message that it sends: destination, arrival, number, tag, bytes.
-    fn step(&mut self, at: u64, network: &Network) -> Option<(usize, u64, u64, u32, u64)> {
+    /// Does one step; returns the packet that it sends: destination, arrival, number, tag, bytes, whether it is the last.
+    fn step(&mut self, at: u64, network: &Network) -> Option<(usize, u64, u64, u32, u64, bool)> {
         self.now = at;
         self.take_in(at, network);
         let first = self.queue.front().map(|&at| self.plan[at].0);
         let goes_on_computing = self.after_computing && matches!(first, Some(Does::Calc { .. }));
         self.after_computing = false;
         if !goes_on_computing && self.here.front().is_some_and(|message| message.0 <= at) {
-            let (_, from, tag) = self.here.pop_front().unwrap();
+            let (_, from, tag, last) = self.here.pop_front().unwrap();
             self.now = worked(&self.noise, at, network.overhead_ns);
             self.end = self.now;
+            if !last {
+                return None;
+            }
             let wanted = |rank: &Self, at: usize| match rank.plan[at].0 {
                 Does::Receive { from: f, tag: t } => asks(f, t, (from, tag)),
                 Does::Send { .. } | Does::Calc { .. } => false,
@@ -255,17 +266,32 @@ impl Rank {
             }
             return None;
         }
-        if let Some(Does::Send { to, tag, bytes }) = first
+        let begins = match first {
+            Some(Does::Send { bytes, .. }) if self.sending.is_none() => Some((self.queue[0], bytes)),
+            _ => self.sending,
+        };
+        if let Some((number, left)) = begins
             && self.interface <= at
+            && let Does::Send { to, tag, .. } = self.plan[number].0
         {
-            let number = self.queue.pop_front().unwrap();
+            if self.sending.is_none() {
+                self.queue.pop_front();
+            }
+            let bytes = left.min(u64::from(network.packet_bytes));
+            let left = left - bytes;
+            self.sending = (left > 0).then_some((number, left));
             self.now = worked(&self.noise, at, network.overhead_ns);
             self.end = self.now;
             self.interface = self.now - network.overhead_ns + network.gap_ns + train(network, bytes);
             self.sent += 1;
-            self.done(number);
+            if left == 0 {
+                self.done(number);
+            }
             let arrival = self.now + network.latency_ns + train(network, bytes);
-            return Some((to, arrival, self.sent, tag, bytes));
+            return Some((to, arrival, self.sent, tag, bytes, left == 0));
+        }
+        if self.sending.is_some() {
+            return None;
         }
         let place = self.queue.iter().position(|&at| matches!(self.plan[at].0, Does::Calc { .. }))?;
         let number = self.queue.remove(place).unwrap();
@@ -292,8 +318,8 @@ fn ends(plans: &[Plan], noises: &[Noise], network: &Network) -> Option<Vec<u64>>
     loop {
         let next = (0..ranks.len()).filter_map(|rank| Some((ranks[rank].next()?, rank))).min();
         let Some((at, rank)) = next else { break };
-        if let Some((to, arrival, number, tag, bytes)) = ranks[rank].step(at, network) {
-            ranks[to].coming.push((arrival, rank, number, tag, bytes));
+        if let Some((to, arrival, number, tag, bytes, last)) = ranks[rank].step(at, network) {
+            ranks[to].coming.push((arrival, rank, number, tag, bytes, last));
         }
     }
     ranks.iter().all(|rank| rank.over.iter().all(|over| *over)).then(|| ranks.iter().map(|rank| rank.end).collect())
@@ -330,7 +356,7 @@ fn networks(random: &mut Random) -> Network {
         overhead_ns,
         gap_ns,
         gap_per_byte_ns: random.below(7) as f64,
-        packet_bytes: u32::MAX,
+        packet_bytes: [u32::MAX, 70_000, 1_500][random.below(3) as usize],
         acknowledgement_ns: 1_500,
         control_ns: 10_000,
     }
@@ -363,7 +389,7 @@ fn what_computes_does_not_wait_for_a_send_that_waits_for_the_interface() {
                 rank 1 {\nrecv 1000000b from 0 tag 0\nrecv 1b from 0 tag 1\n}\n";
     let goal = Goal::parse(text.as_bytes()).unwrap();
     let network = Network { gap_per_byte_ns: 6.0, ..networks(&mut Random(0)) };
-    let network = Network { overhead_ns: 1_500, gap_ns: 1_000, ..network };
+    let network = Network { overhead_ns: 1_500, gap_ns: 1_000, packet_bytes: u32::MAX, ..network };
     let run = simulate(&goal, &network, WindowSettings::default(), &Timelines::undisturbed(2), &mut |_| true).unwrap();
     // As LogGOPSim, built from its source, says: the second message is there while the first one is handled.
     assert_eq!(run.makespan_ns, 1_500 + 2_500 + 999_999 * 6 + 2 * 1_500);

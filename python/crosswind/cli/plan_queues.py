@@ -94,10 +94,16 @@ def _promises(d: dict[str, Any]) -> list[list[str]]:
     for stream in promise["streams"]:
         most = stream["threshold"]
         limit = f"up to {most}" if most else "none"
-        rows.append([f"{stream['name']} holds the limit with a threshold", limit, "alone with the parallel class"])
+        rows.append([f"{stream['name']} holds the limit with a threshold", limit, _beside(stream["beside"])])
     return rows
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb to the command line."""
     app.command("queues", help=help_of("plan queues", EXAMPLES))(queues)
+
+
+def _beside(others: list[str]) -> str:
+    """Return which other local streams the promise to a stream counts."""
+    shown = ", ".join(others[:2]) + (f" and {len(others) - 2} more" if len(others) > 2 else "")
+    return f"beside {shown}" if others else "the only local stream of its host"

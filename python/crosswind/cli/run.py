@@ -166,8 +166,11 @@ def _performed(
     of = {"experiment": experiment.name, "on": on}
     writable(recorded.trace, "trace", "--trace", inputs=read, force=options["force"], of=of)
     writable(recorded.perfetto, "perfetto", "--perfetto", inputs=read, force=True)
+    if recorded.wanted and experiment.kind != "farm":
+        message = f"a trace is of the nodes of a farm; an experiment of kind {experiment.kind} has none"
+        raise DescriptionError(message, "argument", "leave out --trace and --perfetto")
     if recorded.wanted and len(experiment) > 1:
-        hint = "leave one: --set PATH=VALUE for each path of the sweep, --set seed=1 with repetitions = 1"
+        hint = "make it one: --set repetitions=1, and --set PATH=VALUE for each path of the sweep"
         raise DescriptionError(f"a trace is of one run; this experiment makes {len(experiment)}", "argument", hint)
     with tells_what_is_kept(file_of(out)), watched.watching(token) as (watch, advance):
         options |= {"progress": advance, "watch": watch}

@@ -26,6 +26,7 @@ WORDS = {
     "experiment": "an experiment",
     "figure": "a figure or a printed page",
     "gpu-measurement": "a measurement of a GPU",
+    "goal": "a GOAL schedule",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
@@ -85,6 +86,7 @@ _TABLE = re.compile(r'^[ \t]*\[\[?[ \t]*"?([\w-]+)', re.MULTILINE)
 _FIELD = re.compile(r'^[ \t]*"?([\w-]+)"?(?:[ \t]*\.[^=\n]*)?[ \t]*=', re.MULTILINE)
 _MARKS = {"report": '<meta name="generator" content="Crosswind ', "junit": '<testsuite name="crosswind '}
 _METRICS = "# HELP crosswind_check"  # as `crosswind.check.formats.prometheus` begins
+_GOAL = re.compile(r"(?:\s|//[^\n]*\n|/\*.*?\*/)*+num_ranks\s", re.DOTALL)
 _RECORDED = re.compile(r'^[ \t]*kind[ \t]*=[ \t]*"recorded"', re.MULTILINE)
 
 
@@ -136,8 +138,8 @@ def found_at(path: str | Path) -> Found:
         return Found(EMPTY)
     if text.startswith("<"):
         return Found(next((kind for kind, mark in _MARKS.items() if mark in text), UNKNOWN))
-    if text.startswith(_METRICS):
-        return Found("metrics")
+    if text.startswith(_METRICS) or _GOAL.match(text):
+        return Found("metrics" if text.startswith(_METRICS) else "goal")
     return _of_json(text) if text.startswith("{") else _of_toml(text)
 
 

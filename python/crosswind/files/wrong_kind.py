@@ -18,6 +18,10 @@ _DISTURBS = (
 _TAKEN_BY = {
     "disturbance": _DISTURBS,
     "experiment": "`crosswind run {file}` takes it",
+    "goal": (
+        'name it in an experiment: `[workload]` with `kind = "program"`, `program = "goal"` and '
+        '`parameters = {{ file = "{file}" }}`'
+    ),
     "hosts": "`crosswind run EXPERIMENT.toml --on hosts:{file}` takes it",
     "links": f"`crosswind plan tree {{file}} {_TASK} -o platform.toml` makes a platform of it",
     "measurement": "run `crosswind fit {file} -o platform.toml` first: it makes a platform of it",

@@ -42,7 +42,7 @@ def activities(columns: dict[str, Any], platform: Platform) -> pa.Table:
     ----------
     columns : dict
         Buffers by name: `kind` (u8, place in KINDS), `node`, `child` (u32, places in the platform, NOBODY for none),
-        `task` (u64), `start_s`, `end_s`, `mb`, `work` (f64).
+        `task` (u64), `start_s`, `end_s`, `mb`, `work` (f64), `cut` (u8; missing or empty: unknown).
     platform : Platform
         Whose nodes they are.
     """
@@ -61,5 +61,11 @@ def activities(columns: dict[str, Any], platform: Platform) -> pa.Table:
         words(columns["child"], np.uint32, names, NOBODY),
         pa.array(np.frombuffer(columns["task"], np.uint64)),
         *(pa.array(np.frombuffer(columns[name], np.float64)) for name in ("start_s", "end_s", "mb", "work")),
+        _flags(columns.get("cut", b""), len(columns["kind"])),
     ]
     return pa.table(arrays, schema=COLUMNS)
+
+
+def _flags(codes: Any, count: int) -> pa.Array[Any]:
+    flags = np.frombuffer(codes, np.uint8) if len(codes) else None
+    return pa.nulls(count, pa.bool_()) if flags is None else pa.array(flags.astype(bool))

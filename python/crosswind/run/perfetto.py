@@ -53,6 +53,8 @@ def _events(trace: Trace) -> Iterator[dict[str, Any]]:
                 yield {"ph": "M", "pid": pid, "tid": tid, "name": "thread_name", "args": {"name": new}}
             args = {key: row[key] for key in ("task", "mb", "work") if row[key] is not None}
             shown = f"task {row['task']}"
+            if row["cut"]:
+                args["cut"], shown = True, f"{shown} (cut short)"
             yield {
                 "ph": "X", "pid": pid, "tid": tid, "ts": start, "dur": end - start, "name": shown,
                 "cat": row["kind"], "args": args,

@@ -31,8 +31,11 @@ COLUMNS = pa.schema(
         ("end_s", pa.float64()),
         ("mb", pa.float64()),
         ("work", pa.float64()),
+        ("cut", pa.bool_()),
     ]
 )
+_LATER = ("cut",)
+"""Columns that older files lack."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,7 @@ class Trace(Tabular):
     ----------
     activities : pyarrow.Table
         `kind` (compute, send, result), `node`, `child` (of a send or a result), `task`, `start_s`, `end_s`, `mb`,
-        `work`.
+        `work`, `cut` (whether it was cut short, since a node left; null: unknown).
     header : dict
         The file's header; its JSON Schema is `crosswind schema trace`.
     """
@@ -70,9 +73,11 @@ class Trace(Tabular):
             why = str(error).splitlines()[0].split(": ")[-1]
             raise DescriptionError(f"{path}: is no Parquet file ({why})", "no-trace", hint) from None
         text = (table.schema.metadata or {}).get(KEY)
-        if text is None or set(COLUMNS.names) - set(table.schema.names):
+        if text is None or set(COLUMNS.names) - set(_LATER) - set(table.schema.names):
             raise DescriptionError(f"{path}: is a Parquet file, but no trace of Crosswind", "no-trace", hint)
         header = json.loads(_core.read_result("trace", text, str(path)))
+        for name in set(_LATER) - set(table.schema.names):
+            table = table.append_column(name, pa.nulls(table.num_rows, pa.bool_()))
         return cls(table.select(COLUMNS.names).cast(COLUMNS), header)
 
     @staticmethod

@@ -93,8 +93,43 @@ def test_what_is_fixed_is_no_longer_swept(directory):
     points = list(fixed.points())
     assert [point.description["policy"]["order"] for point in points] == ["compute", "compute"]
     assert {point.description["workload"]["task_work"] for point in points} == {7.0}
-    with pytest.raises(DescriptionError, match=r"policy.ordr is no field of this file; the nearest is `policy.order`"):
+    with pytest.raises(DescriptionError, match=r"policy.ordr cannot be set; the nearest that can is `policy.order`"):
         fixed.fixed({"policy.ordr": 1})
+
+
+def test_repetitions_are_set_as_any_other_field(directory):
+    path = written(directory, "repetitions = 3\n" + HEAD + FARM + '[sweep]\n"policy.order" = ["planned", "arrival"]\n')
+    experiment = Experiment.load(path)
+    assert (len(experiment), len(experiment.fixed({"repetitions": 1})), len(experiment.fixed({"repetitions": 5}))) == (
+        6,
+        2,
+        10,
+    )
+    for value in (0, -1, 1.5, "many"):
+        with pytest.raises(DescriptionError, match=r"^repetitions "):
+            experiment.fixed({"repetitions": value})
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message", "hint"),
+    [
+        ("policy.order", ["planned", "arrival"], 'policy.order cannot be ["planned","arrival"]', "[sweep]"),
+        ("repetitions", [1, 2], "repetitions cannot be [1,2]", "set one value"),
+        ("policy.order", 7, "policy.order ", ""),
+        ("workload.arrival_rate", 3, "workload.arrival_rate cannot be set", "these can be set"),
+        ("workload.task", 3, "the nearest that can is `workload.tasks`", "these can be set"),
+    ],
+)
+def test_a_value_that_cannot_be_set_is_refused_in_terms_of_the_setting_and_not_of_the_file(
+    directory, field, value, message, hint
+):
+    experiment = Experiment.load(written(directory, HEAD + FARM))
+    with pytest.raises(DescriptionError) as refused:
+        experiment.fixed({field: value})
+    assert message in str(refused.value)
+    assert hint in (refused.value.hint or "")
+    assert "TOML" not in (refused.value.hint or "")
+    assert "tasks_file`" not in str(refused.value)
 
 
 def test_an_experiment_shows_itself_in_a_notebook(directory):

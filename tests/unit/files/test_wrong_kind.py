@@ -45,3 +45,20 @@ def test_a_file_of_the_right_kind_keeps_its_own_error(tmp_path):
     file.write_text('schema_version = 1\nname = "t"\n[[node]]\nname = "a"\ncompute_per_s = -1\n')
     with pytest.raises(DescriptionError, match="compute_per_s is -1"):
         Platform.load(file)
+
+
+@pytest.mark.parametrize("text", ["num_ranks 2\n", "// made by hand\n/* two\nranks */\nnum_ranks 2\nrank 0 {\n}\n"])
+def test_a_goal_schedule_is_run_by_an_experiment_that_names_it(tmp_path, text):
+    file = tmp_path / "ring.goal"
+    file.write_text(text)
+    with pytest.raises(DescriptionError) as caught:
+        Experiment.load(file)
+    assert str(caught.value) == f"{file} is a GOAL schedule, not an experiment"
+    assert f'`parameters = {{ file = "{file}" }}`' in caught.value.hint
+
+
+def test_a_file_of_blanks_and_comments_is_told_apart_at_once(tmp_path):
+    file = tmp_path / "blank.toml"
+    file.write_text("/* */ " * 2000 + " " * 20_000 + "x")
+    with pytest.raises(DescriptionError, match="blank"):
+        Experiment.load(file)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import reported
 
+import crosswind
 from crosswind import DescriptionError, Platform, Trace
 from crosswind.model.traced import fit_trace
 from crosswind.run.columns import NOBODY, as_trace
@@ -135,3 +136,38 @@ def test_a_trace_without_work_is_refused():
     nothing = trace.activities.set_column(7, "work", pa.array(np.zeros(trace.activities.num_rows)))
     with pytest.raises(DescriptionError, match="whose work is known"):
         fit_trace(Trace(nothing, trace.header))
+
+
+def test_what_a_leaving_node_cuts_short_is_marked_and_the_sums_are_those_of_the_summary(tmp_path):
+    """A computation that was cut was in `busy_s` and not in the trace, a send in the trace and not in `received_mb`."""
+    root = {"name": "r", "compute_per_s": 1.0}
+    leaf = {"name": "a", "parent": "r", "compute_per_s": 0.5, "receive_limit_mb_per_s": 1.0}
+    description = {
+        "schema_version": 1,
+        "name": "cut",
+        "platform": {"schema_version": 1, "name": "p", "node": [root, leaf]},
+        "workload": {"kind": "farm", "tasks": 40, "task_size_mb": 0.5, "task_work": 2.0},
+        "policy": {"buffer_tasks": 2, "ports": "single"},
+        "change": [{"at_s": 4.75, "node": "a", "leaves": True}],
+    }
+    done = crosswind.run(crosswind.Experiment.from_dict(description), trace=True)[0]
+    rows = done.trace.activities.to_pylist()
+    cut = [row for row in rows if row["cut"]]
+    assert [row["kind"] for row in cut] in (["compute", "send"], ["send", "compute"])
+    assert {row["end_s"] for row in cut} == {4.75}
+    node = next(node for node in done.nodes if node["name"] == "a")
+    busy = sum(row["end_s"] - row["start_s"] for row in rows if (row["kind"], row["node"]) == ("compute", "a"))
+    assert node["busy_s"] == pytest.approx(busy)
+    assert node["received_mb"] == pytest.approx(sum(row["mb"] for row in rows if row["kind"] == "send"))
+    write_perfetto(done.trace, tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert (
+        sum("(cut short)" in event["name"] for event in events) == sum("cut" in event["args"] for event in events) == 2
+    )
+
+
+def test_a_trace_of_an_older_version_does_not_say_what_was_cut(tmp_path):
+    trace = reported.traced()
+    trace.save(tmp_path / "new.parquet")
+    pq.write_table(pq.read_table(tmp_path / "new.parquet").drop_columns(["cut"]), tmp_path / "old.parquet")
+    assert Trace.load(tmp_path / "old.parquet").activities["cut"].null_count == trace.activities.num_rows

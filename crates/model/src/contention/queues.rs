@@ -115,11 +115,11 @@ pub fn two_queues_slowdown(test: Cycle, frame_s: f64, threshold: f64) -> Result<
     Ok(1.0 + (1.0 + between) * frame / cycle)
 }
 
-/// Slowdown, at most, of a closed-loop local stream in the second queue, whatever the parallel class sends: `1 + (w m + p) / (m + r)`.
+/// Slowdown, at most, of a closed-loop local stream in the second queue, whatever the parallel class sends: `1 + (w t + p) / (m + r)`.
 ///
-/// Before each of its frames at most w parallel ones' time goes, and before the first of a message p (`first_s`) more: the frame on the link,
-/// and what a turn by bytes may exceed its share. Other local streams are not counted: what they take, they take in one queue as
-/// well.
+/// Before each local frame at most w parallel ones' time goes, and before the first of a message p (`first_s`) more: the frame on the link,
+/// what a turn by bytes may exceed its share, and the frames of other local streams. t (`turns_s`) is what goes for each of the
+/// threshold, in all: the message's own time m, and that of the others' frames, where frames are alike.
 ///
 /// # Errors
 /// A time or the threshold out of its range.
@@ -128,13 +128,14 @@ pub fn two_queues_slowdown(test: Cycle, frame_s: f64, threshold: f64) -> Result<
 /// ```
 /// use crosswind_model::contention::queues::{Cycle, local_slowdown};
 /// let f = 1024.0 / 19.375e6;
-/// assert_eq!(local_slowdown(Cycle { message_s: 16.0 * f, rest_s: 0.0 }, f, 1.0)?, 2.0625);
+/// assert_eq!(local_slowdown(Cycle { message_s: 16.0 * f, rest_s: 0.0 }, f, 16.0 * f, 1.0)?, 2.0625);
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
-pub fn local_slowdown(local: Cycle, first_s: f64, threshold: f64) -> Result<f64, ModelError> {
+pub fn local_slowdown(local: Cycle, first_s: f64, turns_s: f64, threshold: f64) -> Result<f64, ModelError> {
     let cycle = local.check("local")?;
     let first = at_least_zero(|| "first_s".into(), first_s, "s", false)?;
-    Ok(1.0 + (checked_threshold(threshold)? * local.message_s + first) / cycle)
+    let turns = at_least_zero(|| "turns_s".into(), turns_s, "s", true)?;
+    Ok(1.0 + (checked_threshold(threshold)? * turns + first) / cycle)
 }
 
 /// The largest w with which [`local_slowdown`] promises at most `slowdown`; 0 where none does.
@@ -147,16 +148,17 @@ pub fn local_slowdown(local: Cycle, first_s: f64, threshold: f64) -> Result<f64,
 /// use crosswind_model::contention::queues::{Cycle, promised_threshold};
 /// let f = 1024.0 / 19.375e6;
 /// let local = Cycle { message_s: 16.0 * f, rest_s: 0.0 };
-/// assert_eq!(promised_threshold(local, f, 5.0625)?, 4.0);
-/// assert_eq!(promised_threshold(local, f, 1.0)?, 0.0);
+/// assert_eq!(promised_threshold(local, f, 16.0 * f, 5.0625)?, 4.0);
+/// assert_eq!(promised_threshold(local, f, 16.0 * f, 1.0)?, 0.0);
 /// # Ok::<(), crosswind_model::ModelError>(())
 /// ```
-pub fn promised_threshold(local: Cycle, first_s: f64, slowdown: f64) -> Result<f64, ModelError> {
+pub fn promised_threshold(local: Cycle, first_s: f64, turns_s: f64, slowdown: f64) -> Result<f64, ModelError> {
     let cycle = local.check("local")?;
     let first = at_least_zero(|| "first_s".into(), first_s, "s", false)?;
+    let turns = at_least_zero(|| "turns_s".into(), turns_s, "s", true)?;
     if !(1.0..f64::INFINITY).contains(&slowdown) {
         let sentence = format!("is {slowdown}; it must be finite and at least 1");
         return Err(ModelError::argument("slowdown", sentence));
     }
-    Ok((((slowdown - 1.0) * cycle - first) / local.message_s).max(0.0))
+    Ok((((slowdown - 1.0) * cycle - first) / turns).max(0.0))
 }

@@ -5,7 +5,7 @@ use crosswind_schema::experiment::Amount;
 use crosswind_schema::experiment::streams::{Class, CreditRule, Discipline, Links, Stream, Transport};
 use crosswind_schema::units::{Bytes, Quantity};
 
-use super::{cycle, legs};
+use super::{Leg, cycle, legs};
 use serde::Serialize;
 
 use crate::ModelError;
@@ -24,11 +24,13 @@ pub struct Promise {
     pub streams: Vec<PromisedStream>,
 }
 
-/// What one local stream is promised, beside the parallel class alone.
+/// What one local stream is promised, whatever the parallel class sends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PromisedStream {
     /// Its name.
     pub name: String,
+    /// The other local streams that send from its host: each has as much under way as the experiment says, and no more.
+    pub beside: Vec<String>,
     /// The most that it is slowed down.
     pub slowdown: f64,
     /// The largest threshold with which it is slowed down by no more than asked for; 0 where none promises that.
@@ -37,6 +39,7 @@ pub struct PromisedStream {
 
 /// How a threshold tells in time: by frames, or by bytes, of frames that take a whole frame's time or that of their own bytes.
 struct Turn {
+    /// A whole frame on a link, without its host.
     frame_s: f64,
     threshold: f64,
     /// Whether it is by bytes; where all frames take the same time it is by frames.
@@ -45,6 +48,8 @@ struct Turn {
     per_time: f64,
     /// What may go in one turn beyond that, s.
     kept_s: f64,
+    /// What the host takes for the frames of one turn, s: short ones, where it is by bytes.
+    hosts_s: f64,
 }
 
 impl Turn {
@@ -54,15 +59,35 @@ impl Turn {
         let strict = point.policy.queue == Discipline::Strict;
         let by_bytes = point.policy.queue == Discipline::Drr && !links.pad;
         let threshold = if strict { f64::INFINITY } else { point.policy.threshold.get() as f64 };
-        // By frames, a short one counts as much as a long one.
-        let per_time = if by_bytes || links.pad { 1.0 } else { frame / shortest_local_frame(point, frame) };
+        let host_s = links.host_s_per_frame.get();
+        let per_time = match (by_bytes, links.pad) {
+            // A local frame of full length beside as many bytes in frames of one.
+            (true, _) => frame * (frame_s / frame + host_s) / (frame_s + host_s),
+            (false, true) => 1.0,
+            // By frames, a short one counts as much as a long one.
+            (false, false) => (frame_s + host_s) / (shortest_local_frame(point, frame) / frame * frame_s + host_s),
+        };
         let kept_s = if by_bytes { frame_s } else { 0.0 };
-        Self { frame_s, threshold, by_bytes, per_time, kept_s }
+        let hosts_s = if host_s == 0.0 {
+            0.0
+        } else if by_bytes {
+            (threshold + 1.0) * frame * host_s
+        } else {
+            threshold * host_s
+        };
+        Self { frame_s, threshold, by_bytes, per_time, kept_s, hosts_s }
     }
 
     /// The longest that a local frame waits for parallel ones once it is first, s.
     fn wait_s(&self) -> f64 {
-        self.threshold * self.frame_s + self.kept_s
+        self.threshold * self.frame_s + self.kept_s + self.hosts_s
+    }
+
+    /// Of a message: its time on the link, and what goes for each of the threshold before its frames, s.
+    fn message_s(&self, bytes: f64, links: &Links) -> (f64, f64) {
+        let frames = (bytes / links.frame_bytes.get() as f64).ceil() * self.frame_s;
+        let own = if links.pad { frames } else { bytes * 1e-6 / links.link_mb_per_s.get() };
+        (own, if self.by_bytes { own } else { frames })
     }
 }
 
@@ -84,20 +109,52 @@ fn shortest_local_frame(point: &StreamsExperiment, frame: f64) -> f64 {
     lengths.map(|bytes| last_frame(bytes, frame)).fold(frame, f64::min)
 }
 
-/// Whether the parallel class meets a local stream nowhere but at the output of a host: only there two queues divide a link.
-fn at_outputs_only(point: &StreamsExperiment, local: &Stream, links: &Links) -> bool {
-    let parallel = point.workload.streams.iter().filter(|stream| stream.class == Class::Parallel);
-    let meets = |one: &[u32], other: &[u32]| one.iter().any(|host| other.contains(host));
-    parallel
-        .flat_map(|stream| legs(stream, links))
-        .all(|theirs| legs(local, links).all(|own| !meets(own.to, theirs.to) || own.from == theirs.from))
+fn meets(one: &[u32], other: &[u32]) -> bool {
+    one.iter().any(|host| other.contains(host))
+}
+
+/// What other local streams send from a stream's host.
+#[derive(Default)]
+struct Beside {
+    names: Vec<String>,
+    /// Of all that they have under way at once, s: on the link, and what goes for each of the threshold before its frames.
+    own_s: f64,
+    turns_s: f64,
+}
+
+/// The other local streams of a stream's host; none where what they have under way has no bound, or where frames of a host meet those of
+/// others elsewhere, so that more than its own output keeps its local queue waiting.
+fn beside(point: &StreamsExperiment, local: &Stream, links: &Links, turn: &Turn) -> Option<Beside> {
+    let streams = &point.workload.streams;
+    let host = std::slice::from_ref(&local.from);
+    let leaves = |leg: &Leg<'_>| meets(leg.from, host);
+    let locals = || streams.iter().filter(|stream| stream.class == Class::Local);
+    let receivers: Vec<u32> =
+        locals().flat_map(|stream| legs(stream, links)).filter(leaves).flat_map(|leg| leg.to.to_vec()).collect();
+    let mut all = streams.iter().flat_map(|stream| legs(stream, links));
+    if !all.all(|leg| !meets(leg.to, &receivers) || leg.from == host) {
+        return None;
+    }
+    let mut found = Beside::default();
+    for other in locals().filter(|other| other.name != local.name) {
+        let lengths = std::iter::once(&other.message_bytes).chain(&other.answer_bytes);
+        for (leg, bytes) in legs(other, links).zip(lengths).filter(|(leg, _)| leaves(leg)) {
+            let Amount::Fixed(bytes) = bytes else { return None };
+            let messages = other.at_once()? as f64 * leg.to.len() as f64;
+            let (own_s, turns_s) = turn.message_s(bytes.get(), links);
+            found.own_s += messages * own_s;
+            found.turns_s += messages * turns_s;
+            found.names.push(other.name.clone());
+        }
+    }
+    Some(found)
 }
 
 /// What the queues of one point promise.
 ///
 /// The wait is of a frame that is the first of its queue and has credit. Beyond it, in the switch, frames of all hosts go in the order in which they come.
-/// Streams are promised a slowdown where one message of fixed length, to one host, is under way at once, and where parallel frames meet it
-/// at its own host only; other local streams are not counted.
+/// Streams are promised a slowdown where one message of fixed length, to one host, is under way at once, and where frames of other hosts meet
+/// neither it nor other local streams of its host. What those have under way is counted: it may stand before each of its messages.
 ///
 /// # Errors
 /// A slowdown below 1.
@@ -134,27 +191,31 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
         let buffered = links.buffer_frames.get() as f64 * turn.frame_s;
         (2.0 * links.latency_s.get() + (buffered + under_way) * slowest).max(policy.idle_s.get())
     });
-    let lossless = links.transport == Transport::Reliable && point.workload.jobs.is_empty();
+    // With windows, or a queue of one frame, a message comes in parts, each of which may find a frame on the link; hosts that take time are
+    // not in the closed form.
+    let whole = links.window_bytes.is_none() && links.buffer_frames.get() > 1;
+    let plain = whole && links.processor.is_none() && links.host_s_per_frame.get() == 0.0;
+    let lossless = links.transport == Transport::Reliable && point.workload.jobs.is_empty() && plain;
     let queued = matches!(policy.queue, Discipline::Threshold | Discipline::Drr) && !policy.literal;
     let mut streams = Vec::new();
     for stream in point.workload.streams.iter().filter(|stream| stream.class == Class::Local) {
         let Amount::Fixed(bytes) = stream.message_bytes else { continue };
         let alone = stream.at_once() == Some(1) && stream.answer_bytes.is_none() && stream.to.hosts().len() == 1;
         let promised = lossless && queued && alone && policy.credits == CreditRule::None;
-        if !promised || !at_outputs_only(point, stream, &links) {
+        if !promised {
             continue;
         }
+        let Some(beside) = beside(point, stream, &links, &turn) else { continue };
         let mut cycle = cycle(stream, &links);
         // Nothing is timed after the last message, so the last gap is in neither time.
         cycle.rest_s = (cycle.rest_s - stream.mean_gap_s() / stream.messages.get() as f64).max(0.0);
-        let frames = (bytes.get() / links.frame_bytes.get() as f64).ceil();
-        // Time of the frames that go for each of the threshold, to that of the message.
-        let per_message = if turn.by_bytes { 1.0 } else { frames * turn.frame_s / cycle.message_s };
-        let first_s = turn.frame_s + turn.kept_s;
-        let most = promised_threshold(cycle, first_s, slowdown)? / per_message;
+        let first_s = turn.frame_s + turn.kept_s + beside.own_s;
+        let turns_s = turn.message_s(bytes.get(), &links).1 + beside.turns_s;
+        let most = promised_threshold(cycle, first_s, turns_s, slowdown)?;
         streams.push(PromisedStream {
             name: stream.name.clone(),
-            slowdown: local_slowdown(cycle, first_s, turn.threshold * per_message)?,
+            beside: beside.names,
+            slowdown: local_slowdown(cycle, first_s, turns_s, turn.threshold)?,
             // A quotient that is whole but for rounding is whole.
             threshold: (most + 1e-9).floor().min(f64::from(u32::MAX)) as u32,
         });

@@ -24,8 +24,8 @@ use crate::rank::Program;
 /// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
-    Send { to: u32, tag: u32, bytes: u32 },
-    Receive { from: Option<u32>, tag: Option<u32> },
+    Send { to: u32, tag: u64, bytes: u32 },
+    Receive { from: Option<u32>, tag: Option<u64> },
     Calc { ns: u64 },
 }
 

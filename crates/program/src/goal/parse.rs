@@ -52,6 +52,10 @@ struct Block<'a> {
 }
 
 pub(super) fn parse(text: &[u8]) -> Result<Vec<Schedule>, GoalError> {
+    if text.contains(&0) {
+        let problem = "the file is binary; name the text that it was made of (LogGOPSim's txt2bin reads it)".into();
+        return Err(GoalError { line: 1, problem });
+    }
     let text = std::str::from_utf8(text).map_err(|error| {
         let line = 1 + text[..error.valid_up_to()].iter().filter(|&&byte| byte == b'\n').count();
         GoalError { line, problem: "is no UTF-8 text".into() }
@@ -286,7 +290,7 @@ fn act_of(words: &[&str], ranks: u32) -> Result<Act, String> {
 
 /// What stands behind an operation; the tag, if there is one, and in it: which, or any.
 #[allow(clippy::option_option)] // not given, any, or one
-fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u32>>, String> {
+fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u64>>, String> {
     let mut tag = None;
     let mut words = words;
     while let [name, rest @ ..] = words {
@@ -295,11 +299,7 @@ fn options(words: &[&str], known: &[&str]) -> Result<Option<Option<u32>>, String
         }
         let [value, after @ ..] = rest else { return Err(format!("{name} needs a number")) };
         if *name == "tag" {
-            tag = Some(if *value == "-1" {
-                None
-            } else {
-                Some(number(Some(value), "tag", u64::from(u32::MAX) - 1)? as u32)
-            });
+            tag = Some(if *value == "-1" { None } else { Some(number(Some(value), "tag", u64::MAX)?) });
         } else if number(Some(value), name, u64::from(u32::MAX))? != 0 {
             return Err(format!("{name} is {value}; only one processor and one interface per rank are simulated, 0"));
         }
@@ -342,6 +342,14 @@ mod tests {
         assert!(problem("num_ranks 1\nrank 0 {\na requires b\n}").contains("label \"a\" is not given above"));
         assert!(problem("num_ranks 1\nrank 0 {\ncalc 1 cpu 1\n}").contains("only one processor"));
         assert!(problem("num_ranks 99999999999\n").contains("at most 1000000"));
+        assert!(problem("num_ranks 1\nrank 0 {\na: calc 1\na: calc 2\n}").contains("label a is given twice"));
+        assert!(problem("\u{2}\0\0\0\u{8}").contains("the file is binary"));
+        let large = "num_ranks 2\nrank 0 {\nsend 5368709120b to 1 tag 1\n}\n";
+        assert!(problem(large).contains("at most 4294967295"));
+        let tag = |tag| format!("num_ranks 2\nrank 0 {{\nsend 1b to 1 tag {tag}\n}}\n");
+        let read = parse(tag("18446744073709551615").as_bytes()).unwrap();
+        assert_eq!(read[0].acts, [Act::Send { to: 1, tag: u64::MAX, bytes: 1 }]);
+        assert!(problem(&tag("18446744073709551616")).contains("at most 18446744073709551615"));
         assert!(problem("num_ranks 2\nrank 0 {\nsend 8 to 1 tag 0\n}").contains("must end with b"));
     }
 }

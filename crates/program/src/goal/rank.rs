@@ -26,7 +26,7 @@ pub struct GoalRank {
     sending: Option<u32>,
     /// Receives that have been posted, and messages that no receive has asked for, both in their order.
     posted: VecDeque<u32>,
-    unexpected: VecDeque<(u32, u32)>,
+    unexpected: VecDeque<(u32, u64)>,
     /// Operations that are not over.
     left: u32,
     /// Inside `happened`: what has begun or is over, and what becomes free by that.
@@ -130,7 +130,7 @@ impl GoalRank {
     }
 }
 
-fn asks_for(act: Act, source: u32, mark: u32) -> bool {
+fn asks_for(act: Act, source: u32, mark: u64) -> bool {
     match act {
         Act::Receive { from, tag } => from.is_none_or(|from| from == source) && tag.is_none_or(|tag| tag == mark),
         Act::Send { .. } | Act::Calc { .. } => false,
@@ -138,6 +138,8 @@ fn asks_for(act: Act, source: u32, mark: u32) -> bool {
 }
 
 impl Rank for GoalRank {
+    const ITSELF_BY_NETWORK: bool = true;
+
     fn next(&mut self) -> Op {
         self.sent();
         let computes_first = match (self.calcs.front(), self.sends.front()) {
@@ -151,7 +153,7 @@ impl Rank for GoalRank {
             && let Act::Send { to, tag, bytes } = self.schedule.acts[at as usize]
         {
             self.sending = Some(at);
-            let body = Body::Pair([u64::from(tag), 0]);
+            let body = Body::Pair([tag, 0]);
             return Op::Message { to, kind: Kind::Post, bytes: bytes.max(1), body };
         }
         if self.left == 0 { Op::Done } else { Op::Wait }
@@ -168,7 +170,7 @@ impl Rank for GoalRank {
     }
 
     fn handle(&mut self, from: u32, _kind: Kind, body: Body) -> Reply {
-        let tag = if let Body::Pair([tag, _]) = body { tag as u32 } else { 0 };
+        let tag = if let Body::Pair([tag, _]) = body { tag } else { 0 };
         let acts = &self.schedule.acts;
         match self.posted.iter().position(|&at| asks_for(acts[at as usize], from, tag)) {
             Some(place) => {
@@ -182,10 +184,12 @@ impl Rank for GoalRank {
     }
 
     fn waits_for(&self) -> String {
-        let any = |value: Option<u32>| value.map_or_else(|| "any".into(), |value| value.to_string());
+        let any = |value: Option<u64>| value.map_or_else(|| "any".into(), |value| value.to_string());
         let receives: Vec<String> = (self.posted.iter().take(NAMED))
             .filter_map(|&at| match self.schedule.acts[at as usize] {
-                Act::Receive { from, tag } => Some(format!("receive from {} with tag {}", any(from), any(tag))),
+                Act::Receive { from, tag } => {
+                    Some(format!("receive from {} with tag {}", any(from.map(u64::from)), any(tag)))
+                }
                 Act::Send { .. } | Act::Calc { .. } => None,
             })
             .collect();

@@ -14,7 +14,7 @@ use crate::error::{DescriptionError, Problem, nearest};
 use crate::read;
 
 /// The dotted paths that a farm's sweep may vary; below a distribution's table its own fields too.
-pub const SWEPT: [&str; 16] = [
+pub const SWEPT: [&str; 17] = [
     "execution.compute",
     "execution.task_retries",
     "execution.task_timeout_s",
@@ -23,6 +23,7 @@ pub const SWEPT: [&str; 16] = [
     "policy.adapt",
     "policy.buffer_tasks",
     "policy.chunk_kib",
+    "policy.level_end",
     "policy.order",
     "policy.ports",
     "seed",
@@ -200,13 +201,23 @@ pub trait Grid: Clone {
     /// # Errors
     /// When there is no such field, or the value is not permitted.
     fn fixed(&self, path: &str, value: &Value) -> Result<Self, DescriptionError> {
-        if !Self::is_swept(path) {
-            return Err(as_set(Self::unknown(path), path));
-        }
         let mut fixed = self.clone();
+        if path == "repetitions" {
+            let set = parsed(value, path).and_then(|repetitions| {
+                *fixed.repetitions_mut() = repetitions;
+                fixed.check()
+            });
+            return set.map_err(|error| as_set(error, path, value)).map(|()| fixed);
+        }
+        if !Self::is_swept(path) {
+            let known = || Self::SWEPT.iter().copied().chain(["repetitions"]);
+            let problem =
+                Problem::NotSet { nearest: nearest(path, known()), known: known().map(str::to_owned).collect() };
+            return Err(problem.at(path.into()));
+        }
         let below = format!("{path}.");
         fixed.sweep_mut().0.retain(|(swept, _)| swept != path && !swept.starts_with(&below));
-        fixed.set(path, value).and_then(|()| fixed.check()).map_err(|error| as_set(error, path))?;
+        fixed.set(path, value).and_then(|()| fixed.check()).map_err(|error| as_set(error, path, value))?;
         Ok(fixed)
     }
 
@@ -348,9 +359,13 @@ fn of_sweep(mut error: DescriptionError, path: &str) -> DescriptionError {
 }
 
 /// An error about a value that was set rather than written in a file.
-fn as_set(mut error: DescriptionError, path: &str) -> DescriptionError {
-    error = of_sweep(error, path);
+fn as_set(error: DescriptionError, path: &str, value: &Value) -> DescriptionError {
+    let mut error = of_sweep(error, path);
     error.field = Some(path.into());
+    let several = value.is_array();
+    if several || matches!(*error.problem, Problem::Syntax(_)) {
+        *error.problem = Problem::NoValue { path: path.into(), value: value.to_string(), several };
+    }
     error
 }
 

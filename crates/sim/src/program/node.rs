@@ -236,7 +236,7 @@ impl<R: Rank> Node<R> {
         self.credits.is_none()
             && self.interface <= self.now
             && bytes <= wires.network.packet_bytes
-            && to != me
+            && (to != me || R::ITSELF_BY_NETWORK)
             && to < wires.ranks
     }
 
@@ -273,7 +273,7 @@ impl<R: Rank> Node<R> {
         };
         self.state = match self.op {
             Op::Compute { .. } => State::Over,
-            Op::Message { to, kind, bytes, .. } if to != me => {
+            Op::Message { to, kind, bytes, .. } if to != me || R::ITSELF_BY_NETWORK => {
                 known(to)?;
                 self.count(kind, wires);
                 State::Sending { left: u64::from(bytes.max(1)) }
