@@ -46,7 +46,7 @@ struct Turn {
     by_bytes: bool,
     /// The time of a parallel frame, of the longest ones, to that of a local one, of the shortest, for each of the threshold.
     per_time: f64,
-    /// What may go in one turn beyond that, s.
+    /// What may go in one turn beyond that, s: it counts for the next, unless a local frame goes in between for want of a parallel one.
     kept_s: f64,
     /// What the host takes for the frames of one turn, s: short ones, where it is by bytes.
     hosts_s: f64,
@@ -83,11 +83,11 @@ impl Turn {
         self.threshold * self.frame_s + self.kept_s + self.hosts_s
     }
 
-    /// Of a message: its time on the link, and what goes for each of the threshold before its frames, s.
-    fn message_s(&self, bytes: f64, links: &Links) -> (f64, f64) {
-        let frames = (bytes / links.frame_bytes.get() as f64).ceil() * self.frame_s;
-        let own = if links.pad { frames } else { bytes * 1e-6 / links.link_mb_per_s.get() };
-        (own, if self.by_bytes { own } else { frames })
+    /// So many messages of a length.
+    fn taken(&self, messages: f64, bytes: f64, links: &Links) -> Taken {
+        let frames = messages * (bytes / links.frame_bytes.get() as f64).ceil();
+        let own_s = if links.pad { frames * self.frame_s } else { messages * bytes * 1e-6 / links.link_mb_per_s.get() };
+        Taken { frames, own_s, turns_s: if self.by_bytes { own_s } else { frames * self.frame_s } }
     }
 }
 
@@ -113,13 +113,21 @@ fn meets(one: &[u32], other: &[u32]) -> bool {
     one.iter().any(|host| other.contains(host))
 }
 
-/// What other local streams send from a stream's host.
+/// What local messages take.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    frames: f64,
+    /// On the link, s.
+    own_s: f64,
+    /// What goes for each of the threshold before their frames, s.
+    turns_s: f64,
+}
+
+/// What other local streams send from a stream's host, and all that they have under way at once.
 #[derive(Default)]
 struct Beside {
     names: Vec<String>,
-    /// Of all that they have under way at once, s: on the link, and what goes for each of the threshold before its frames.
-    own_s: f64,
-    turns_s: f64,
+    taken: Taken,
 }
 
 /// The other local streams of a stream's host; none where what they have under way has no bound, or where frames of a host meet those of
@@ -141,9 +149,9 @@ fn beside(point: &StreamsExperiment, local: &Stream, links: &Links, turn: &Turn)
         for (leg, bytes) in legs(other, links).zip(lengths).filter(|(leg, _)| leaves(leg)) {
             let Amount::Fixed(bytes) = bytes else { return None };
             let messages = other.at_once()? as f64 * leg.to.len() as f64;
-            let (own_s, turns_s) = turn.message_s(bytes.get(), links);
-            found.own_s += messages * own_s;
-            found.turns_s += messages * turns_s;
+            let more = turn.taken(messages, bytes.get(), links);
+            let Taken { frames, own_s, turns_s } = &mut found.taken;
+            (*frames, *own_s, *turns_s) = (*frames + more.frames, *own_s + more.own_s, *turns_s + more.turns_s);
             found.names.push(other.name.clone());
         }
     }
@@ -209,8 +217,11 @@ pub fn promise(point: &StreamsExperiment, slowdown: f64) -> Result<Promise, Mode
         let mut cycle = cycle(stream, &links);
         // Nothing is timed after the last message, so the last gap is in neither time.
         cycle.rest_s = (cycle.rest_s - stream.mean_gap_s() / stream.messages.get() as f64).max(0.0);
-        let first_s = turn.frame_s + turn.kept_s + beside.own_s;
-        let turns_s = turn.message_s(bytes.get(), &links).1 + beside.turns_s;
+        let own = turn.taken(1.0, bytes.get(), &links);
+        // What a turn keeps is lost with each frame that goes for want of a parallel one, which waited for none; so with every second at most.
+        let kept = ((own.frames + beside.taken.frames) / 2.0).ceil() * turn.kept_s;
+        let first_s = turn.frame_s + kept + beside.taken.own_s;
+        let turns_s = own.turns_s + beside.taken.turns_s;
         let most = promised_threshold(cycle, first_s, turns_s, slowdown)?;
         streams.push(PromisedStream {
             name: stream.name.clone(),
