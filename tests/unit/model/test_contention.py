@@ -215,6 +215,8 @@ def test_streams_of_one_run_have_errors_in_common():
     )
     correlated = [np.corrcoef(np.sum(errors.parts, axis=0).T)[0, 1] for errors in (together, apart)]
     assert correlated[0] > 0.99 > 0.2 > abs(correlated[1])
+
+
 @pytest.mark.parametrize("value", ["1e308", "5e-324", "1e13", "nan", "-1", "9" * 400])
 @pytest.mark.parametrize("column", ["latency_s", "mb_per_s"])
 def test_amounts_whose_ratios_are_no_numbers_are_refused_with_their_line(tmp_path, column, value):
