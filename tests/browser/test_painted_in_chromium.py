@@ -130,8 +130,9 @@ def test_every_mark_of_every_figure_is_painted(browser, items, page):
     assert unseen(found) == []
 
 
-def test_every_mark_of_every_figure_in_a_file_is_painted(browser, items, tmp_path):
+def test_every_mark_of_every_bar_chart_in_a_file_is_painted(browser, tmp_path):
     """PNG and PDF are drawn from the same SVG."""
+    items = [reported.planned(), command_blame(), disturbed.recorded()]
     report(items, tmp_path / "report.html", tmp_path / "figures")
     boxes = [
         f'<div class="chart" id="{path.stem}">{path.read_text()}</div>'

@@ -73,12 +73,13 @@ impl Processor {
         self.ir_receive
     }
 
-    /// Results begin or stop to move over a link of the node.
-    pub fn add_result_loss(&mut self, loss: f64) {
+    /// Results begin or stop to move over a link of the node; returns what all of them cost now.
+    pub fn add_result_loss(&mut self, loss: f64) -> f64 {
         self.result_loss += loss;
         if self.result_loss < 1e-12 {
             self.result_loss = 0.0; // what is left of sums and differences
         }
+        self.result_loss
     }
 
     /// Whether it would stand still within the rates of a band: then bytes do not say how much is lost.

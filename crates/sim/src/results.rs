@@ -77,7 +77,8 @@ impl World<'_> {
         }
         for (at, loss) in [(node, at_node), (parent, at_parent)] {
             self.touch(at);
-            self.sites[at as usize].processor.add_result_loss(loss);
+            let loss = self.sites[at as usize].processor.add_result_loss(loss);
+            self.estimate(at, |estimator, now_s, _| estimator.results(loss, now_s));
         }
     }
 

@@ -164,3 +164,19 @@ fn a_thousand_joins_and_leaves_an_hour_lose_no_task() {
         }
     }
 }
+
+#[test]
+fn results_on_their_way_up_are_not_taken_for_a_slower_processor() {
+    for order in [Order::Interference, Order::Bandwidth, Order::Arrival] {
+        for ports in PORTS {
+            let tasks = same(1_000, 2.0, 1.0);
+            let way = adapting(order, ports);
+            let options = Options { changes: &[], trace: false };
+            let outcome = run_with(&platform(&tree()), &tasks, way, 1.5, options);
+            for (spot, seen) in tree().iter().zip(&outcome.seen) {
+                let off = seen.compute_per_s.value / spot.compute - 1.0;
+                assert!(off.abs() < 0.1, "{order:?}, {ports:?}: {:?} of {}", seen.compute_per_s, spot.compute);
+            }
+        }
+    }
+}

@@ -185,8 +185,10 @@ def _print(found: Blame) -> None:
         if one not in below
     ]
     if below:
+        known = [one.part for one in below if one.part is not None]
+        share = f"{sum(known):.1%}" if known else ""
         costs = _costs(found.below_together, bare)
-        rows.append([f"{len(below)} causes below the noise, together", "", *costs, "", ""])
+        rows.append([f"{len(below)} causes below the noise, together", share, *costs, "", ""])
     columns = [("cause", "left"), ("share", "right"), ("costs s", "right"), ("of undisturbed", "right")]
     columns += [("removed saves s", "right"), ("alone costs s", "right")]
     if not found.is_shared_out:  # nothing to sum to 100 %

@@ -189,9 +189,7 @@ def _table(blame: Blame) -> Table:
         [
             one.cause,
             percent(one.part),
-            number(one.best.mean),
-            number_range(one.best.low, one.best.high),
-            part_of(one.best, bare),
+            *_shared(one.shared, bare),
             number(one.removed.mean),
             number_range(one.removed.low, one.removed.high),
             number(one.alone.mean),
@@ -202,9 +200,17 @@ def _table(blame: Blame) -> Table:
     ]
     if below:
         both = blame.below_together
-        costs = [number(both.mean), number_range(both.low, both.high), part_of(both, bare)]
-        rows.append([f"{len(below)} causes below the noise, together", "", *costs, *[""] * 4])
+        parts = [one.part for one in below if one.part is not None]
+        share = percent(sum(parts)) if parts else "–"
+        costs = _shared(both if blame.is_shared_out else None, bare)
+        rows.append([f"{len(below)} causes below the noise, together", share, *costs, *[""] * 4])
     return Table("What each cause costs", columns, rows)
+
+
+def _shared(found: Estimate | None, bare: float) -> list[str]:
+    if found is None:
+        return ["–"] * 3
+    return [number(found.mean), number_range(found.low, found.high), part_of(found, bare)]
 
 
 def part_of(found: Estimate, whole_s: float) -> str:

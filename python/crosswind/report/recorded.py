@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from crosswind.disturbance import Disturbance
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, warning
 from crosswind.report.figure import Figure
 from crosswind.report.figures.absences import MOST_BARS, MOST_CAUSES, MOST_CPUS, Lane, cause_bars, timeline
 from crosswind.report.section import Kind, Term, each, of_type
@@ -98,7 +98,7 @@ def recorded_section(disturbance: Disturbance, place: int) -> RecordedSection:
             cause_bars(duty),
         ),
         table=_table(duty, length, len(lanes)),
-        warnings=list(data.get("warnings", [])),
+        warnings=[warning("recording", str(text), "") for text in source.get("warnings", [])],
     )
 
 

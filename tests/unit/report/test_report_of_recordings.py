@@ -68,3 +68,23 @@ def test_a_disturbance_without_a_recording_is_refused(tmp_path):
         report(described, tmp_path / "noise.html")
     assert "crosswind record" in refused.value.hint
     assert not (tmp_path / "noise.html").exists()
+
+
+class Recording:
+    """A recording that says what was wrong with it."""
+
+    name = "noise"
+
+    def __init__(self, causes, told):
+        data = recorded().to_dict()
+        data["source"][0] |= {"causes": causes, "warnings": told}
+        self.to_dict = lambda: data
+
+
+def test_what_was_wrong_with_a_recording_stands_before_its_figures_and_unknown_is_no_culprit():
+    told = "the kernel could not keep 279228 events: some causes are wrong or unknown"
+    section = recorded_section(Recording(["unknown", "zsh"], [told]), 1)
+    assert [one["message"] for one in section.warnings] == [told]
+    assert "unknown takes most" not in section.headline
+    assert "The cause of the largest part, 5.0 %, is unknown." in section.headline
+    assert "hypervisor (unknown)" not in str(section.terms)

@@ -177,8 +177,10 @@ pub struct Estimator {
     receive_rate: f64,
     receiving_since: Option<f64>,
     begun: Option<Begun>,
-    /// Fractions lost to the sends that are not learnt, times seconds.
+    /// Fractions lost to results and to the sends that are not learnt, times seconds.
     others: f64,
+    /// The fraction that results under way cost, and since when.
+    results: (f64, f64),
     links: Vec<Link>,
     /// Compute rate and interference that was reckoned with.
     reckoned: (f64, f64),
@@ -221,6 +223,7 @@ impl Estimator {
             receiving_since: None,
             begun: None,
             others: 0.0,
+            results: (0.0, 0.0),
             links: Vec::new(),
             reckoned,
             told: subtree(platform, wishes, demand, tree, n),
@@ -353,10 +356,21 @@ impl Estimator {
         self.received.end(0.0);
     }
 
+    /// Results that come from children or go to the parent cost this fraction of the processor from now on.
+    pub fn results(&mut self, loss: f64, now_s: f64) {
+        self.others = self.others(now_s);
+        self.results = (loss.min(1.0), now_s);
+    }
+
+    fn others(&self, now_s: f64) -> f64 {
+        let (loss, since_s) = self.results;
+        self.others + loss * (now_s - since_s).max(0.0)
+    }
+
     /// A task begins to be computed.
     pub fn computes(&mut self, now_s: f64) {
         let received_mb = self.received.mb(now_s);
-        self.begun = Some(Begun { at_s: now_s, received_mb, sent_mb: self.sent_mb(now_s), others: self.others });
+        self.begun = Some(Begun { at_s: now_s, received_mb, sent_mb: self.sent_mb(now_s), others: self.others(now_s) });
     }
 
     /// It is computed: so many work units. What is not known (0) tells nothing.
@@ -370,7 +384,7 @@ impl Estimator {
         let traffic = Traffic {
             received: (self.received.mb(now_s) - begun.received_mb).max(0.0) / seconds,
             sent: sent_mb.iter().zip(&begun.sent_mb).map(|(now, then)| (now - then).max(0.0) / seconds).collect(),
-            others: (self.others - begun.others) / seconds,
+            others: (self.others(now_s) - begun.others) / seconds,
         };
         self.compute.observe(work / seconds, &traffic);
         let (compute, ir) = (self.compute.per_s(), self.compute.ir_receive());
