@@ -323,9 +323,7 @@ def is_of_kind(document: object, kind: str) -> bool:
     return isinstance(document, dict) and document.get("kind") == kind
 
 
-def read_json(
-    path: str | Path, kind: str, schema_version: int, hint: str, links: Links = "any"
-) -> dict[str, Any]:
+def read_json(path: str | Path, kind: str, schema_version: int, hint: str, links: Links = "any") -> dict[str, Any]:
     """Read a result of a kind, such as `blame` from a `blame.json`; `hint` says what to do about a file that is none.
 
     `links` as in `crosswind.files.reading.read_bytes`.
