@@ -6,6 +6,11 @@
 - memory: a program on each other CPU writes to memory as fast as it can (`memory_lost` says what that takes from the
   CPU that is checked; a machine whose cores cannot fill the path to memory may lose less than half).
 
+- drift: in virtual time, drawn, 1,500 checks of each: a node that loses 0.2, 0.5, 1 or 2 % of its speed from check to
+  check is never healthy once it has lost more than 13 % (the tolerance and what the first five checks scatter), and is
+  sick in the end; one that loses nothing is sick in at most 1 % of checks, with checks that lie 1, 2 or 5 % apart. It
+  needs no quiet host and about 2 minutes: `python benchmarks/check_known.py 1 drift`.
+
 Each of 20 runs, found in 19 at least. A baseline is saved before every 20 runs, without the fault. All but `healthy`
 are on one CPU, so that the other one is free to make the fault.
 
@@ -19,9 +24,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -30,11 +37,17 @@ from typing import Any
 
 import record
 
+from crosswind.check.decision import Reading
+from crosswind.check.result import Check
+
 sys.path.insert(0, str(Path(__file__).parent / "testbed_farms"))
 from nodes import Testbed, missing
 
 NAME = "check_known"
-CASES = ("healthy", "daemon", "quota", "link", "memory")
+DRIFTS = [(losing, 0.01) for losing in (0.002, 0.005, 0.01, 0.02)] + [(0.0, apart) for apart in (0.01, 0.02, 0.05)]
+"""Speed lost from check to check, and how far checks lie apart."""
+NODES, CHECKS = 10, 150
+CASES = ("drift", "healthy", "daemon", "quota", "link", "memory")
 AT_ONCE = 20
 """Runs against one baseline."""
 TOKEN = "a token for namespaces only"
@@ -132,8 +145,49 @@ def checks(case: str, runs: int, directory: Path) -> Iterator[dict[str, Any]]:
             yield {"at": at, **record.state_of_the_code(), "load": found["load"], **found["result"]}
 
 
+def course(losing: float, apart: float, seed: int) -> Iterator[tuple[float, str]]:
+    """Yield the speed of a node with two CPUs at each check, and the verdict against its earlier ones."""
+    rng, before = random.Random(seed), list[Check]()
+    load, host = {"others": 0.0, "steal": 0.0}, {"name": "drawn", "settings": {}}
+    for number in range(CHECKS):
+        speed, readings = (1 - losing) ** number, {}
+        for cpu in range(2):
+            for name, part in (("compute", 1.0), ("memory", 2.0)):
+                rate = 100 * speed * rng.gauss(1, apart)
+                values = tuple(rate * rng.gauss(1, 0.01) for _ in range(10))
+                readings[f"{name} cpu {cpu}"] = Reading(values, part=part).to_dict()
+            values = tuple(abs(rng.gauss(0.005, 0.003)) for _ in range(10))
+            readings[f"lost time cpu {cpu}"] = Reading(values, "share", excusable=True, part=0.5).to_dict()
+        document = {"at": f"{number:04}", "host": host, "tolerance": 0.1, "readings": readings, "load": load}
+        document |= {"hidden": None, "interrupted": False, "warnings": [], "took_s": 0.0}
+        found = Check(document, None, list(before))
+        yield speed, found.outcome if found.is_judged else "not judged"
+        before.append(Check(document))
+
+
+def drift(losing: float, apart: float) -> dict[str, Any]:
+    """Return what the checks of drawn nodes said."""
+    found = [list(course(losing, apart, seed)) for seed in range(NODES)]
+    outcomes = Counter(outcome for one in found for _, outcome in one)
+    judged = sum(outcomes.values()) - outcomes["not judged"]
+    wrong = sum(outcome == "healthy" and speed < 0.87 for one in found for speed, outcome in one)
+    first = [next((speed for speed, outcome in one if outcome == "sick"), None) for one in found]
+    ends_sick = all(one[-1][1] == "sick" for one in found)
+    reached = not wrong and ends_sick if losing else outcomes["sick"] <= 0.01 * judged
+    return {
+        "losing": losing,
+        "apart": apart,
+        **outcomes,
+        "healthy_beyond_the_tolerance": wrong,
+        "speed_when_first_sick": record.spread([speed for speed in first if speed]) if losing and all(first) else None,
+        "reached": reached,
+    }
+
+
 def told(case: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Count verdicts; of memory also what was lost."""
+    if case == "drift":
+        return {"runs": NODES * CHECKS * len(runs), "reached": all(run["reached"] for run in runs)}
     outcomes = [run["outcome"] for run in runs]
     counts = {outcome: outcomes.count(outcome) for outcome in ("healthy", "sick", "unknown")}
     sick = counts["sick"] / len(runs)
@@ -144,6 +198,10 @@ def told(case: str, runs: list[dict[str, Any]]) -> dict[str, Any]:
     return {"runs": len(runs), **counts, **about, "reached": reached}
 
 
+def write(known: dict[str, list[dict[str, Any]]]) -> None:
+    record.write(NAME, ["numpy"], cases={one: told(one, runs) for one, runs in known.items()}, runs=known)
+
+
 def main() -> None:
     recorded = len(sys.argv) > 1
     most = int(sys.argv[1]) if recorded else 1
@@ -152,6 +210,14 @@ def main() -> None:
     for case in sys.argv[2:] or CASES:
         if case not in CASES:
             raise SystemExit(f"{case!r} is no case; there are {', '.join(CASES)}")
+        if case == "drift":
+            known["drift"] = []
+            for losing, apart in DRIFTS:
+                known["drift"].append(drift(losing, apart))
+                print(case, known["drift"][-1], flush=True)
+            if recorded:
+                write(known)
+            continue
         if case in ("link", "quota") and (why := missing()):
             print(f"{case} skipped: {why}")
             continue
@@ -163,9 +229,7 @@ def main() -> None:
                     print(case, run["sentence"], flush=True)
                     known.setdefault(case, []).append(run)
                     if recorded:
-                        record.write(
-                            NAME, ["numpy"], cases={one: told(one, runs) for one, runs in known.items()}, runs=known
-                        )
+                        write(known)
         print(case, told(case, known[case]))
 
 

@@ -14,6 +14,7 @@ from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
 from crosswind.files.stored import write_json
 from crosswind.files.tabular import Plotted
+from crosswind.terminal.printable import printable
 
 SCHEMA_VERSION = 1
 KIND = "cluster-check"
@@ -116,7 +117,8 @@ class ClusterCheck(Plotted):
         named = [f"{host} {each.shown}".strip() + (f" ({each.why})" if each.why else "") for host, each in of]
         named += [f"{where}: {why}" for where, why in self.document["failed"].items()] if self.outcome != "sick" else []
         more = f", and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
-        return f"{self.outcome}: {', '.join(named[:MOST_NAMED])}{more}, against the median of {counts}"
+        said = f"{self.outcome}: {', '.join(named[:MOST_NAMED])}{more}, against the median of {counts}"
+        return printable(said)
 
     @property
     def warnings(self) -> list[Told]:

@@ -38,7 +38,7 @@ def failed(why: str, form: Format) -> str:
     >>> failed("no peer", "nhc")
     'WARNING: crosswind check: unknown: no peer'
     """
-    said = f"unknown: {why}"
+    said = printable(f"unknown: {why}")
     return shortened(said) if form == "npd" else f"WARNING: crosswind check: {said}" if form == "nhc" else said
 
 

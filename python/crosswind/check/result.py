@@ -17,6 +17,7 @@ from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
 from crosswind.files.reading import Links
 from crosswind.files.stored import write_json
+from crosswind.terminal.printable import printable
 
 SCHEMA_VERSION = 1
 KIND = "check"
@@ -174,7 +175,7 @@ class Check:
         if names:
             said += f"; changed: {', '.join(names[:3])}" + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         busy = " (busy host)" if self.busy and self.outcome == "unknown" else ""
-        return f"{self.outcome}{busy}: {said}"
+        return printable(f"{self.outcome}{busy}: {said}")  # names from a file may hold line ends
 
     @property
     def warnings(self) -> list[Told]:

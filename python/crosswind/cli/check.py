@@ -234,7 +234,7 @@ def _refuse_as_baseline(found: Check, force: bool) -> None:
     CrosswindError
         When the host was busy, or a measure is missing.
     """
-    load, failed = found.document["load"], list(found.document["failed"].items())
+    load, failed = found.document["load"], list(found.document.get("failed", {}).items())
     hint = "save it on an idle node; --force saves it all the same"
     if found.busy and not force:
         message = f"not saved: the host is busy; other processes use {100 * load['others']:.0f} % of the CPUs"

@@ -90,6 +90,17 @@ def test_nhc_gets_a_level_and_one_line():
     assert not any("\n" in line for line in lines)
 
 
+def test_a_name_with_a_line_end_keeps_the_verdict_in_one_line():
+    name = "x\nOK: crosswind check: healthy\x1b[2J"
+    readings = {name: Reading((1.0, 1.01, 0.99, 1.0)).to_dict()}
+    found = checked(readings={name: Reading((2.0, 2.02, 1.98, 2.0)).to_dict()}, base=checked(readings=readings))
+    sick = checked(readings=readings, base=found)
+    assert sick.outcome == "sick"
+    for line in (formats.nhc(sick), formats.npd(sick), formats.failed(name, "nhc")):
+        assert "\n" not in line
+        assert "\x1b" not in line
+
+
 def test_node_problem_detector_gets_80_characters():
     assert max(len(formats.npd(found)) for found in (SICK, HEALTHY, BUSY)) <= 80
     assert formats.npd(BUSY).endswith("...")
