@@ -20,7 +20,7 @@ from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Plotted
 from crosswind.files.wrong_kind import read_as
-from crosswind.observed import Observed
+from crosswind.observed import Observed, remove_leftovers
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 
@@ -30,6 +30,7 @@ How = Literal["auto", "stop", "freeze", "burn"]
 
 DEFAULT_LIMIT_S = 3600.0
 _LOOK_S = 0.1
+_RANK_VARIABLES = "OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, MV2_COMM_WORLD_RANK, RANK, SLURM_PROCID"
 _WAYS = ("auto", "stop", "freeze", "burn")
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 LATE_S = 0.005
@@ -47,7 +48,7 @@ class Injected(Observed, Plotted):
     summary : dict
         `elapsed_s`, `start_s` (time 0 of the disturbance after the command's start; None: the command never made its
         `start_file`), `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
-        "asked", "unwatched"), `priority`, `ranks_told_by`, and per rank `busy_cpus`, `intervals`, `away_s`, `share`
+        "asked", "unwatched"), `priority`, `ranks_asked` (None: as many as are found), `ranks_told_by`, and per rank `busy_cpus`, `intervals`, `away_s`, `share`
         (0 to 1), `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
@@ -66,14 +67,14 @@ class Injected(Observed, Plotted):
     @property
     def trustworthy(self) -> bool:
         """Whether what was injected is what was asked, but for intervals too short to matter."""
-        return not {warning["code"] for warning in self.warnings} - {"too-short"} and all(
+        return not {warning["code"] for warning in self.warnings} - {"too-short", "leftovers-removed"} and all(
             rank["too_short_s"] <= SHORT_PART * (rank["away_s"] + rank["too_short_s"]) for rank in self.summary["ranks"]
         )
 
     @property
     def warnings(self) -> list[dict[str, str]]:
         """What one should know before comparing: code, message, hint."""
-        return _warnings(self.summary)
+        return [*_warnings(self.summary), *self.summary.get("removed", [])]
 
 
 def inject(
@@ -98,14 +99,15 @@ def inject(
     disturbance : path
         A `disturbance.toml`.
     command : sequence of str
-        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK
-        or SLURM_PROCID in their environment; where none has any of these, the whole command is rank 0.
+        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK, MV2_COMM_WORLD_RANK,
+        PMIX_RANK, PMI_RANK, PALS_RANKID, RANK (beside WORLD_SIZE or LOCAL_RANK: torchrun), FLUX_TASK_RANK or SLURM_PROCID
+        in their environment; where none has any of these, the whole command is rank 0.
     ranks : int, optional
-        How many ranks it will have, at least 1; default: as many as are found.
+        How many ranks it will have, at least 1; default: as many as are found. When fewer are found, a warning says so.
     limit_s : float
         The most that it may take, s, greater than 0. Then everything is undone and the command is ended.
     how : str
-        "stop" (SIGSTOP, SIGCONT), "freeze" (a control group of version 2), "burn" (a thread of real-time or high
+        "stop" (all threads stopped by tracing them; where that is not permitted SIGSTOP and SIGCONT), "freeze" (a control group of version 2), "burn" (a thread of real-time or high
         priority on the rank's CPU, where it is bound to one; elsewhere as "stop"). "auto": daemons and recorded noise
         burn, slices of time stop.
     pin : bool
@@ -136,8 +138,10 @@ def inject(
 
     Notes
     -----
-    SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". SIGKILL of
-    this process is seen by a watchdog process, which undoes everything; the command then goes on undisturbed.
+    SIGINT, SIGTERM and SIGHUP end the command, undo everything, and give a result with `ended` = "asked". When this
+    process is killed, what is stopped is continued by the kernel or by a watchdog process, which has another command
+    line, session and, where permitted, control group than this process, and undoes the rest; the command then goes on
+    undisturbed.
 
     Examples
     --------
@@ -163,6 +167,7 @@ def inject(
         seed=seed,
         stdout_to_stderr=stdout_to_stderr,
     )
+    removed = remove_leftovers()
     with heard(_HEARD) as asked:
         with read_as(disturbance, "disturbance", "recording"):
             injection = _core.Injection(config, text, file)
@@ -182,6 +187,8 @@ def inject(
         "disturbance": file,
         "limit_s": limit_s,
         "keep_running": keep_running,
+        "ranks_asked": ranks,
+        "removed": removed,
     }
     found = json.loads(summary)
     # Ctrl-C on a terminal reaches the command too, which may end before it is asked to: it was asked all the same.
@@ -294,9 +301,11 @@ def _changes(
     limit_s: float,
 ) -> list[str]:
     ways = {way for cause in found["causes"] for way in cause["how"]}
-    changes = ["a watchdog process is started first; it undoes everything should this process be killed"]
+    changes = ["watchdog processes are started first; they undo everything should this process be killed"]
     if "stop" in ways:
-        changes.append("processes of the command get SIGSTOP and SIGCONT")
+        changes.append(
+            "processes of the command are traced while they are held (SIGSTOP and SIGCONT where that is not permitted)"
+        )
     if "freeze" in ways:
         changes.append(
             f"control groups are made below {found['groups_below']}, the command's processes moved into them"
@@ -340,11 +349,23 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
             warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")
     if summary["start_s"] is None:
         warning("no-start", "nothing was injected: the command never made its start file", "look at its --start-file")
+    elif (asked := summary.get("ranks_asked")) is not None and ranks and len(ranks) < asked:
+        told = summary["ranks_told_by"]
+        seen = f"of {asked} ranks {len(ranks)} {'was' if len(ranks) == 1 else 'were'} found, told by {told}"
+        if told is None:
+            seen = f"of {asked} ranks 1 was found: no process says which rank it is, so all were held as rank 0"
+        warning(
+            "missing-ranks", seen, f"start the command by a launcher that sets one of {_RANK_VARIABLES} on this host"
+        )
     elif not ranks:
         warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
     if summary["ended"] == "limit" and summary["keep_running"]:
         seen = f"after {summary['limit_s']:g} s the disturbance ended, and the command went on without"
         warning("limit", seen, "--limit-s gives it longer")
     if summary["ended"] == "unwatched":
-        warning("unwatched", "the watchdog was ended, and so the disturbance was too", "leave crosswind-watch alone")
+        warning(
+            "unwatched",
+            "the watchdog was ended, and so the disturbance was too",
+            "leave the processes called undo-watchdog alone",
+        )
     return found

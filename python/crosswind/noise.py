@@ -19,12 +19,13 @@ from crosswind.errors import DescriptionError, warning
 from crosswind.files.intervals import save_recording
 from crosswind.files.stored import is_standard_output
 from crosswind.host import interrupts
-from crosswind.observed import Observed
+from crosswind.observed import Observed, remove_leftovers
 from crosswind.terminal.progress import Advance
 from crosswind.terminal.signals import heard
 
 RecordHow = Literal["auto", "trace", "loop"]
 
+_KIND = 'kind = "recorded"\n'
 _LOOK_S = 0.5  # to look more often would be noise
 _WAYS = ("auto", "trace", "loop")
 _HEARD = (signal.SIGINT, signal.SIGTERM)
@@ -40,7 +41,7 @@ class Noise(Observed):
     ----------
     summary : dict
         `length_s` (s), `how` ("trace": causes by the kernel's trace; "loop": told apart without), `no_trace` (why it
-        was not used), `lost_events`, `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts`
+        was not used), `lost_events`, `throttled` (periods in which a quota of CPU time was used up), `interrupted`, `full`, `own_share` (0 to 1, left out of the rest), `interrupts`
         (per CPU: name, count), `steal_s` (per CPU), and in `total` and each of `cpus`: `share` (0 to 1), `intervals`,
         `longest_s`, `longest_cause`, and the same for each of `causes`, the worst first.
     recorded : str
@@ -65,7 +66,7 @@ class Noise(Observed):
     @property
     def warnings(self) -> list[dict[str, str]]:
         """What one should know before using it: code, message, hint."""
-        return _warnings(self.summary)
+        return [*_warnings(self.summary), *self.summary.get("removed", [])]
 
 
 def record(
@@ -123,6 +124,7 @@ def record(
         raise DescriptionError(f"the kernel's trace cannot be had here: {why}", "no-trace", hint)
     wanted = None if how == "auto" else how
     config = {"seconds": seconds, "cpus": chosen, "threshold_us": threshold_us, "how": wanted}
+    removed = remove_leftovers()
     before = interrupts.Counts.take()
     with heard(_HEARD) as asked:
         recorder = _core.NoiseRecorder(json.dumps(config))
@@ -135,7 +137,16 @@ def record(
     called = name or f"noise of {socket.gethostname()}"
     summary, recorded = recorder.recording(called)
     counted = interrupts.Counts.take().since(before, chosen)
-    return Noise({"name": called} | json.loads(summary) | counted, recorded)
+    found = {"name": called} | json.loads(summary) | counted | {"removed": removed}
+    return Noise(found, _with_warnings(recorded, [told["message"] for told in _warnings(found)]))
+
+
+def _with_warnings(recorded: str, warnings: list[str]) -> str:
+    """Return a recording whose file says what was wrong with it."""
+    if not warnings:
+        return recorded
+    line = f"warnings = {json.dumps(warnings, ensure_ascii=False)}\n"
+    return recorded.replace(_KIND, f"{_KIND}{line}", 1)
 
 
 def no_trace() -> str | None:
@@ -153,7 +164,7 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
         seen = f"causes are told apart only roughly: {summary['no_trace']}"
         warn("no-trace", seen, "as root, on a kernel with tracefs, each has its name")
     if summary["lost_events"]:
-        seen = f"the kernel could not keep {summary['lost_events']} events: some causes are wrong or unknown"
+        seen = f"the kernel could not keep {summary['lost_events']} events: gaps in that time are 'lost events'"
         warn("events-lost", seen, "record while less goes on, or fewer --cpus")
     if summary["full"]:
         seen = f"it ended after {summary['length_s']:.1f} s: there was more noise than is kept"

@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 
 import crosswind
+from crosswind.doctor.disturbances import left_behind
 from crosswind.errors import DescriptionError
 from crosswind.inject import inject, means, preview
+from crosswind.observed import leftovers
 
 # All of them: what is disturbed is found, stopped and told within times that a busy machine does not keep.
 pytestmark = [pytest.mark.live, pytest.mark.alone]
@@ -79,22 +81,26 @@ def processes_with(word):
     return found
 
 
-def watchdogs_of(injector):
-    """Watchdogs whose command line is this injector's: a fork keeps it."""
-    found = []
+def processes_of(injector):
+    """All processes of one trial, by a variable in their environment: command line of each, zombies left out."""
+    mark, found = f"CROSSWIND_TRIAL={injector.mark}".encode(), {}
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "comm").read_text().strip() == "crosswind-watch":
-                arguments = [os.fsdecode(word) for word in (entry / "cmdline").read_bytes().split(b"\0")[:-1]]
-                if arguments[-len(injector.words) :] == injector.words:
-                    found.append(int(entry.name))
+            is_one = entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0")
+            if is_one and (entry / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                found[int(entry.name)] = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
         except OSError:
             continue
     return found
 
 
+def watchdogs_of(injector):
+    """Watchdogs of this injector: a fork keeps its environment."""
+    return [pid for pid, line in processes_of(injector).items() if line.startswith("undo-watchdog")]
+
+
 def groups_of(injector):
-    return list(Path("/sys/fs/cgroup").rglob(f"crosswind-{injector.process.pid}"))
+    return list(Path("/sys/fs/cgroup").rglob(f"crosswind-{injector.process.pid}-*"))
 
 
 class Injector:
@@ -106,11 +112,13 @@ class Injector:
         file.write_text(disturbance)
         self.words = ["inject", str(file), *options, "--", sys.executable, "-c", PROGRAM, str(self.stop)]
         self.log = (directory / "log").open("w+")
+        self.mark = f"{os.getpid()}-{directory.name}"
         self.process = subprocess.Popen(
             [sys.executable, "-m", "crosswind.cli", *self.words],
             stdout=self.log,
             stderr=self.log,
             start_new_session=new_session,
+            env=os.environ | {"CROSSWIND_TRIAL": self.mark},
         )
 
     def program(self):
@@ -119,7 +127,7 @@ class Injector:
     def is_held(self):
         found = self.program()
         frozen = any("frozen 1" in (g / "cgroup.events").read_text() for b in groups_of(self) for g in b.glob("rank-*"))
-        return len(found) == 2 and (frozen or {state for state, _, _ in found.values()} == {"T"})
+        return len(found) == 2 and (frozen or {state for state, _, _ in found.values()} <= {"t", "T"})
 
     def wait_until_held(self):
         waits_until(lambda: self.is_held() or self.process.poll() is not None)
@@ -133,7 +141,7 @@ class Injector:
         waits_until(lambda: not watchdogs_of(self))
         assert groups_of(self) == []
         for state, nice, policy in self.program().values():
-            assert (state != "T", nice, policy) == (True, os.nice(0), 0)
+            assert (state not in "tT", nice, policy) == (True, os.nice(0), 0)
 
     def end(self):
         self.stop.touch()
@@ -215,6 +223,66 @@ def test_an_injector_that_is_killed_with_its_whole_group_leaves_no_process_stopp
     os.killpg(injector.process.pid, signal.SIGKILL)
     injector.process.wait()
     injector.assert_nothing_is_left()
+
+
+def killed(injector, chosen):
+    """Kill those processes of a trial, the program left out, whose command line is chosen; as `pkill -9 -f` would."""
+    program = injector.program()
+    while found := [
+        pid
+        for pid, line in processes_of(injector).items()
+        if pid not in program and pid not in injector.program() and chosen(line)
+    ]:
+        for pid in found:
+            os.kill(pid, signal.SIGKILL)
+    injector.process.wait()
+    return program
+
+
+@pytest.mark.parametrize("options", [("stop",), ("stop", "--pin"), ("freeze",), ("freeze", "--pin"), ("burn", "--pin")])
+def test_when_all_that_bears_the_commands_name_is_killed_nothing_is_left(start, options):
+    if "freeze" in options and means()["no_freezer"]:
+        pytest.skip("no freezer here")
+    injector = start("--how", *options)
+    if "burn" in options:
+        waits_until(lambda: len(injector.program()) == 2)
+    else:
+        injector.wait_until_held()
+    program = killed(injector, lambda line: "crosswind" in line)
+    injector.assert_nothing_is_left()
+    assert injector.program().keys() == program.keys()
+    assert {frozenset(os.sched_getaffinity(pid)) for pid in program} == {frozenset(os.sched_getaffinity(0))}
+    injector.stop.touch()
+    waits_until(lambda: not injector.program())
+    assert "done" in injector.said()
+
+
+def test_what_is_stopped_goes_on_when_the_watchdog_is_killed_with_the_command(start):
+    injector = start("--how", "stop")
+    injector.wait_until_held()
+    if "T" in {state for state, _, _ in injector.program().values()}:
+        pytest.skip("tracing is not permitted here")
+    program = killed(injector, lambda line: True)
+    waits_until(lambda: all(state not in "tT" for state, _, _ in injector.program().values()))
+    assert injector.program().keys() == program.keys()
+    assert leftovers() == [] or all(str(pid) not in one["name"] for one in leftovers() for pid in program)
+
+
+@pytest.mark.skipif(bool(means()["no_freezer"]), reason="no freezer here")
+def test_a_frozen_group_of_a_command_that_was_killed_with_its_watchdogs_is_named_and_removed(start, tmp_path):
+    injector = start("--how", "freeze")
+    injector.wait_until_held()
+    program = killed(injector, lambda line: True)
+    [group] = groups_of(injector)
+    assert {"kind": "frozen-group", "name": str(group)} in leftovers()
+    found = left_behind()
+    assert (found.level, str(group) in found.message) == ("warning", True)
+    [removed] = inject(written(tmp_path, HALF), ["true"]).summary["removed"]
+    assert str(group) in removed["message"]
+    assert groups_of(injector) == []
+    injector.stop.touch()
+    waits_until(lambda: not injector.program())
+    assert len(program) == 2
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -371,6 +439,19 @@ def test_ranks_are_told_by_their_launcher_and_only_the_one_that_is_named_is_dist
     assert {rank: found["pids"] for rank, found in ranks.items()} == {0: [started[0]], 1: [started[1]]}
     assert ranks[0]["intervals"] == 0
     assert ranks[1]["intervals"] > 10
+
+
+def test_fewer_ranks_than_were_asked_for_are_told_and_end_with_3(tmp_path):
+    file = written(tmp_path, HALF)
+    begin = [sys.executable, "-m", "crosswind.cli", "inject", str(file), "--ranks", "3", "--"]
+    ranks = "for RANK in 0 1; do RANK=$RANK LOCAL_RANK=$RANK WORLD_SIZE=2 sleep 0.7 & done; wait"
+    for command, said in [
+        (["sh", "-c", ranks], "of 3 ranks 2 were found"),
+        (["sleep", "0.3"], "of 3 ranks 1 was found"),
+    ]:
+        done = subprocess.run([*begin, *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 3, done.stderr
+        assert said in done.stderr
 
 
 def test_a_daemon_computes_on_the_cpu_of_a_rank_that_is_bound_to_it(tmp_path):

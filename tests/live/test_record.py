@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from crosswind import record
+from crosswind.doctor.disturbances import left_behind
 from crosswind.errors import DescriptionError
 from crosswind.inject import preview
 from crosswind.noise import no_trace
@@ -47,7 +48,7 @@ def instances_of(number):
     """Trace instances of a process, as a user with a tracefs mount of his own sees them."""
     mount = "mount -t tracefs none /sys/kernel/tracing 2>/dev/null; ls /sys/kernel/tracing/instances"
     done = subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, text=True, check=False)
-    return [name for name in done.stdout.split() if name == f"crosswind-{number}"]
+    return [name for name in done.stdout.split() if name.startswith(f"crosswind-{number}-")]
 
 
 @pytest.mark.alone
@@ -98,12 +99,84 @@ def test_a_recorder_that_is_killed_leaves_no_trace_behind(tmp_path):
     words = ["record", "--seconds", "600", "--cpus", str(CPU), "--how", "trace", "-o", str(tmp_path / "noise.toml")]
     process = subprocess.Popen([sys.executable, "-m", "crosswind.cli", *words])
     wait_for_loop(process)
-    assert instances_of(process.pid) == [f"crosswind-{process.pid}"]
+    assert len(instances_of(process.pid)) == 1
     process.kill()
     process.wait()
     end = time.monotonic() + 30
     while instances_of(process.pid):
         assert time.monotonic() < end, "the trace is still there"
+
+
+def tool_and_watchdog(process):
+    return {process.pid} | {
+        int(pid) for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    }
+
+
+@pytest.mark.skipif(bool(no_trace()), reason="no trace here")
+def test_no_trace_stays_when_all_that_bears_the_recorders_name_is_killed(tmp_path):
+    words = ["record", "--seconds", "600", "--cpus", str(CPU), "--how", "trace", "-o", str(tmp_path / "noise.toml")]
+    process = subprocess.Popen([sys.executable, "-m", "crosswind.cli", *words])
+    wait_for_loop(process)
+    for pid in tool_and_watchdog(process):
+        if b"crosswind" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 30
+    while instances_of(process.pid):
+        assert time.monotonic() < end, "the trace is still there"
+
+
+@pytest.mark.skipif(bool(no_trace()), reason="no trace here")
+def test_a_trace_that_stayed_is_named_and_the_next_recording_removes_it(tmp_path):
+    words = ["record", "--seconds", "600", "--cpus", str(CPU), "--how", "trace", "-o", str(tmp_path / "noise.toml")]
+    process = subprocess.Popen([sys.executable, "-m", "crosswind.cli", *words])
+    wait_for_loop(process)
+    family = [os.pidfd_open(pid) for pid in sorted(tool_and_watchdog(process), reverse=True)]
+    for one in family:  # the watchdog first
+        signal.pidfd_send_signal(one, signal.SIGKILL)
+        os.close(one)
+    process.wait()
+    [instance] = instances_of(process.pid)
+    assert instance in left_behind().message
+    noise = record(0.1, cpus=[CPU], how="loop")
+    assert instance in noise.warnings[-1]["message"]
+    assert instances_of(process.pid) == []
+
+
+def limited_group():
+    """A control group of 20 ms of CPU time in each 100 ms, of version 2 or 1; None where none can be made."""
+    places = {"/sys/fs/cgroup": ("cpu.max", "20000 100000"), "/sys/fs/cgroup/cpu": ("cpu.cfs_quota_us", "20000")}
+    for place, (file, limit) in places.items():
+        group = Path(place) / f"cw-quota-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / file).write_text(limit)
+        except OSError:
+            group.rmdir()
+            continue
+        return group
+    return None
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_quota_that_is_used_up_is_a_cause_of_its_own(how, tmp_path):
+    if (group := limited_group()) is None:
+        pytest.skip("no group with a quota can be made here")
+    words = ["record", "--seconds", "2", "--cpus", str(CPU), "--how", how, "-o", str(tmp_path / "noise.toml"), "--json"]
+    join = 'echo $$ > "$0"/cgroup.procs; exec "$@"'
+    command = ["sh", "-c", join, str(group), sys.executable, "-m", "crosswind.cli", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    group.rmdir()
+    summary = json.loads(done.stdout)
+    causes = {cause["cause"]: cause["share"] for cause in summary["total"]["causes"]}
+    assert summary["throttled"] > 0
+    # Part of the time others have the CPU: on an idle host the quota is nearly all of the noise.
+    assert causes["quota"] > 0.2, causes
+    assert "thread:swapper" not in causes
 
 
 def wait_for_loop(process):

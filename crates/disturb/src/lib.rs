@@ -4,12 +4,14 @@
 //! |---|---|
 //! | how are processors taken away from a command? | [`inject`] |
 //! | what takes this machine's processors away? | [`noise`] |
+//! | what did an earlier command leave? | [`leftovers`] |
 //! | why can it not be done? | [`error`] |
 //!
-//! What it changed is undone by a process of its own (`crosswind_linux::watchdog`), however it ends.
+//! What it changed is undone by processes of their own (`crosswind_linux::freezer`, `watchdog`), however it ends.
 
 pub mod error;
 pub mod inject;
+pub mod leftovers;
 pub mod noise;
 
 pub use error::DisturbError;

@@ -9,6 +9,7 @@
 //! | how are processes frozen so that they are thawed however a command ends? | [`freezer`] |
 //! | what makes a process outlive what ends the command that forked it? | [`hardened`] |
 //! | which processes are there, and which descends from which? | [`processes`] |
+//! | whose is what was left in the kernel? | [`owner`] |
 //! | what undoes what a process changed, however it ends? | [`watchdog`] |
 //! | what does a socket still hold; how do bytes go out without a copy? | [`sockets`] |
 //! | what has another process's connection moved? | [`tcp_counts`] |
@@ -16,6 +17,7 @@
 pub mod freezer;
 pub mod hardened;
 pub mod namespace;
+pub mod owner;
 pub mod processes;
 pub mod sockets;
 pub mod tcp_counts;

@@ -4,10 +4,12 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use crosswind_disturb::DisturbError;
+use crosswind_disturb::leftovers::Leftover;
 use crosswind_disturb::noise::asked::Asked;
 use crosswind_disturb::noise::summary::summary;
 use crosswind_disturb::noise::{Recorder, trace};
 use pyo3::prelude::*;
+use serde_json::json;
 
 use crate::inject::exception;
 use crate::watched::locked;
@@ -59,7 +61,27 @@ fn no_trace(py: Python<'_>) -> Option<String> {
     py.detach(trace::permitted).err()
 }
 
+/// What commands that were killed together with what guarded them have left in the kernel, as JSON: kind and name of each.
+#[pyfunction]
+fn leftovers(py: Python<'_>) -> String {
+    told(&py.detach(crosswind_disturb::leftovers::find))
+}
+
+/// Removes that, but for stopped processes; what was removed.
+#[pyfunction]
+fn remove_leftovers(py: Python<'_>) -> String {
+    told(&py.detach(crosswind_disturb::leftovers::remove))
+}
+
+fn told(found: &[Leftover]) -> String {
+    let all: Vec<_> =
+        found.iter().map(Leftover::told).map(|(kind, name)| json!({"kind": kind, "name": name})).collect();
+    json!(all).to_string()
+}
+
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyNoiseRecorder>()?;
+    module.add_function(wrap_pyfunction!(leftovers, module)?)?;
+    module.add_function(wrap_pyfunction!(remove_leftovers, module)?)?;
     module.add_function(wrap_pyfunction!(no_trace, module)?)
 }

@@ -32,9 +32,10 @@ GROUPS = {
 EXAMPLES = """
 Slices of time stop a rank's processes; daemons and recorded noise compute on the rank's CPU at real-time or high
 priority, where the rank is bound to one CPU (MPI does that, or --pin), and stop it elsewhere. While a rank is stopped,
-its processor stays busy, as under another job (--idle: it sleeps). Ranks are told by
-OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID; a command without is rank 0. However it ends, a watchdog sees
-to it that no process stays stopped and no control group stays behind.
+its processor stays busy, as under another job (--idle: it sleeps). The rank of a process stands in its environment:
+OMPI_COMM_WORLD_RANK, MV2_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, PALS_RANKID, RANK (torchrun), FLUX_TASK_RANK or
+SLURM_PROCID; a command without any of these is rank 0. When this program is killed, the kernel or a watchdog process
+continues what is stopped and removes control groups.
 
 Examples:
 
@@ -49,7 +50,7 @@ Examples:
     crosswind inject noise.toml --pin -- ./app
 
 Exit codes: 0 done, 1 the command failed, or the limit was reached, 2 bad input, 3 done but not as it should be (late,
-not all injected), 130 interrupted.
+not all injected, fewer ranks found than --ranks), 130 interrupted.
 """
 
 

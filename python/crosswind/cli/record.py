@@ -21,9 +21,10 @@ INTERRUPTED = 130
 
 EXAMPLES = """
 A loop on each CPU looks at the clock. As root, the kernel's trace tells what had the CPU meanwhile: interrupts,
-softirqs, threads by name; "unknown" is not known to the kernel: the hypervisor, or the hardware. Without, only
-whether another thread had it or none is told apart. Nothing is changed but a trace of its own, which is removed
-at the end.
+softirqs, threads by name. "quota": a quota of CPU time was used up. "lost events": the kernel could not keep the
+events of that time. "unknown" is not known to the kernel: the hypervisor, or the hardware. Without the trace, only a
+quota, another thread and anything else are told apart. Nothing is changed but a trace of its own, which is removed
+at the end, by a watchdog process if this program is killed.
 
 Examples:
 

@@ -85,7 +85,7 @@ def doctor(
         disturbances.real_time_limit(root),
     ]
     if root == ROOT:  # these try it
-        found += [disturbances.recording(), *disturbances.injecting()]
+        found += [disturbances.recording(), *disturbances.injecting(), disturbances.left_behind()]
     for interface in _interfaces(peer, root):
         states = offload_states(interface) if root == ROOT else {}
         found += network.path_of(interface, states, root)

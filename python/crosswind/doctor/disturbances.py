@@ -1,4 +1,4 @@
-"""What recording and injecting disturbances can do on this host."""
+"""What recording and injecting disturbances can do on this host, and what they have left on it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from crosswind.doctor.finding import Finding
 from crosswind.host.tree import ROOT, number, text
 from crosswind.inject import means
 from crosswind.noise import no_trace
+from crosswind.observed import leftovers
 
 
 def recording(why_not: Callable[[], str | None] = no_trace) -> Finding:
@@ -37,6 +38,34 @@ def injecting(found: Callable[[], dict[str, Any]] = means) -> list[Finding]:
     seen = f"`crosswind inject --how freeze` cannot be had ({no_freezer}); --how stop needs nothing"
     hint = "as root, or in a control group of version 2 that is delegated: `systemd-run --user --scope -p Delegate=yes`"
     return [burns, Finding("inject-freezer", "note", seen, hint)]
+
+
+_LEFT = {
+    "trace": ("trace instance", "rmdir {name}"),
+    "frozen-group": ("frozen control group", "echo 0 > {name}/cgroup.freeze"),
+    "group": ("control group", "rmdir {name}"),
+    "stopped": ("stopped process", "kill -CONT {name}"),
+}
+_MOST_NAMED = 5
+
+
+def left_behind(found: Callable[[], list[dict[str, str]]] = leftovers) -> Finding:
+    """Whether killed commands have left anything in the kernel, with the command that removes it."""
+    left = found()
+    if not left:
+        return Finding("leftovers", "ok", "no earlier `crosswind record`, `inject` or `cost` has left anything behind")
+    named = [f"{_LEFT[one['kind']][0]} {one['name']}" for one in left[:_MOST_NAMED]]
+    more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
+    seen = f"left by commands that were killed: {', '.join(named)}{more}"
+    stopped = [one["name"] for one in left if one["kind"] == "stopped"]
+    hints = []
+    if len(stopped) < len(left):
+        first = next(one for one in left if one["kind"] != "stopped")
+        by_hand = _LEFT[first["kind"]][1].format(name=first["name"])
+        hints.append(f"the next `crosswind record` or `inject` of its user removes it; by hand: `{by_hand}`")
+    if stopped:
+        hints.append(f"if you did not stop it: `kill -CONT {' '.join(stopped[:_MOST_NAMED])}`")
+    return Finding("leftovers", "warning", seen, "; ".join(hints))
 
 
 def real_time_limit(root: Path = ROOT) -> Finding:

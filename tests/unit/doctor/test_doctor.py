@@ -321,3 +321,21 @@ def test_runtimes_that_decide_by_their_cpus_are_told_where_they_are():
     assert (found.code, found.level) == ("runtime-ergonomics", "note")
     assert found.message.startswith("java: decided by the CPUs")
     assert "--pin threads" in found.hint
+
+
+def test_what_killed_commands_left_is_named_with_the_command_that_removes_it():
+    assert disturbances.left_behind(list).level == "ok"
+    left = [
+        {"kind": "trace", "name": "/sys/kernel/tracing/instances/crosswind-7-8-9"},
+        {"kind": "frozen-group", "name": "/sys/fs/cgroup/crosswind-7-8-9"},
+        {"kind": "stopped", "name": "71"},
+    ]
+    found = disturbances.left_behind(lambda: left)
+    assert found.level == "warning"
+    assert all(one["name"] in found.message for one in left)
+    assert "rmdir /sys/kernel/tracing/instances/crosswind-7-8-9" in found.hint
+    assert "kill -CONT 71" in found.hint
+    found = disturbances.left_behind(lambda: left * 100)
+    assert "and 295 more" in found.message
+    assert len(found.message) < 600
+    assert disturbances.left_behind(lambda: left[2:]).hint == "if you did not stop it: `kill -CONT 71`"

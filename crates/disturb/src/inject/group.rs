@@ -8,6 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::leftovers;
 use crosswind_linux::processes::{Pid, own_group};
 
 /// How often a group that still fills with new processes is emptied.
@@ -19,7 +20,7 @@ const ROUNDS: usize = 200;
 /// What the system said to the try. Nothing of it is left.
 pub fn permitted() -> Result<(), String> {
     let Some(own) = own_group() else { return Err("no hierarchy of control groups of version 2 is mounted".into()) };
-    let tried = own.join(format!("crosswind-try-{}", std::process::id()));
+    let tried = own.join(leftovers::tried_name());
     fs::create_dir(&tried).map_err(|error| format!("{}: {error}", own.display()))?;
     let freezes = fs::metadata(tried.join("cgroup.freeze")).is_ok();
     fs::remove_dir(&tried).map_err(|error| format!("{}: {error}", tried.display()))?;
@@ -40,8 +41,14 @@ impl Groups {
     #[must_use]
     pub fn named() -> Option<Self> {
         let above = own_group()?;
-        let base = above.join(format!("crosswind-{}", std::process::id()));
+        let base = above.join(leftovers::own_name());
         Some(Self { above, base })
+    }
+
+    /// Groups that a process made which has ended.
+    #[must_use]
+    pub fn left(above: &Path, base: &Path) -> Self {
+        Self { above: above.to_owned(), base: base.to_owned() }
     }
 
     /// A rank's group.

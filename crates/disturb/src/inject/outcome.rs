@@ -143,6 +143,7 @@ impl Outcome {
             length_s: PositiveSeconds::new(self.length_s()).ok()?,
             causes: if causes.is_empty() { vec!["nothing".into()] } else { causes },
             aligned: true,
+            warnings: Vec::new(),
             cpu: cpu.collect(),
         };
         Some(Disturbance {

@@ -45,6 +45,15 @@ pub fn is_marked(pid: Pid, mark: &str) -> bool {
     environment(pid).is_some_and(|environment| value_of(&environment, MARK) == Some(mark.as_bytes()))
 }
 
+/// Whose injection into a process goes on, or went on when its program began: the mark without its last number, which
+/// tells two injections of one process apart.
+#[must_use]
+pub fn marked_by(pid: Pid) -> Option<String> {
+    let environment = environment(pid)?;
+    let mark = std::str::from_utf8(value_of(&environment, MARK)?).ok()?;
+    Some(mark.rsplit_once('-')?.0.to_owned())
+}
+
 /// Which variable tells a process its rank, as a place in [`VARIABLES`], and the rank.
 fn told_rank(environment: &[u8]) -> Vec<(usize, u32)> {
     let is_torchrun = || BESIDE_TORCHRUN.iter().any(|name| value_of(environment, name).is_some());

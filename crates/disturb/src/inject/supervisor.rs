@@ -15,6 +15,7 @@ use super::hold::Hold;
 use super::outcome::{Ending, How, Outcome, RankDone};
 use super::priority::{self, Urgency};
 use crosswind_linux::freezer::Freezer;
+use crosswind_linux::owner;
 use crosswind_linux::processes::{Pid, with_descendants};
 
 use super::processes::{Finder, Ranks};
@@ -74,7 +75,7 @@ pub(super) fn begin(
     let groups = groups(&config)?;
     let cpus = priority::cpus_of(0).unwrap_or_default();
     let undo = Changes {
-        mark: format!("{}-{}", std::process::id(), now_ns()),
+        mark: format!("{}-{}", owner::name("").trim_start_matches('-'), now_ns()),
         groups,
         cpus: config.pin.then(|| cpus.clone()),
     };

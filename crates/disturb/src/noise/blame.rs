@@ -107,7 +107,7 @@ mod tests {
         let mut known = Turns::default();
         turns.iter().for_each(|(from_ns, cause)| known.push(Turn { from_ns: *from_ns, cause: *cause }));
         let mut pieces = Vec::new();
-        known.pieces(Gap { start_ns: gap.0, end_ns: gap.1, preempted: false }, &mut pieces);
+        known.pieces(Gap { start_ns: gap.0, end_ns: gap.1, preempted: false, throttled: false }, &mut pieces);
         pieces.iter().map(|piece| (piece.start_ns, piece.end_ns, piece.cause)).collect()
     }
 

@@ -13,6 +13,10 @@ pub const LOOP: CauseId = u16::MAX;
 pub const OWN: CauseId = u16::MAX - 1;
 /// Nothing that the kernel knows of.
 pub const UNKNOWN: CauseId = u16::MAX - 2;
+/// What it was is not known, since the kernel could not keep its events.
+pub const LOST: CauseId = u16::MAX - 3;
+/// Nobody: the CPU was idle, although the loop was ready to run.
+pub const WITHHELD: CauseId = u16::MAX - 4;
 
 /// Most causes that are told apart; what comes after is "others".
 const MOST_CAUSES: usize = 500;
@@ -60,7 +64,13 @@ pub struct Turn {
 /// One event of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Event<'a> {
-    Switch { name: &'a str, thread: i32 },
+    /// From a thread, which could have run on or not, to one of that name.
+    Switch {
+        before: i32,
+        ready: bool,
+        name: &'a str,
+        thread: i32,
+    },
     Enter(String),
     Leave,
 }
@@ -75,9 +85,15 @@ fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
     let (kind, what) = text.split_once(':')?;
     let event = match kind {
         "sched_switch" => {
-            let next = what.rsplit_once(" ==> next_comm=")?.1;
+            let (before, next) = what.rsplit_once(" ==> next_comm=")?;
             let (name, rest) = next.rsplit_once(" next_pid=")?;
-            Event::Switch { name, thread: rest.split(' ').next()?.parse().ok()? }
+            let before = before.rsplit_once(" prev_pid=")?.1;
+            Event::Switch {
+                before: before.split(' ').next()?.parse().ok()?,
+                ready: before.rsplit_once(" prev_state=").is_some_and(|(_, state)| state.starts_with('R')),
+                name,
+                thread: rest.split(' ').next()?.parse().ok()?,
+            }
         }
         "irq_handler_entry" => Event::Enter(format!("irq:{}", what.rsplit_once("name=")?.1.trim_end())),
         "softirq_entry" => {
@@ -93,6 +109,11 @@ fn parsed(line: &str) -> Option<(u64, Event<'_>)> {
     Some((ns, event))
 }
 
+/// Whether a line says that events before the next one were lost: `CPU:1 [LOST 20 EVENTS]`.
+fn tells_loss(line: &str) -> bool {
+    line.strip_prefix("CPU:").is_some_and(|rest| rest.contains("[LOST ") && rest.trim_end().ends_with("EVENTS]"))
+}
+
 /// A thread's name without what makes each of a kind unique: `kworker/0:1-events` is a `kworker`, `opt cgu.3` an `opt`.
 fn kind_of(name: &str) -> &str {
     let kind = name.split(['/', ' ', ':']).next().unwrap_or_default();
@@ -106,11 +127,15 @@ pub struct Follower {
     thread: CauseId,
     /// Interrupts, the innermost last.
     nested: Vec<CauseId>,
+    /// Whether the loop has lost the CPU although it could have run on.
+    loop_is_ready: bool,
+    /// When the last event was, ns.
+    last_ns: u64,
 }
 
 impl Default for Follower {
     fn default() -> Self {
-        Self { thread: LOOP, nested: Vec::new() }
+        Self { thread: LOOP, nested: Vec::new(), loop_is_ready: false, last_ns: 0 }
     }
 }
 
@@ -118,10 +143,25 @@ impl Follower {
     /// Parses a line; returns what has the CPU, and from when on. `of_thread` tells which threads are the loops and which are
     /// the recorder's.
     pub fn take(&mut self, line: &str, names: &mut Names, of_thread: impl Fn(i32) -> Option<CauseId>) -> Option<Turn> {
+        if tells_loss(line) {
+            // From the last event on, nothing is known until the next switch.
+            (self.thread, self.loop_is_ready) = (LOST, false);
+            self.nested.clear();
+            return Some(Turn { from_ns: self.last_ns, cause: LOST });
+        }
         let (from_ns, event) = parsed(line)?;
+        self.last_ns = from_ns;
         match event {
-            Event::Switch { name, thread } => {
-                self.thread = of_thread(thread).unwrap_or_else(|| names.place(&format!("thread:{}", kind_of(name))));
+            Event::Switch { before, ready, name, thread } => {
+                if of_thread(before) == Some(LOOP) {
+                    self.loop_is_ready = ready;
+                }
+                let next = of_thread(thread);
+                self.loop_is_ready &= next != Some(LOOP);
+                self.thread = match next {
+                    None if thread == 0 && self.loop_is_ready => WITHHELD,
+                    known => known.unwrap_or_else(|| names.place(&format!("thread:{}", kind_of(name)))),
+                };
                 self.nested.clear();
             }
             Event::Enter(name) => self.nested.push(names.place(&name)),
@@ -148,8 +188,12 @@ mod tests {
             .iter()
             .filter_map(|line| follower.take(line, &mut names, |thread| (thread == 100).then_some(LOOP)))
             .collect();
-        let name =
-            |cause: CauseId| if cause == LOOP { "loop".to_owned() } else { names.all()[usize::from(cause)].clone() };
+        let name = |cause: CauseId| match cause {
+            LOOP => "loop".to_owned(),
+            LOST => "lost".to_owned(),
+            WITHHELD => "withheld".to_owned(),
+            known => names.all()[usize::from(known)].clone(),
+        };
         (turns.iter().map(|turn| (turn.from_ns / 1000 % 1_000_000, name(turn.cause))).collect(), names)
     }
 
@@ -187,11 +231,50 @@ mod tests {
 
     #[test]
     fn lines_of_any_other_kind_are_passed_over() {
-        let lines =
-            ["", "# tracer: nop", "CPU:1 [LOST 20 EVENTS]", "a-1 [000] x: y: z", ": : :", "a 1.x: sched_switch: q"];
+        let lines = ["", "# tracer: nop", "CPU:1 is lost", "a-1 [000] x: y: z", ": : :", "a 1.x: sched_switch: q"];
         assert_eq!(spoken(&lines), []);
         let named = spoken(&["  (a: b)-9 [000] d..2. 1.000001: reschedule_entry: vector=253"]);
         assert_eq!(named, [(1, "ipi:reschedule".to_owned())]);
+    }
+
+    #[test]
+    fn after_a_loss_nothing_is_known_until_the_next_switch() {
+        let lines = [
+            "CPU:1 [LOST EVENTS]",
+            SWITCH,
+            "  kworker/1:2-7  [001] d.h.. 12981.074330: local_timer_entry: vector=236",
+            "CPU:1 [LOST 20 EVENTS]",
+            "  kworker/1:2-7  [001] d.h.. 12981.074360: softirq_exit: vec=3 [action=NET_RX]",
+            BACK,
+        ];
+        let named = [
+            (0, "lost"),
+            (74320, "thread:kworker"),
+            (74330, "timer"),
+            (74330, "lost"),
+            (74360, "lost"),
+            (74400, "loop"),
+        ];
+        assert_eq!(spoken(&lines), named.map(|(at, name)| (at, name.to_owned())));
+    }
+
+    #[test]
+    fn an_idle_cpu_is_withheld_from_a_loop_that_could_run_and_not_from_one_that_waits() {
+        let idle = |state: &str| {
+            format!(
+                "  python3-100 [001] d..2. 1.000010: sched_switch: prev_comm=a ==> b prev_pid=100 prev_prio=120 \
+                 prev_state={state} ==> next_comm=swapper/1 next_pid=0 next_prio=120"
+            )
+        };
+        let other = "  x-7 [001] d..2. 1.000020: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 \
+                     prev_state=R ==> next_comm=x next_pid=7 next_prio=120";
+        let idle_again = "  x-7 [001] d..2. 1.000030: sched_switch: prev_comm=x prev_pid=7 prev_prio=120 \
+                          prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120";
+        let named = |state| spoken(&[&idle(state), other, idle_again]);
+        let expected = |name: &str| [(10, name), (20, "thread:x"), (30, name)].map(|(at, name)| (at, name.to_owned()));
+        assert_eq!(named("R"), expected("withheld"));
+        assert_eq!(named("R+"), expected("withheld"));
+        assert_eq!(named("D"), expected("thread:swapper"));
     }
 
     #[test]

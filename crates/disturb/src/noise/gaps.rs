@@ -7,6 +7,7 @@ use std::mem::zeroed;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
+use super::quota::Quota;
 use crate::inject::priority;
 use crosswind_linux::now_ns;
 
@@ -19,15 +20,19 @@ pub struct Gap {
     pub end_ns: u64,
     /// Whether another thread had the CPU meanwhile, as far as it was asked.
     pub preempted: bool,
+    /// Whether a quota was used up meanwhile, as far as it was asked.
+    pub throttled: bool,
 }
 
+/// Shorter gaps are no quota's: it is given anew each 1 ms at most.
+const QUOTA_NS: u64 = 1_000_000;
 /// Gaps that are handed over at a time.
 const BATCH: usize = 256;
 /// How often the loop hands over what it has, and looks whether it is to end.
 const HAND_OVER_NS: u64 = 100_000_000;
 
 /// What a loop is to do.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Watch {
     /// The CPU that it is bound to.
     pub cpu: usize,
@@ -39,6 +44,8 @@ pub struct Watch {
     pub threshold_ns: u64,
     /// Whether the kernel is asked after each gap if another thread had the CPU.
     pub asks: bool,
+    /// The quotas that hold for it, asked after each long gap.
+    pub quota: Quota,
 }
 
 /// How often this thread was made to leave its CPU.
@@ -62,6 +69,8 @@ pub fn watch_gaps(watch: Watch, over: &AtomicBool, to: &Sender<(usize, Vec<Gap>)
     }
     let mut batch = Vec::with_capacity(BATCH);
     let mut preempted = if watch.asks { preemptions() } else { 0 };
+    let asks_quota = watch.asks && watch.quota.holds();
+    let mut throttled = if asks_quota { watch.quota.throttled() } else { 0 };
     let mut handed_ns = watch.from_ns;
     let mut before = now_ns();
     loop {
@@ -73,8 +82,13 @@ pub fn watch_gaps(watch: Watch, over: &AtomicBool, to: &Sender<(usize, Vec<Gap>)
         if now - before > watch.threshold_ns && before < watch.until_ns {
             let end_ns = now.min(watch.until_ns);
             let so_far = if watch.asks { preemptions() } else { 0 };
-            batch.push(Gap { start_ns: before, end_ns, preempted: so_far > preempted });
+            let mut gap = Gap { start_ns: before, end_ns, preempted: so_far > preempted, throttled: false };
             preempted = so_far;
+            if asks_quota && gap.preempted && end_ns - before >= QUOTA_NS {
+                let so_far = watch.quota.throttled();
+                (gap.throttled, throttled) = (so_far > throttled, so_far);
+            }
+            batch.push(gap);
         }
         let ends = now >= watch.until_ns || over.load(Ordering::Relaxed);
         if now - handed_ns >= HAND_OVER_NS || batch.len() == BATCH || ends {
@@ -100,8 +114,16 @@ mod tests {
         let (to, from) = channel();
         let cpu = priority::cpus_of(0).expect("we are here")[0];
         let from_ns = now_ns() + 1_000_000;
-        let watch = Watch { cpu, from_ns, until_ns: from_ns + 50_000_000, threshold_ns: 2_000, asks: true };
-        let thread = std::thread::spawn(move || watch_gaps(watch, &AtomicBool::new(false), &to));
+        let watch = Watch {
+            cpu,
+            from_ns,
+            until_ns: from_ns + 50_000_000,
+            threshold_ns: 2_000,
+            asks: true,
+            quota: Quota::default(),
+        };
+        let task = watch.clone();
+        let thread = std::thread::spawn(move || watch_gaps(task, &AtomicBool::new(false), &to));
         let ended = thread.join().expect("ends").expect("one of our CPUs");
         assert_eq!(ended, watch.until_ns);
         let gaps: Vec<Gap> = from.iter().flat_map(|(_, gaps)| gaps).collect();
@@ -114,7 +136,8 @@ mod tests {
     fn a_loop_that_is_told_to_end_does() {
         let (to, _from) = channel();
         let cpu = priority::cpus_of(0).expect("we are here")[0];
-        let watch = Watch { cpu, from_ns: 0, until_ns: u64::MAX, threshold_ns: 2_000, asks: false };
+        let watch =
+            Watch { cpu, from_ns: 0, until_ns: u64::MAX, threshold_ns: 2_000, asks: false, quota: Quota::default() };
         assert!(watch_gaps(watch, &AtomicBool::new(true), &to).is_ok());
     }
 }

@@ -5,6 +5,7 @@
 //! | when was the processor away? | [`gaps`]: a loop per CPU that looks at the clock |
 //! | what had it meanwhile? | [`trace`] (the kernel's own), whose lines [`events`] reads; where it can't be had, only whether
 //! another thread did |
+//! | was the CPU withheld by a quota? | [`quota`] |
 //! | whose is a gap, then? | [`blame`] |
 //! | what is kept? | [`outcome`] |
 //!
@@ -16,6 +17,7 @@ pub mod blame;
 pub mod events;
 pub mod gaps;
 pub mod outcome;
+pub mod quota;
 pub mod summary;
 pub mod trace;
 
@@ -27,9 +29,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::blame::{Piece, Turns, is_own};
-use self::events::{CauseId, LOOP, Names, OWN, UNKNOWN};
+use self::events::{CauseId, LOOP, Names, OWN, UNKNOWN, WITHHELD};
 use self::gaps::{Gap, Watch, watch_gaps};
 use self::outcome::{CpuNoise, Means, Recording};
+use self::quota::Quota;
 use self::trace::{Instance, Trace};
 use crate::DisturbError;
 use crosswind_linux::now_ns;
@@ -185,6 +188,8 @@ fn watch_all(
 ) -> Result<Recording, DisturbError> {
     let from_ns = now_ns() + AHEAD_NS;
     let until_ns = from_ns.saturating_add(u64::try_from(config.length.as_nanos()).unwrap_or(u64::MAX / 4));
+    let quota = Quota::own();
+    let throttled_before = quota.throttled();
     let (to, from) = channel();
     let (to_loops, loops) = channel();
     let threads: Vec<JoinHandle<Result<u64, DisturbError>>> = config
@@ -197,12 +202,14 @@ fn watch_all(
                 until_ns,
                 threshold_ns: u64::try_from(config.threshold.as_nanos()).unwrap_or(u64::MAX),
                 asks: trace.is_none(),
+                quota: quota.clone(),
             };
+            let cpu = *cpu;
             let (over, to, to_loops) = (over.clone(), to.clone(), to_loops.clone());
             std::thread::spawn(move || {
                 // SAFETY: takes nothing.
                 let _ = to_loops.send(unsafe { libc::gettid() }); // if the receiver is gone, it does not count this thread
-                watch_gaps(watch, &over, &to).map_err(DisturbError::system(format!("CPU {cpu}", cpu = watch.cpu)))
+                watch_gaps(watch, &over, &to).map_err(DisturbError::system(format!("CPU {cpu}")))
             })
         })
         .collect();
@@ -235,7 +242,9 @@ fn watch_all(
     }
     let lost_events = trace.as_ref().map_or(0, |trace| trace.lost());
     let means = if trace.is_some() { Means::Trace } else { Means::Loop };
-    Ok(task_source.recording(end_ns, means, lost_events, end_ns < until_ns))
+    let throttled = quota.throttled().saturating_sub(throttled_before);
+    let recording = task_source.recording(end_ns, means, lost_events, end_ns < until_ns);
+    Ok(Recording { throttled, ..recording })
 }
 
 /// Where gaps and turns meet.
@@ -288,7 +297,11 @@ impl TaskSource {
                 match self.asked {
                     None => turns.pieces(gap, pieces),
                     Some((preempted, interrupted)) => {
-                        let cause = if gap.preempted { preempted } else { interrupted };
+                        let cause = match (gap.throttled, gap.preempted) {
+                            (true, _) => WITHHELD,
+                            (false, true) => preempted,
+                            (false, false) => interrupted,
+                        };
                         pieces.push(Piece { start_ns: gap.start_ns, end_ns: gap.end_ns, cause });
                     }
                 }
@@ -318,6 +331,7 @@ impl TaskSource {
             means,
             no_trace: None,
             lost_events,
+            throttled: 0,
             interrupted: early && !self.full,
             full: self.full,
         }

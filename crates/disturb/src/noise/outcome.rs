@@ -5,7 +5,7 @@ use crosswind_schema::disturbance::{Recorded, RecordedCpu, RecordedInterval, Sou
 use crosswind_schema::units::{PositiveSeconds, Seconds};
 
 use super::blame::{Piece, is_own};
-use super::events::{CauseId, UNKNOWN};
+use super::events::{CauseId, LOST, UNKNOWN, WITHHELD};
 
 /// How causes became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +51,8 @@ pub struct Recording {
     pub no_trace: Option<String>,
     /// Events that the kernel could not keep: some causes are wrong or unknown.
     pub lost_events: u64,
+    /// Periods in which a quota of CPU time was used up.
+    pub throttled: u64,
     /// Whether it ended before its time because it was told to.
     pub interrupted: bool,
     /// Whether it ended before its time because there was more noise than is kept.
@@ -59,12 +61,23 @@ pub struct Recording {
 
 /// Name in the file of gaps without a recorded cause.
 pub const UNKNOWN_NAME: &str = "unknown";
+/// Of gaps whose events the kernel could not keep.
+pub const LOST_NAME: &str = "lost events";
+/// Of gaps in which a quota of CPU time was used up.
+pub const QUOTA_NAME: &str = "quota";
+/// Of gaps in which the CPU was idle, where no quota was used up.
+const IDLE_NAME: &str = "thread:swapper";
 
 impl Recording {
     /// A cause's name.
     #[must_use]
     pub fn name(&self, cause: CauseId) -> &str {
-        self.names.get(usize::from(cause)).map_or(UNKNOWN_NAME, String::as_str)
+        match cause {
+            LOST => LOST_NAME,
+            WITHHELD if self.throttled > 0 => QUOTA_NAME,
+            WITHHELD => IDLE_NAME,
+            _ => self.names.get(usize::from(cause)).map_or(UNKNOWN_NAME, String::as_str),
+        }
     }
 
     /// As a disturbance. None where nothing was recorded, not even for a moment.
@@ -109,6 +122,7 @@ impl Recording {
                 length_s: PositiveSeconds::new(length_s).ok()?,
                 causes,
                 aligned: false,
+                warnings: Vec::new(),
                 cpu: cpu.collect(),
             })],
         })
@@ -116,7 +130,13 @@ impl Recording {
 
     /// All names beyond those that are known are one.
     fn known(&self, cause: CauseId) -> CauseId {
-        if usize::from(cause) < self.names.len() { cause } else { UNKNOWN }
+        let is_idle = || self.names.iter().position(|name| name == IDLE_NAME).map(|place| place as CauseId);
+        match cause {
+            WITHHELD if self.throttled == 0 => is_idle().unwrap_or(WITHHELD),
+            LOST | WITHHELD => cause,
+            _ if usize::from(cause) < self.names.len() => cause,
+            _ => UNKNOWN,
+        }
     }
 
     /// Pieces on all CPUs but those of our own making.

@@ -21,7 +21,7 @@ pub fn summary(recording: &Recording) -> Value {
     let whole_ns = recording.length_ns * recording.cpus.len() as u64;
     json!({
         "length_s": s(recording.length_ns), "how": recording.means.name(), "no_trace": recording.no_trace,
-        "lost_events": recording.lost_events, "interrupted": recording.interrupted, "full": recording.full,
+        "lost_events": recording.lost_events, "throttled": recording.throttled, "interrupted": recording.interrupted, "full": recording.full,
         "own_share": own_ns(recording) as f64 / whole_ns.max(1) as f64,
         "total": of(recording, &all, whole_ns),
         "cpus": recording.cpus.iter().map(|cpu| of_cpu(recording, cpu)).collect::<Vec<_>>(),

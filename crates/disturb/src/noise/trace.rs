@@ -11,6 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::events::{CauseId, Follower, Names, Turn};
+use crate::leftovers;
 use crosswind_linux::watchdog::Undo;
 
 /// Where distributions mount it.
@@ -71,7 +72,7 @@ impl Instance {
     /// # Errors
     /// Why tracing can't be had, in words.
     pub fn named() -> Result<Self, String> {
-        Ok(Self(tracefs()?.join("instances").join(format!("crosswind-{}", std::process::id()))))
+        Ok(Self(tracefs()?.join("instances").join(leftovers::own_name())))
     }
 }
 
@@ -114,7 +115,6 @@ impl Trace {
         let at = instance.0.clone();
         let set =
             |file: &Path, value: &str| fs::write(file, value).map_err(|error| format!("{}: {error}", file.display()));
-        instance.perform(); // of a process of this number that is long gone
         fs::create_dir(&at).map_err(|error| format!("{}: {error}", at.display()))?;
         set(&at.join("trace_clock"), "mono")?;
         let mut pipes = Vec::new();
@@ -182,6 +182,12 @@ impl Trace {
     }
 }
 
+/// Calls something with the directory of all instances, on a thread whose view of the file systems may be changed; none
+/// where tracing can't be had.
+pub fn with_instances<T: Send + 'static>(call: impl FnOnce(&Path) -> T + Send + 'static) -> Option<T> {
+    std::thread::spawn(move || tracefs().ok().map(|place| call(&place.join("instances")))).join().ok().flatten()
+}
+
 /// Whether the kernel's trace can be had here, tried on a thread that ends at once. Nothing of it is left.
 ///
 /// # Errors
@@ -189,7 +195,7 @@ impl Trace {
 pub fn permitted() -> Result<(), String> {
     let tried = std::thread::spawn(|| {
         let instance = Instance::named()?;
-        let named = Instance(instance.0.with_file_name(format!("crosswind-try-{}", std::process::id())));
+        let named = Instance(instance.0.with_file_name(leftovers::tried_name()));
         let trace = Trace::start(&named, &[]).map(drop);
         named.perform();
         trace

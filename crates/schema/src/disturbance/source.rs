@@ -171,6 +171,10 @@ pub struct Recorded {
     /// Whether all ranks replay from the same moment; otherwise each is shifted by an offset drawn for it.
     #[schemars(default)]
     pub aligned: bool,
+    /// What was wrong with the recording, one sentence each: events that were lost, causes that are not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub warnings: Vec<String>,
     /// One entry per CPU.
     #[schemars(length(min = 1))]
     pub cpu: Vec<RecordedCpu>,
@@ -217,6 +221,7 @@ struct Table {
     migrate_cost_s: Option<Seconds>,
     length_s: Option<PositiveSeconds>,
     causes: Option<Vec<String>>,
+    warnings: Option<Vec<String>>,
     cpu: Option<Vec<RecordedCpu>>,
 }
 
@@ -250,7 +255,7 @@ impl Kind {
             Self::Job => {
                 &["cause", "ranks", "share", "slice_s", "everywhere", "polls", "migrate_after_s", "migrate_cost_s"]
             }
-            Self::Recorded => &["length_s", "causes", "aligned", "cpu"],
+            Self::Recorded => &["length_s", "causes", "aligned", "warnings", "cpu"],
         }
     }
 }
@@ -261,7 +266,7 @@ fn needed<T>(field: Option<T>, name: &str) -> Result<T, String> {
 }
 
 impl Table {
-    fn given(&self) -> [(&'static str, bool); 20] {
+    fn given(&self) -> [(&'static str, bool); 21] {
         [
             ("cause", self.cause.is_some()),
             ("quantum_s", self.quantum_s.is_some()),
@@ -282,6 +287,7 @@ impl Table {
             ("migrate_cost_s", self.migrate_cost_s.is_some()),
             ("length_s", self.length_s.is_some()),
             ("causes", self.causes.is_some()),
+            ("warnings", self.warnings.is_some()),
             ("cpu", self.cpu.is_some()),
         ]
     }
@@ -331,6 +337,7 @@ impl Table {
                 length_s: needed(self.length_s, "length_s")?,
                 causes: needed(self.causes, "causes")?,
                 aligned: self.aligned.unwrap_or_default(),
+                warnings: self.warnings.unwrap_or_default(),
                 cpu: needed(self.cpu, "cpu")?,
             }),
         })
