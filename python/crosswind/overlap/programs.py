@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from crosswind import errors
@@ -21,6 +22,7 @@ from crosswind.run.processes import environment
 Settings = Mapping[str, Any]
 
 READY_PATIENCE_S = 60.0
+STOPPED_PATIENCE_S = 30.0
 HEAD_START_S = 0.05
 """The common start is so much later than the processes are told of it: time enough for all to hear, and to sleep."""
 
@@ -57,12 +59,18 @@ def run_together(
         When the peer of one goes away.
     """
     processes: list[subprocess.Popen[str]] = []
+    stopped_since: dict[int, float] = {}
+
+    def runs() -> None:
+        alive()
+        _refuse_stopped(processes, stopped_since)
+
     try:
         for settings in programs:
             processes.append(_started(settings))
         until = time.monotonic() + READY_PATIENCE_S
         for process in processes:
-            said = _line(process, until, alive, f"a program was not ready after {READY_PATIENCE_S:g} s")
+            said = _line(process, until, runs, f"a program was not ready after {READY_PATIENCE_S:g} s")
             if said != "ready":
                 raise _failure(said)
         on_ready()
@@ -71,9 +79,32 @@ def run_together(
             _tell(process, str(start_ns))
         until = time.monotonic() + limit_s
         late = f"the programs were not done after {limit_s:.0f} s"
-        return [{**_told(_line(process, until, alive, late)), "start_ns": start_ns} for process in processes]
+        return [{**_told(_line(process, until, runs, late)), "start_ns": start_ns} for process in processes]
     finally:
         _end(processes)
+
+
+def _refuse_stopped(processes: Sequence[subprocess.Popen[str]], since: dict[int, float]) -> None:
+    """Refuse to wait longer for a process that somebody has stopped: the others wait for its messages.
+
+    Raises
+    ------
+    MeasurementError
+        When one has been stopped for long.
+    """
+    now = time.monotonic()
+    for pid in (process.pid for process in processes):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            state = "gone"
+        if state not in "Tt":
+            since.pop(pid, None)
+        elif now - since.setdefault(pid, now) >= STOPPED_PATIENCE_S:
+            message = f"process {pid} has been stopped for {STOPPED_PATIENCE_S:g} s, and the others wait for it"
+            raise MeasurementError(
+                message, "stopped", "measure again, and leave the programs running (SIGSTOP stops one)"
+            )
 
 
 def _started(settings: Settings) -> subprocess.Popen[str]:

@@ -6,11 +6,13 @@ import html
 import json
 import os
 import re
+import signal
+import subprocess
 
 import pytest
 
-from crosswind.errors import DescriptionError
-from crosswind.overlap import overlap, preview
+from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.overlap import overlap, preview, programs
 from crosswind.overlap.asked import Asked, Exchange, Key, parse_exchange
 from crosswind.overlap.live import Session, _kept
 from crosswind.overlap.result import Overlap, cells_of
@@ -323,3 +325,23 @@ def test_a_matrix_without_a_cell_is_reported_as_such(tmp_path):
 
 def test_the_processors_that_may_be_used_burn_by_default():
     assert f"{len(os.sched_getaffinity(0))} processes compute" in preview()["changes"][0]
+
+
+def test_a_program_that_somebody_stopped_is_not_waited_for_without_end(monkeypatch):
+    monkeypatch.setattr(programs, "STOPPED_PATIENCE_S", 0.05)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        since = {}
+        programs._refuse_stopped([process], since)
+        assert since == {}
+        process.send_signal(signal.SIGSTOP)
+
+        def wait_for_ever():
+            while True:
+                programs._refuse_stopped([process], since)
+
+        with pytest.raises(MeasurementError, match=f"process {process.pid} has been stopped"):
+            wait_for_ever()
+        process.send_signal(signal.SIGCONT)
+        while since:
+            programs._refuse_stopped([process], since)
+        process.kill()
