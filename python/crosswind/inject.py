@@ -48,8 +48,9 @@ class Injected(Observed, Plotted):
     summary : dict
         `elapsed_s`, `start_s` (time 0 of the disturbance after the command's start; None: the command never made its
         `start_file`), `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
-        "asked", "unwatched"), `priority`, `ranks_asked` (None: as many as are found), `ranks_told_by`, and per rank `busy_cpus`, `intervals`, `away_s`, `share`
-        (0 to 1), `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`, `missed`, `causes`.
+        "asked", "unwatched"), `priority`, `ranks_asked` (None: as many as are found), `ranks_told_by`, and per rank
+        `busy_cpus`, `intervals`, `away_s`, `share` (0 to 1), `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`,
+        `missed`, `causes`.
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
@@ -99,17 +100,17 @@ def inject(
     disturbance : path
         A `disturbance.toml`.
     command : sequence of str
-        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK, MV2_COMM_WORLD_RANK,
-        PMIX_RANK, PMI_RANK, PALS_RANKID, RANK (beside WORLD_SIZE or LOCAL_RANK: torchrun), FLUX_TASK_RANK or SLURM_PROCID
-        in their environment; where none has any of these, the whole command is rank 0.
+        Program and arguments. Which of its processes is which rank is told by OMPI_COMM_WORLD_RANK,
+        MV2_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, PALS_RANKID, RANK (beside WORLD_SIZE or LOCAL_RANK: torchrun),
+        FLUX_TASK_RANK or SLURM_PROCID in their environment; where none has any of these, the whole command is rank 0.
     ranks : int, optional
         How many ranks it will have, at least 1; default: as many as are found. When fewer are found, a warning says so.
     limit_s : float
         The most that it may take, s, greater than 0. Then everything is undone and the command is ended.
     how : str
-        "stop" (all threads stopped by tracing them; where that is not permitted SIGSTOP and SIGCONT), "freeze" (a control group of version 2), "burn" (a thread of real-time or high
-        priority on the rank's CPU, where it is bound to one; elsewhere as "stop"). "auto": daemons and recorded noise
-        burn, slices of time stop.
+        "stop" (all threads stopped by tracing them; where that is not permitted SIGSTOP and SIGCONT), "freeze" (a
+        control group of version 2), "burn" (a thread of real-time or high priority on the rank's CPU, where it is bound
+        to one; elsewhere as "stop"). "auto": daemons and recorded noise burn, slices of time stop.
     pin : bool
         Bind rank r to the r-th CPU that this process may use (again from the first); undone at the end.
     busy : bool

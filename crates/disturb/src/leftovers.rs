@@ -69,7 +69,7 @@ fn is_left(name: &str) -> bool {
 /// All that is left on this host, as far as this user can see it.
 #[must_use]
 pub fn find() -> Vec<Leftover> {
-    let mut found: Vec<Leftover> = trace::with_instances(|instances| traces(instances)).unwrap_or_default();
+    let mut found: Vec<Leftover> = trace::with_instances(traces).unwrap_or_default();
     found.extend(groups());
     found.extend(stopped());
     found

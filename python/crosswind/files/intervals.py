@@ -70,6 +70,8 @@ def whole(content: bytes, path: str | Path) -> bytes:
             return content
         parts = [_json(source, f"{path}: source[{place}]", Path(path).parent) for place, source in enumerate(sources)]
         head = json.dumps({name: value for name, value in document.items() if name != "source"}, default=str)
+    except DescriptionError:
+        raise
     except (ValueError, RecursionError):
         return content  # reading it as a disturbance says what is wrong with it
     return f'{head[:-1]}{", " if len(head) > _EMPTY else ""}"source": [{", ".join(parts)}]}}'.encode()
