@@ -27,7 +27,6 @@ WORDS = {
     "figure": "a figure or a printed page",
     "goal": "a GOAL schedule",
     "gpu-measurement": "a measurement of a GPU",
-    "goal": "a GOAL schedule",
     "hosts": "a list of hosts",
     "injection": "the report of an injection",
     "intervals": "a table of recorded intervals",
