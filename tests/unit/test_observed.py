@@ -2,7 +2,7 @@
 
 import tomllib
 
-from crosswind import Disturbance
+from crosswind import Disturbance, observed
 from crosswind.inject import Injected
 from crosswind.noise import Noise, _with_warnings
 
@@ -58,6 +58,14 @@ def test_an_earlier_injection_that_left_something_does_not_make_this_one_doubtfu
     one = Injected(injected(1, 1).summary | {"removed": removed}, "")
     assert one.warnings == removed
     assert one.trustworthy
+
+
+def test_what_was_removed_is_named(monkeypatch):
+    monkeypatch.setattr(observed._core, "remove_leftovers", lambda: '[{"kind": "trace", "name": "/t/crosswind-7"}]')
+    [told] = observed.remove_leftovers()
+    assert (told["code"], "/t/crosswind-7" in told["message"]) == ("leftovers-removed", True)
+    monkeypatch.setattr(observed._core, "remove_leftovers", lambda: "[]")
+    assert observed.remove_leftovers() == []
 
 
 def test_what_was_wrong_with_a_recording_stands_in_its_file(tmp_path):
