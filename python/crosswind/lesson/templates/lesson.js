@@ -42,7 +42,7 @@
   };
   // Children that compute nothing; the one that is being sent to does not wait, it receives.
   const idle = (now) => data.nodes.filter((_, node) => node > 0 && !now.busy[node] && node !== now.port).length;
-  const waiting = (now) => `${idle(now)} ${idle(now) === 1 ? "child waits" : "children wait"} for a task`;
+  const waits = (now) => `${idle(now)} ${idle(now) === 1 ? "child waits" : "children wait"} for a task`;
   const spoken = (scene, now) => {
     const port = now.port < 0 ? "the port is free" : `the port sends to ${data.nodes[now.port]}`;
     return `${scene.order}: ${port}, ${now.done} tasks done, ${idle(now)} of ${data.nodes.length - 1} children wait for a task`;
@@ -139,7 +139,7 @@
       const moments = boxes.map(({ scene }) => at(scene, time));
       boxes.forEach(({ now, scene }, i) => {
         const m = moments[i], port = m.port < 0 ? "port free" : `port: ${data.nodes[m.port]}`;
-        now.textContent = `${m.done} of ${data.tasks} tasks done · ${port} · ${waiting(m)}`;
+        now.textContent = `${m.done} of ${data.tasks} tasks done · ${port} · ${waits(m)}`;
         updates[i](time, m);
       });
       slider.value = time;
