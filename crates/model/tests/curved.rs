@@ -141,16 +141,3 @@ fn a_platform_without_bent_losses_is_not_copied() {
     assert!(matches!(with_planned_lines(&platform, &found), Cow::Borrowed(_)));
     assert_eq!(found.constant_rates_bound_tasks_per_s, None);
 }
-
-#[test]
-fn losses_beyond_all_measure_and_rates_a_rounding_apart_are_planned() {
-    let mut platform = star(&[(5.0, 10.0, 0.5, 0.5)]);
-    let loss = |rate: f64, lost: f64| serde_json::from_value::<Loss>(serde_json::json!([rate, lost])).unwrap();
-    let near = f64::from_bits(3.0f64.to_bits() + 1);
-    platform.nodes[1].send_losses = vec![loss(1e-300, 0.0), loss(3.0, 0.01), loss(near, 0.01), loss(4.0, 1e308)];
-    for size in [0.7, 1.0] {
-        let found = plan(&platform, Task::new(size, 1.0).unwrap(), Ports::Multi, Method::Exact).unwrap();
-        let best = 20.0 * 0.99 + 3.0 / size;
-        assert!((found.throughput_tasks_per_s - best).abs() < 1e-9, "{found:?}");
-    }
-}
