@@ -40,7 +40,7 @@ pub enum Leftover {
     Trace(PathBuf),
     /// A control group, and whether it is frozen.
     Group(PathBuf, bool),
-    /// A process that carries the mark of an injection that has ended, and is stopped. Somebody else may have stopped it.
+    /// A process that carries the mark of an injection that has ended, and is stopped. Another program may have stopped it.
     Stopped(Pid),
 }
 
@@ -76,7 +76,7 @@ pub fn find() -> Vec<Leftover> {
 }
 
 /// Removes what belongs to no process that runs, and returns it: trace instances, and control groups, thawed, their
-/// processes moved to the group above. A stopped process is left alone, since somebody else may have stopped it.
+/// processes moved to the group above. A stopped process is left alone, since another program may have stopped it.
 #[must_use]
 pub fn remove() -> Vec<Leftover> {
     let mut removed: Vec<Leftover> = trace::with_instances(|instances| {

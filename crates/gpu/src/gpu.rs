@@ -240,7 +240,7 @@ impl Gpu {
             let mut sent = Vec::new();
             for (traffic, task) in moving {
                 let failed = |_| GpuError::Driver { call: "copying", why: "its thread panicked".to_owned() };
-                sent.push((traffic, task.join().map_err(failed).flatten()));
+                sent.push((traffic, task.join().map_err(failed).and_then(|sent| sent)));
             }
             (timed.seconds, timed.work) = computed?;
             for (traffic, chunks) in sent {
@@ -349,16 +349,20 @@ impl Gpu {
             Memory::Pageable => &self.host.pageable,
         };
         let device = self.memory.copied.each_ref().map(|buffer| buffer.at(offset));
-        // SAFETY (both arms): a chunk within buffers of `COPIED` bytes, which live as long as `self`; the caller waits for
-        // the stream. Nothing reads what was copied.
         match (traffic.engine, traffic.path) {
-            (Engine::CopyEngine, Path::HostToDevice) => unsafe {
-                driver::to_device(device[0], host[0].at(offset), bytes, stream)
-            },
-            (Engine::CopyEngine, Path::DeviceToHost) => unsafe {
-                driver::to_host(host[1].at(offset), device[1], bytes, stream)
-            },
-            (Engine::CopyEngine, _) => unsafe { driver::within(device[0], device[1], bytes, stream) },
+            (Engine::CopyEngine, Path::HostToDevice) => {
+                // SAFETY: a chunk within buffers of `COPIED` bytes, which live as long as `self`; the caller waits for the
+                // stream, and nothing reads what was copied.
+                unsafe { driver::to_device(device[0], host[0].at(offset), bytes, stream) }
+            }
+            (Engine::CopyEngine, Path::DeviceToHost) => {
+                // SAFETY: as above.
+                unsafe { driver::to_host(host[1].at(offset), device[1], bytes, stream) }
+            }
+            (Engine::CopyEngine, _) => {
+                // SAFETY: as above; the two ends are different buffers.
+                unsafe { driver::within(device[0], device[1], bytes, stream) }
+            }
             (Engine::Multiprocessors(blocks), path) => {
                 let (to, from) = match path {
                     Path::HostToDevice => (device[0], host[0].at(offset) as u64),
@@ -367,6 +371,7 @@ impl Gpu {
                 };
                 let arguments =
                     [Argument::Address(to), Argument::Address(from), Argument::Address((bytes / 16) as u64)];
+                // SAFETY: the arguments are those of kernels.cu; a chunk within both buffers, as above.
                 unsafe { self.functions.copy.launch(blocks, THREADS_OF_COPY, stream, &arguments) }
             }
         }

@@ -61,7 +61,7 @@ impl Traffic {
         let wrong = |field, value: String, permitted: &str| {
             Err(GpuError::Value { field, value, permitted: permitted.to_owned() })
         };
-        if !self.chunk_bytes.is_multiple_of(64) || !(4096..=1 << 28).contains(&self.chunk_bytes) {
+        if self.chunk_bytes % 64 != 0 || !(4096..=1 << 28).contains(&self.chunk_bytes) {
             return wrong("chunk_bytes", self.chunk_bytes.to_string(), "a multiple of 64 from 4096 to 268435456");
         }
         match self.engine {

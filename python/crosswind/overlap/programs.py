@@ -85,7 +85,7 @@ def run_together(
 
 
 def _refuse_stopped(processes: Sequence[subprocess.Popen[str]], since: dict[int, float]) -> None:
-    """Refuse to wait longer for a process that somebody has stopped: the others wait for its messages.
+    """Refuse to wait longer for a process that is stopped: the others wait for its messages.
 
     Raises
     ------

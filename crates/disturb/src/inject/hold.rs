@@ -1,6 +1,6 @@
 //! Takes the processor away from a rank's processes and gives it back: stopped by the freezer, or frozen in their group.
 //!
-//! What is held is traced only while it is held. Between two intervals the program runs as if nobody looked: what it forks
+//! What is held is traced only while it is held. Between two intervals the program runs without a tracer: what it forks
 //! and the signals that it gets cost no more than without.
 
 use std::collections::BTreeSet;

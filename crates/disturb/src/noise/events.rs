@@ -15,7 +15,7 @@ pub const OWN: CauseId = u16::MAX - 1;
 pub const UNKNOWN: CauseId = u16::MAX - 2;
 /// What it was is not known, since the kernel could not keep its events.
 pub const LOST: CauseId = u16::MAX - 3;
-/// Nobody: the CPU was idle, although the loop was ready to run.
+/// No thread: the CPU was idle, although the loop was ready to run.
 pub const WITHHELD: CauseId = u16::MAX - 4;
 
 /// Most causes that are told apart; what comes after is "others".
