@@ -62,11 +62,12 @@ def size_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
         return 0.0
     until, found = np.cumsum(wall_s), [0.0]
     for scale in _SCALES_S:
-        number = int(total_s / scale)
+        number = total_s // scale
         if number < _LEAST_WINDOWS:
             break
-        which = np.minimum((until / total_s * number * (1.0 - 1e-12)).astype(int), number - 1)
-        wall, cpu = (np.bincount(which, each, number) for each in (wall_s, cpu_s))
+        within = np.minimum(np.floor(until / total_s * number * (1.0 - 1e-12)), number - 1.0)
+        _, which = np.unique(within, return_inverse=True)  # a window in which nothing was counted adds nothing
+        wall, cpu = (np.bincount(which, each) for each in (wall_s, cpu_s))
         beyond = cpu - used_s / total_s * wall
         found.append(float(np.sum(beyond**2)) / (number - 1) / (used_s / number))
     return max(found) if max(found) > 1e-9 else 0.0
