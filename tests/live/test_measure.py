@@ -287,7 +287,7 @@ def test_killing_a_measurement_leaves_no_peer_behind():
         ({"placement": "explicit"}, "compute_cpus is missing"),
         ({"placement": "explicit", "compute_cpus": [99999], "traffic_cpus": [0]}, "compute_cpus names CPU 99999"),
         ({"compute_cpus": [0]}, "compute_cpus is [0] with placement 'same-core'"),
-        ({"task": "  "}, "task is empty"),
+        ({"task": "  "}, "--task is empty"),
         ({"peer": []}, "peer is []; it must be HOST:PORT, or several"),
         ({"peer": "nowhere:0"}, "peer is 'nowhere:0'"),
     ],

@@ -167,7 +167,8 @@ def _refuse_another(place: Path, kind: str, of: Mapping[str, Any], subject: str,
 
 
 def _of_another(found: Found, differing: list[str]) -> str:
-    shown = ", ".join(form.format(found.fields[name]) for name, form in _SHOWN.items() if name in found.fields)
-    if set(differing) & set(_SHOWN):
+    told = {name: value for name, value in found.fields.items() if name in _SHOWN and not isinstance(value, dict)}
+    shown = ", ".join(form.format(told[name]) for name, form in _SHOWN.items() if name in told)
+    if set(differing) & set(told):
         return f"{found.words}, but of another: {shown}"
     return f"{found.words} ({shown}), but made with other settings or files"

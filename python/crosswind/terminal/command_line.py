@@ -74,9 +74,9 @@ def words_of(text: str, subject: str, *, shell: bool = False, option: str = "--s
     >>> words_of("true 'a b'", "A"), words_of("true | cat", "A", shell=True)
     (['true', 'a b'], ['/bin/sh', '-c', 'true | cat'])
     """
+    if not text.strip():
+        raise DescriptionError(f"{subject} is empty; it must be a command", "command")
     if shell:
-        if not text.strip():
-            raise DescriptionError(f"{subject} is {text!r}; there is no command", "command")
         return [SHELL, "-c", text]
     if letter := shell_syntax(text):
         message = f"{subject} is {text!r}; {letter!r} is shell syntax, and no shell runs it"
