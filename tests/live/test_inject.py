@@ -99,8 +99,17 @@ def watchdogs_of(injector):
     return [pid for pid, line in processes_of(injector).items() if line.startswith("undo-watchdog")]
 
 
+def events_of(group):
+    try:
+        return (group / "cgroup.events").read_text()
+    except OSError:  # it was removed meanwhile
+        return ""
+
+
 def groups_of(injector):
-    return list(Path("/sys/fs/cgroup").rglob(f"crosswind-{injector.process.pid}-*"))
+    # Other groups come and go meanwhile, which os.walk passes over.
+    name = f"crosswind-{injector.process.pid}-"
+    return [Path(at, one) for at, below, _ in os.walk("/sys/fs/cgroup") for one in below if one.startswith(name)]
 
 
 class Injector:
@@ -126,7 +135,7 @@ class Injector:
 
     def is_held(self):
         found = self.program()
-        frozen = any("frozen 1" in (g / "cgroup.events").read_text() for b in groups_of(self) for g in b.glob("rank-*"))
+        frozen = any("frozen 1" in events_of(g) for b in groups_of(self) for g in b.glob("rank-*"))
         return len(found) == 2 and (frozen or {state for state, _, _ in found.values()} <= {"t", "T"})
 
     def wait_until_held(self):
@@ -279,7 +288,8 @@ def test_a_frozen_group_of_a_command_that_was_killed_with_its_watchdogs_is_named
     assert groups_of(injector) == []
     # Another session on this host may have removed it first.
     removed = [told for told in injected.warnings if str(group) in told["message"]]
-    assert not removed or f"frozen control group {group}" in found.message
+    # What was killed between two intervals had thawed it.
+    assert not removed or f"control group {group}" in found.message
     injector.stop.touch()
     waits_until(lambda: not injector.program())
     assert len(program) == 2
