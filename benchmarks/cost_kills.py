@@ -246,6 +246,7 @@ def removed(group: Path) -> bool:
 
 
 def main(arguments: list[str]) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as a login shell starts commands, however this script was started
     kills, at_a_time, seed = (*map(int, arguments), *(TRY, AT_A_TIME, 1)[len(arguments) :])
     cases = list(itertools.product(ATTACKS, TARGETS, SHAPES))
     random.Random(seed).shuffle(cases)
