@@ -341,7 +341,7 @@ impl Function {
 /// Copies into the device.
 ///
 /// # Safety
-/// Both ends have so many bytes, and outlive the copy.
+/// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn to_device(to: u64, from: *const c_void, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
     // SAFETY: as the caller says.
     unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream.0) }.result().map_err(named("cuMemcpyHtoDAsync"))
@@ -350,7 +350,7 @@ pub(crate) unsafe fn to_device(to: u64, from: *const c_void, bytes: usize, strea
 /// Copies out of the device.
 ///
 /// # Safety
-/// Both ends have so many bytes, and outlive the copy.
+/// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
     // SAFETY: as the caller says.
     unsafe { sys::cuMemcpyDtoHAsync_v2(to, from, bytes, stream.0) }.result().map_err(named("cuMemcpyDtoHAsync"))
@@ -359,7 +359,7 @@ pub(crate) unsafe fn to_host(to: *mut c_void, from: u64, bytes: usize, stream: &
 /// Copies within the device.
 ///
 /// # Safety
-/// Both ends have so many bytes, and outlive the copy.
+/// Both ends hold at least `bytes` bytes and outlive the copy.
 pub(crate) unsafe fn within(to: u64, from: u64, bytes: usize, stream: &Stream) -> Result<(), GpuError> {
     // SAFETY: as the caller says.
     unsafe { result::memcpy_dtod_async(to, from, bytes, stream.0) }.map_err(named("cuMemcpyDtoDAsync"))

@@ -177,7 +177,7 @@ impl Gpu {
         self.manager.as_ref().map(Manager::condition).unwrap_or_default()
     }
 
-    /// Rounds with which one launch of a kernel lasts about so long, s.
+    /// The number of rounds with which one launch of a kernel lasts about `seconds`.
     ///
     /// # Errors
     /// When the driver fails.
@@ -378,7 +378,7 @@ impl Gpu {
     }
 }
 
-/// A single cycle through so many lines of memory, in an order that no prefetcher foresees; each word is the place of
+/// A single cycle through `lines` cache lines of memory, in an order that no prefetcher foresees; each word is the place of
 /// the next one. Sattolo's algorithm, fed by a 64-bit linear congruential generator (Knuth, MMIX).
 fn chain(lines: usize) -> Vec<u32> {
     let words = LINE / size_of::<u32>();

@@ -7,11 +7,11 @@ pub(crate) struct Pace {
     due_ns: f64,
 }
 
-/// A lag beyond so many chunks is forgotten: traffic that fell behind must not catch up in a burst.
+/// A lag beyond this many chunks is forgotten: traffic that fell behind must not catch up in a burst.
 const MOST_BEHIND: f64 = 4.0;
 
 impl Pace {
-    /// Chunks of so many bytes at so many bytes a second; `None`: as fast as it goes.
+    /// A pace of `bytes_per_s` in chunks of `chunk_bytes`; `None` means no limit.
     pub(crate) fn new(chunk_bytes: usize, bytes_per_s: Option<f64>) -> Self {
         Self { step_ns: bytes_per_s.map_or(0.0, |rate| chunk_bytes as f64 / rate * 1e9), due_ns: 0.0 }
     }

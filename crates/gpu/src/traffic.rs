@@ -24,7 +24,7 @@ pub enum Path {
 pub enum Engine {
     /// The driver's copy, by a copy engine where the path has one.
     CopyEngine,
-    /// A kernel of so many blocks of 512 threads, as collectives move them.
+    /// A kernel with this number of blocks of 512 threads, as collectives use.
     Multiprocessors(u32),
 }
 

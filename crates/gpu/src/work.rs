@@ -97,7 +97,7 @@ impl Kernel {
         }
     }
 
-    /// Its launch on a device with so many multiprocessors, over arrays of so many elements of 16 bytes.
+    /// Its launch on a device with `multiprocessors`, over arrays of `elements` elements of 16 bytes each.
     #[must_use]
     pub fn shape(self, multiprocessors: u32, elements: u64) -> Shape {
         let of = |per: u32, threads: u32| (multiprocessors * per, threads);
