@@ -46,7 +46,7 @@ for _ in sys.stdin:
 
 
 def latencies(threads: int, *, by_signals: bool) -> dict[str, Any]:
-    """Seize, freeze and thaw a process of so many threads."""
+    """Seize, freeze and thaw a process with this number of threads."""
     command = [sys.executable, "-S", "-c", THREADED, str(threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as target:
         assert target.stdout is not None  # it was asked for

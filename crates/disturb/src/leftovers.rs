@@ -36,7 +36,7 @@ pub fn tried_name() -> String {
 /// What was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// A trace instance; the kernel goes on writing to it.
+    /// A trace instance, which the kernel still writes to.
     Trace(PathBuf),
     /// A control group, and whether it is frozen.
     Group(PathBuf, bool),

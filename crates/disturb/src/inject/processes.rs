@@ -45,8 +45,8 @@ pub fn is_marked(pid: Pid, mark: &str) -> bool {
     environment(pid).is_some_and(|environment| value_of(&environment, MARK) == Some(mark.as_bytes()))
 }
 
-/// Whose injection into a process goes on, or went on when its program began: the mark without its last number, which
-/// tells two injections of one process apart.
+/// The owner of the injection under which a process's program started: its mark without the last number, which tells
+/// two injections of one process apart.
 #[must_use]
 pub fn marked_by(pid: Pid) -> Option<String> {
     let environment = environment(pid)?;
