@@ -12,12 +12,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import numpy as np
 import record
 
 from crosswind.gpu import measure_gpu
 from crosswind.gpu.fit import GpuFit, fit_gpu
-from crosswind.gpu.overlap import OVERLAP, plan_overlap
+from crosswind.gpu.overlap import recorded_steps
 
 FIRST = record.HERE.parent / "examples/gpu/h100.parquet"
 AGAIN, STEPS = record.HERE / "gpu/h100_again.parquet", record.HERE / "gpu/h100_steps.parquet"
@@ -67,35 +66,7 @@ def pacing(fit: GpuFit) -> list[float]:
 
 def steps(fit: GpuFit) -> list[dict[str, Any]]:
     """Each step, predicted and as it was; steps are in no fit."""
-    columns = fit.measurement.columns()
-    found = []
-    for pair in fit.pairs:
-        chunk = next(p["chunk_bytes"] for p in fit.measurement.header["pairs"] if p["traffic"] == pair.traffic) / 1e6
-        rows = (columns["phase"] == "step") & (columns["kernel"] == pair.kernel) & (columns["traffic"] == pair.traffic)
-        for amount in np.unique(columns["amount_mb"][rows]):
-            these = rows & (columns["amount_mb"] == amount)
-            took = np.maximum(columns["dt_s"][these], columns["moved_s"][these])
-            moved = round(amount / chunk) * chunk * (2 if pair.traffic == "both" else 1)
-            if not moved:
-                continue
-            step = plan_overlap(
-                fit, pair.kernel, pair.traffic, float(columns["work"][these].mean()) / pair.work_per_s, moved
-            )
-            (predicted,) = (one for one in step.choices if one.way == OVERLAP)
-            half = float(2.8 * took.std(ddof=1) / np.sqrt(took.size))
-            found.append(
-                {
-                    "kernel": pair.kernel,
-                    "traffic": pair.traffic,
-                    "mb": moved,
-                    "predicted_s": predicted.seconds,
-                    "predicted_ci95": predicted.ci95,
-                    "measured_s": float(took.mean()),
-                    "measured_half": half,
-                    "agree": bool(meet(predicted.ci95, (took.mean() - half, took.mean() + half))),
-                }
-            )
-    return found
+    return [vars(step) | {"predicted": vars(step.predicted), "agree": step.agrees} for step in recorded_steps(fit)]
 
 
 def main() -> None:

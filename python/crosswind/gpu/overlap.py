@@ -10,6 +10,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+from scipy.stats import t as student_t
+
 from crosswind.errors import DescriptionError
 from crosswind.gpu.fit import GpuFit, Loss, PairFit
 
@@ -157,3 +160,53 @@ def overlapped_s(
     if transfer_s <= slowed_s:
         return transfer_s + kernel_s - transfer_s * (1.0 - loss)
     return slowed_s + (amount_mb - slowed_s * beside_mb_per_s) / alone_mb_per_s
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    """One size of step of a measurement, predicted by a fit that has not seen it, and as it was.
+
+    Attributes
+    ----------
+    kernel, traffic, amount_mb : str, str, float
+        The pair, and the transfer's bytes, all directions together, MB.
+    predicted : Choice
+        The step overlapped.
+    measured_s, half_s : float
+        Mean of the step's times, and half of its 95 % interval, s.
+    """
+
+    kernel: str
+    traffic: str
+    amount_mb: float
+    predicted: Choice
+    measured_s: float
+    half_s: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two intervals have a value in common."""
+        low, high = self.predicted.ci95
+        return low <= self.measured_s + self.half_s and self.measured_s - self.half_s <= high
+
+
+def recorded_steps(fit: GpuFit) -> list[RecordedStep]:
+    """Return each size of step that was measured twice or more, beside its prediction."""
+    columns, found = fit.measurement.columns(), []
+    chunks = {one["traffic"]: one["chunk_bytes"] / 1e6 for one in fit.measurement.header["pairs"]}
+    for pair in fit.pairs:
+        of_pair = (columns["kernel"] == pair.kernel) & (columns["traffic"] == pair.traffic)
+        steps = of_pair & (columns["phase"] == "step")
+        chunk_mb, directions = chunks[pair.traffic], 2 if pair.traffic == "both" else 1
+        for asked_mb in np.unique(columns["amount_mb"][steps]):
+            these = steps & (columns["amount_mb"] == asked_mb)
+            amount_mb = round(asked_mb / chunk_mb) * chunk_mb * directions
+            took = np.maximum(columns["dt_s"][these], columns["moved_s"][these])
+            if took.size < 2 or amount_mb <= 0:
+                continue
+            kernel_s = float(columns["work"][these].mean()) / pair.work_per_s
+            choices = plan_overlap(fit, pair.kernel, pair.traffic, kernel_s, amount_mb).choices
+            half_s = float(student_t.ppf(0.975, took.size - 1) * took.std(ddof=1) / math.sqrt(took.size))
+            predicted = next(one for one in choices if one.way == OVERLAP)
+            found.append(RecordedStep(pair.kernel, pair.traffic, amount_mb, predicted, float(took.mean()), half_s))
+    return found
