@@ -195,6 +195,9 @@ def _checked(file: Path) -> tuple[pa.Table, list[int]]:
         with pq.ParquetFile(file, read_dictionary=["cause"]) as parquet:
             table = parquet.read(columns=list(_COLUMNS))
         table.validate(full=True)
+    except DescriptionError:
+        raise
+    # All of these were seen of pyarrow and damaged files.
     except (OSError, ValueError, LookupError, NotImplementedError, TypeError, ArithmeticError, MemoryError) as error:
         told = (str(error).splitlines() or [type(error).__name__])[0][:200]
         raise wrong(f"is not a Parquet file that can be read ({told})") from None
