@@ -162,6 +162,8 @@ def test_a_small_file_of_very_many_intervals_is_refused_before_it_is_read(tmp_pa
     cause = pa.DictionaryArray.from_arrays(pa.array(zeros.astype("int32")), pa.array(["timer"]))
     many = pa.Table.from_arrays([*columns, cause], table.column_names).replace_schema_metadata(table.schema.metadata)
     pq.write_table(many, table_beside(file), compression="zstd")
-    with pytest.raises(DescriptionError, match=f"has {LARGEST_ROWS + 1} intervals; at most {LARGEST_ROWS} are read") as error:
+    with pytest.raises(
+        DescriptionError, match=f"has {LARGEST_ROWS + 1} intervals; at most {LARGEST_ROWS} are read"
+    ) as error:
         Disturbance.load(file)
     assert error.value.hint == "record less at a time"
