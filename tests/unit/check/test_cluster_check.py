@@ -87,6 +87,24 @@ def test_a_host_that_answers_with_something_else_costs_that_host_only(answer, tm
     assert ClusterCheck.load(tmp_path / "c.json").outcome == "unknown"
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"readings": {}, "failed": {"noise": "too slow", "memory cpu 0": "too slow"}},
+        {"failed": {"memory cpu 1": "too slow"}},
+    ],
+    ids=["all measures", "one CPU"],
+)
+def test_a_host_whose_measures_failed_is_unknown_with_the_reason(changed):
+    document = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 99.0, "d": 99.5}), links=False).document
+    found = ClusterCheck(document | {"checks": document["checks"] | {"c": checked(node="c", **changed).document}})
+    assert (found.outcome, found.exit_code) == ("unknown", 3)
+    assert {each.name for host, each in found.judged if host == "c" and each.why == "too slow"} == set(
+        changed["failed"]
+    )
+    assert "c memory cpu" in found.sentence
+
+
 @pytest.mark.parametrize("rate", [0.0, 1e-300])
 def test_a_link_without_a_rate_is_unknown_or_sick_and_ends_nothing(rate):
     links = [{"from": a, "to": b, "receive_limit_mb_per_s": 100.0} for a in "abc" for b in "abc" if a != b]
