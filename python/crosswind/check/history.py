@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, middle, reach, unknown
+from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, lost_part, middle, reach, unknown
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import MEDIAN_OF_MEAN, SIGMA_OF_MAD, among, around, worst_first
 from crosswind.check.result import Check
@@ -126,7 +126,7 @@ def since_the_first(
         return found
     sure = reach(_FREEDOM_OF_MAD * len(steps), 1 - FALSE_DRAINS / (measures * LOOKS)) * math.sqrt(2.0) * error
     least = (is_now - was if share else was - is_now) - sure
-    lasting = (least if share else -math.expm1(-least)) > judged.tolerance
+    lasting = (least if share else lost_part(least)) > judged.tolerance
     if judged.outcome == "sick" and lasting and len(before) >= 2 * FIRST:
         return replace(judged, why=f"against its first {FIRST} checks")
     why = judged.why if busy and judged.why else f"worse than in its first {FIRST} checks"

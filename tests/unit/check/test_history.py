@@ -115,6 +115,11 @@ def test_a_node_among_checks_that_differ_as_much_is_unknown():
     assert found.outcome == "unknown"
 
 
+def test_rates_of_any_size_in_the_history_end_no_check():
+    before = [checked(memory=mean, at=f"2026-01-{k + 1:02}T00:00:00Z") for k, mean in enumerate([1e300, 1e-300] * 6)]
+    assert now(before, memory=1.0).outcome in ("sick", "unknown")
+
+
 def test_the_first_quiet_checks_are_read_as_well_as_the_last_ones(tmp_path):
     for number in range(MOST_PAST + 20):
         at = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
