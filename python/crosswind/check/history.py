@@ -36,11 +36,12 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     These are the last 50, and the first 5 on a quiet host. There are none when the directory is not there. One file
     that was cut off, is of a later version, or is no regular file does not end all checks after it.
     """
-    last, told = dict[Path, Check](), list[Told]()
+    last, tried, told = dict[Path, Check](), set[Path](), list[Told]()
     paths = sorted(Path(directory).glob(f"{_name(node)}-*.json"))
 
     def read(paths: Iterable[Path]) -> Iterable[Check]:
         for path in paths:
+            tried.add(path)
             try:
                 found = Check.load(path, links="none")
             except DescriptionError as error:
@@ -53,7 +54,7 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     for count, _ in enumerate(read(reversed(paths)), 1):
         if count == MOST_PAST:
             break
-    left = [path for path in paths if not last or path < min(last)]
+    left = [path for path in paths if path not in tried]
     for count, _ in enumerate((one for one in read(left) if not one.busy), 1):
         if count == FIRST:
             break

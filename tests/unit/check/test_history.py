@@ -73,6 +73,13 @@ def test_a_file_there_that_is_no_check_is_named_and_ends_no_other_check(tmp_path
     assert "node1-x.json" in told[0]["message"]
 
 
+def test_a_damaged_file_before_all_others_is_named_once(tmp_path):
+    keep(tmp_path, past(1)[0])
+    (tmp_path / "node1-0.json").write_text("{")
+    found, told = earlier(tmp_path, "node1")
+    assert (len(found), [each["code"] for each in told]) == (1, ["not-read"])
+
+
 def test_a_verdict_stands_in_the_file(tmp_path):
     path = keep(tmp_path, now(past(LEAST_PAST), memory=50.0))
     assert Check.load(path).outcome == "sick"
