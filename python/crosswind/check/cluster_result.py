@@ -115,7 +115,7 @@ class ClusterCheck(Plotted):
         """One line, fit for a log."""
         counts = f"{len(self.checks)} hosts and {len(self.links)} links"
         if self.outcome == "healthy":
-            return f"healthy: {counts} within {100 * self.tolerance:g} % of the others, or as far apart as those are"
+            return f"healthy: {counts} within {100 * self.tolerance:g} % of the others"
         of = [(host, each) for host, each in self.judged if each.outcome == self.outcome]
         named = [f"{host} {each.shown}".strip() + (f" ({each.why})" if each.why else "") for host, each in of]
         named += [f"{where}: {why}" for where, why in self.document["failed"].items()] if self.outcome != "sick" else []

@@ -47,6 +47,7 @@ def test_the_slow_host_is_named_without_a_baseline(tmp_path):
 def test_hosts_alike_are_healthy():
     found = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 99.0, "d": 99.5}), links=False)
     assert (found.outcome, found.warnings) == ("healthy", [])
+    assert found.sentence == "healthy: 4 hosts and 0 links within 10 % of the others"
 
 
 def test_a_host_that_cannot_be_checked_is_named_and_the_others_are_judged():
