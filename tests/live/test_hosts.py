@@ -271,9 +271,7 @@ def test_no_token_and_no_key_is_read_on_the_way(files, monkeypatch):
     heard, greeted = [], []
     receive, greeting = calls._exactly, handshake._exactly
     monkeypatch.setattr(calls, "_exactly", lambda line, count: heard.append(receive(line, count)) or heard[-1])
-    monkeypatch.setattr(
-        handshake, "_exactly", lambda line, *how: greeted.append(greeting(line, *how)) or greeted[-1]
-    )
+    monkeypatch.setattr(handshake, "_exactly", lambda line, *how: greeted.append(greeting(line, *how)) or greeted[-1])
     sendall, token = calls.send, (files / "token").read_bytes().strip()
     monkeypatch.setattr(
         on_hosts, "send", lambda line, said: heard.append(json.dumps(said).encode()) or sendall(line, said)

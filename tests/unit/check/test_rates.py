@@ -71,7 +71,7 @@ def test_descriptors_beyond_1024_are_waited_for(answering):
 
 
 def test_the_limit_of_open_files_is_raised_meanwhile(answering):
-    answering({cpu: WHOLE for cpu in range(8)})
+    answering(dict.fromkeys(range(8), WHOLE))
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     if before[1] < 200:
         pytest.skip("the hard limit of open files is too low")
