@@ -145,9 +145,9 @@ def made(directory: str | Path, code: str = "out") -> Path:
 def replaced(path: str | Path, *, sync: bool = True, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of the one at `path` at the end, and only when nothing went wrong.
 
-    The mode of a file that is there stays, unless `mode` names another. Links are followed: the file that they lead to is replaced. After an error,
-    ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is standard output. Without
-    `sync` the disk is not waited for: of many small files, where a torn one does no harm.
+    The mode of a file that exists stays, unless `mode` names another. Links are followed: the file that they lead to is
+    replaced. After an error, ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is
+    standard output. Without `sync` the disk is not waited for: of many small files, where a torn one does no harm.
 
     Raises
     ------
