@@ -402,13 +402,26 @@ def perform(words: str) -> int:
 
 
 def _load(kind: str, path: str) -> int:
+    from crosswind.check.metrics import metrics
     from crosswind.check.result import Check
     from crosswind.compare.result import Comparison
     from crosswind.cost.result import Cost
 
     found = {"check": Check, "cost": Cost, "comparison": Comparison}[kind]
     try:
-        _ = found.load(path).sentence  # type: ignore[attr-defined]
+        loaded = found.load(path)  # type: ignore[attr-defined]
+        _ = loaded.sentence
+        if kind == "check":
+            now, good = checked().document, Check(checked().document)
+            for one in (
+                loaded,
+                Check(now, loaded),
+                Check(now, None, [loaded] * 12),
+                Check(now, None, [good, loaded] * 6),
+                Check(loaded.document, good),
+                Check(loaded.document, None, [good] * 12),
+            ):
+                _ = one.to_dict(), one.warnings, metrics(one), metrics(one, per_cpu=True)
     except CrosswindError as error:
         print("error:", error, file=sys.stderr)
         return 2

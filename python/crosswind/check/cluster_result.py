@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosswind.check.decision import CODES, Judged, Outcome, together
-from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links
+from crosswind.check.outliers import LEAST_OTHERS, judged_hosts, judged_links, worst_first
 from crosswind.check.result import Check
 from crosswind.cost.result import finite
 from crosswind.errors import Told, warning
@@ -75,9 +75,12 @@ class ClusterCheck(Plotted):
 
     @cached_property
     def hosts(self) -> dict[str, list[Judged]]:
-        """Each host's measures against those of the others, the worst first."""
+        """Each host's measures against those of the others, the worst first; those that failed there are unknown."""
         readings = {host: found.readings for host, found in self.checks.items()}
-        return judged_hosts(readings, self.tolerance, [host for host, found in self.checks.items() if found.busy])
+        found = judged_hosts(readings, self.tolerance, [host for host, found in self.checks.items() if found.busy])
+        return {
+            host: sorted([*each, *self.checks[host].failures(each)], key=worst_first) for host, each in found.items()
+        }
 
     @cached_property
     def links(self) -> dict[tuple[str, str], Judged]:
@@ -112,7 +115,7 @@ class ClusterCheck(Plotted):
         """One line, fit for a log."""
         counts = f"{len(self.checks)} hosts and {len(self.links)} links"
         if self.outcome == "healthy":
-            return f"healthy: {counts} within {100 * self.tolerance:g} % of the others, or as far apart as those are"
+            return f"healthy: {counts} within {100 * self.tolerance:g} % of the others"
         of = [(host, each) for host, each in self.judged if each.outcome == self.outcome]
         named = [f"{host} {each.shown}".strip() + (f" ({each.why})" if each.why else "") for host, each in of]
         named += [f"{where}: {why}" for where, why in self.document["failed"].items()] if self.outcome != "sick" else []

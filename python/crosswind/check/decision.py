@@ -163,7 +163,7 @@ def judge(name: str, now: Reading, then: Reading, tolerance: float, measures: in
     half, sure = (error * reach(degrees, level) for level in (LEVEL, 1 - FALSE_DRAINS / (measures * LOOKS)))
     low, high, least = loss - half, loss + half, loss - sure
     if not share:  # computed in logarithms
-        loss, low, high, least = (_part(value) for value in (loss, low, high, least))
+        loss, low, high, least = (lost_part(value) for value in (loss, low, high, least))
     outcome: Outcome = "sick" if least > permitted else "healthy" if high < permitted else "unknown"
     why = "" if outcome != "unknown" else NOT_SURE if low > permitted else "the interval holds the tolerance"
     if outcome == "sick" and busy and (now.excusable or low <= BUSY_LOSS):
@@ -189,7 +189,7 @@ def together(judged: Sequence[Judged]) -> Outcome:
     return "healthy" if outcomes == {"healthy"} else "unknown"
 
 
-def _part(logarithm: float) -> float:
+def lost_part(logarithm: float) -> float:
     """Return the lost part of a rate from the logarithm of what it was divided by what it is."""
     return -math.expm1(-logarithm) if logarithm > -_LARGEST_EXPONENT else -math.inf
 
@@ -232,4 +232,4 @@ def _every_look(now: Reading, then: Reading, permitted: float, share: bool) -> b
     was, values = middle(then, share)[0], _scaled(now.values, share)
     half = len(values) // 2
     means = [sum(part) / len(part) for part in (values[:half], values[half:])]
-    return all((mean - was if share else _part(was - mean)) > permitted for mean in means)
+    return all((mean - was if share else lost_part(was - mean)) > permitted for mean in means)

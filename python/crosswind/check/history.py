@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
-from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, middle, reach, unknown
+from crosswind.check.decision import FALSE_DRAINS, LOOKS, Judged, Reading, judge, lost_part, middle, reach, unknown
 from crosswind.check.network import is_always_measured
 from crosswind.check.outliers import MEDIAN_OF_MEAN, SIGMA_OF_MAD, among, around, worst_first
 from crosswind.check.result import Check
@@ -36,11 +36,12 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     These are the last 50, and the first 5 on a quiet host. There are none when the directory is not there. One file
     that was cut off, is of a later version, or is no regular file does not end all checks after it.
     """
-    last, told = dict[Path, Check](), list[Told]()
+    last, tried, told = dict[Path, Check](), set[Path](), list[Told]()
     paths = sorted(Path(directory).glob(f"{_name(node)}-*.json"))
 
     def read(paths: Iterable[Path]) -> Iterable[Check]:
         for path in paths:
+            tried.add(path)
             try:
                 found = Check.load(path, links="none")
             except DescriptionError as error:
@@ -53,7 +54,7 @@ def earlier(directory: str | Path, node: str) -> tuple[list[Check], list[Told]]:
     for count, _ in enumerate(read(reversed(paths)), 1):
         if count == MOST_PAST:
             break
-    left = [path for path in paths if not last or path < min(last)]
+    left = [path for path in paths if path not in tried]
     for count, _ in enumerate((one for one in read(left) if not one.busy), 1):
         if count == FIRST:
             break
@@ -126,7 +127,7 @@ def since_the_first(
         return found
     sure = reach(_FREEDOM_OF_MAD * len(steps), 1 - FALSE_DRAINS / (measures * LOOKS)) * math.sqrt(2.0) * error
     least = (is_now - was if share else was - is_now) - sure
-    lasting = (least if share else -math.expm1(-least)) > judged.tolerance
+    lasting = (least if share else lost_part(least)) > judged.tolerance
     if judged.outcome == "sick" and lasting and len(before) >= 2 * FIRST:
         return replace(judged, why=f"against its first {FIRST} checks")
     why = judged.why if busy and judged.why else f"worse than in its first {FIRST} checks"

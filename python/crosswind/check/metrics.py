@@ -10,12 +10,11 @@ import math
 import re
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from crosswind.files.stored import is_standard_output, write_text
+from crosswind.files.stored import write_text
 from crosswind.terminal.printable import printable
 
 if TYPE_CHECKING:
@@ -96,10 +95,7 @@ def metrics_of_failure() -> str:
 
 def write_metrics(text: str, path: str | Path) -> None:
     """Write metrics, complete or not at all, so that a node exporter of another user may read them."""
-    write_text(text, path)
-    if not is_standard_output(path):
-        with suppress(OSError):  # the file is another user's, or the file system has no modes
-            Path(path).chmod(MODE)
+    write_text(text, path, mode=MODE)
 
 
 def _history(found: Check) -> list[str]:

@@ -7,6 +7,7 @@ it prints JSON with a list per measure, one value a batch.
 from __future__ import annotations
 
 import json
+import resource
 import select
 import signal
 import subprocess
@@ -23,6 +24,8 @@ BATCHES = 5
 _BLOCK_S = 0.05
 _NAMES = {"burn": "compute", "triad": "memory"}
 LOST = "lost time"
+_OTHER_FILES = 32
+"""Open files that what follows in a check needs, beside three pipes a CPU."""
 
 
 class Kernels:
@@ -37,12 +40,25 @@ class Kernels:
     Attributes
     ----------
     failed : dict
-        Why a CPU was given up: its process ended, or did not answer in time.
+        Why a CPU was given up: its process could not be started, ended, or did not answer in time.
     """
 
     def __init__(self, cpus: list[int]) -> None:
         self.failed: dict[int, str] = {}
-        self._running = {cpu: self._started(cpu) for cpu in cpus}
+        self._running: dict[int, subprocess.Popen[str]] = {}
+        self._limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        soft, hard = self._limits
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        for cpu in cpus:
+            if soft != resource.RLIM_INFINITY and 3 * (len(self._running) + 1) + _OTHER_FILES > soft:
+                self.failed[cpu] = f"its process was not started: at most {soft} files may be open (ulimit -n)"
+                continue
+            try:
+                self._running[cpu] = self._started(cpu)
+            except OSError as error:
+                self.failed[cpu] = f"its process cannot be started: {(error.strerror or str(error)).lower()}"
 
     def _started(self, cpu: int) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "crosswind.check.rates", str(cpu)]
@@ -66,14 +82,21 @@ class Kernels:
         found: dict[str, list[float]] = {}
         for cpu in list(self._running):
             if line := self._line(cpu, until):
-                found |= {f"{name} cpu {cpu}": values for name, values in json.loads(line).items()}
+                try:
+                    answer = json.loads(line)
+                except ValueError:
+                    self._give_up(cpu, "its process ended within an answer")
+                    continue
+                found |= {f"{name} cpu {cpu}": values for name, values in answer.items()}
         return found
 
     def _line(self, cpu: int, until: float) -> str:
         """Return the next line of a process; empty where none comes."""
         process = self._running[cpu]
         assert process.stdout is not None  # it was asked for
-        if not select.select([process.stdout], [], [], max(until - time.monotonic(), 0.0))[0]:
+        readable = select.poll()  # select() takes no descriptor from 1024 on, which 340 CPUs reach
+        readable.register(process.stdout, select.POLLIN)
+        if not readable.poll(1000 * max(until - time.monotonic(), 0.0)):
             self._give_up(cpu, "not done within the time limit: this host is overloaded")
             return ""
         if not (line := process.stdout.readline()):
@@ -91,6 +114,8 @@ class Kernels:
     def __exit__(self, *_: object) -> None:
         for process in self._running.values():
             _end(process)
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, self._limits)
 
 
 def _end(process: subprocess.Popen[str]) -> None:

@@ -107,7 +107,7 @@ class Check:
             from crosswind.check.history import against
 
             found = against(self, self.past or ())
-            return sorted(found + self._failed(found), key=worst_first) if found else []
+            return sorted(found + self.failures(found), key=worst_first) if found else []
         then = self.base.readings
         names = [name for name in self.readings if name in then]
         found = [
@@ -115,13 +115,13 @@ class Check:
         ]
         missing = [name for name in then if name not in self.readings and is_always_measured(name)]
         found += [unknown(name, then[name], self.tolerance, self.why_missing(name)) for name in missing]
-        return sorted(found + self._failed(found), key=worst_first)
+        return sorted(found + self.failures(found), key=worst_first)
 
     def why_missing(self, name: str) -> str:
         """Return why a measure is missing."""
         return str(self.document.get("failed", {}).get(name, "not measured"))
 
-    def _failed(self, found: Sequence[Judged]) -> list[Judged]:
+    def failures(self, found: Sequence[Judged]) -> list[Judged]:
         """Return the verdicts on measures that were tried and failed, beside those of `found`."""
         names = [name for name in self.document.get("failed", {}) if name not in {each.name for each in found}]
         return [unknown(name, Reading(unit="share"), self.tolerance, self.why_missing(name)) for name in names]

@@ -148,6 +148,8 @@ class _Session:
             found, top, warnings = interference(path, self._known.get(path_name(path)), time_s, self._token, self._tls)
             self._paths.update(found)
             self.told.extend(warnings)
+            why = warnings[0]["message"] if warnings else "not measured"
+            self._fail([name for name in names if name not in found], why)
             if top is not None:
                 self.tops[path_name(path)] = top
 

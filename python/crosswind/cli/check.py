@@ -185,15 +185,15 @@ def check(
         raise typer.Exit(NPD_CODES[UNKNOWN] if form == "npd" else UNKNOWN) from error
     tell_warnings(found.warnings)
     code = NPD_CODES[found.exit_code] if form == "npd" else found.exit_code
+    if prometheus and not found.interrupted:  # first: a file that --save refuses is no reason to leave old metrics
+        write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
+        tell(f"wrote {prometheus}")
     if save and not found.interrupted:
         if not is_verdict:
             _refuse_as_baseline(found, force)
             code = 0
         found.save(save)
         tell(f"wrote {save} ({len(found.readings)} measures)")
-    if prometheus and not found.interrupted:
-        write_metrics(metrics(found, per_cpu=per_cpu), prometheus)
-        tell(f"wrote {prometheus}")
     raise typer.Exit(INTERRUPTED if found.interrupted else code)
 
 

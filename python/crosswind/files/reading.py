@@ -20,7 +20,7 @@ LARGEST_BYTES: int = _core.LARGEST_DESCRIPTION_BYTES
 LARGEST_STREAM_BYTES = 64_000_000
 """Of what does not say how long it is: a pipe, a device, a file of /proc."""
 FIFO_S = 5.0
-"""How long a FIFO is waited for, s, at the start and between two writes: any user may put one where a file is read."""
+"""How long a FIFO with a name may take in all, s: any user may put one where a file is read, and write byte by byte."""
 LARGEST_VALUES = 30_000_000
 """Values of a JSON document: Python takes about 100 bytes for each, however short its text is."""
 LARGEST_CELLS = 500_000_000
@@ -34,7 +34,7 @@ Links = Literal["any", "own", "none"]
 def read_bytes(path: str | Path, limit: int = LARGEST_BYTES, links: Links = "any") -> bytes:
     """Return a file's content, of at most `limit` bytes.
 
-    A FIFO is read too, but waited for no longer than `FIFO_S` at a time. A pipe that this process was given, as by a
+    A FIFO is read too, but for no longer than `FIFO_S`. A pipe that this process was given, as by a
     shell's `<(command)`, is read to its end, however long that takes.
 
     Raises
@@ -91,7 +91,13 @@ def _is_inherited(descriptor: int) -> bool:
 
 
 def _of_fifo(path: str | Path, descriptor: int, most: int) -> bytes:
-    """Return what is written to a FIFO until its writers have closed it, at most `most` bytes."""
+    """Return what is written to a FIFO until its writers have closed it, at most `most` bytes.
+
+    Raises
+    ------
+    DescriptionError
+        When that takes longer than `FIFO_S`.
+    """
     content, until = bytearray(), time.monotonic() + FIFO_S
     while len(content) < most:
         try:
@@ -100,13 +106,14 @@ def _of_fifo(path: str | Path, descriptor: int, most: int) -> bytes:
             part = None
         if part:
             content += part
-            until = time.monotonic() + FIFO_S
         elif part is not None and content:
             return bytes(content)
-        elif time.monotonic() > until:
-            raise DescriptionError(f"{path}: a FIFO to which nothing was written for {FIFO_S:g} s", "no-file")
         else:
             time.sleep(0.01)
+        if time.monotonic() > until:
+            what = "was not closed by its writer" if content else "got no content"
+            hint = "write a file first, or name <(COMMAND), which is read to its end"
+            raise DescriptionError(f"{path}: a FIFO that {what} within {FIFO_S:g} s", "no-file", hint)
     return bytes(content)
 
 

@@ -142,12 +142,12 @@ def made(directory: str | Path, code: str = "out") -> Path:
 
 
 @contextmanager
-def replaced(path: str | Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
+def replaced(path: str | Path, *, sync: bool = True, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Yield a binary file that takes the place of the one at `path` at the end, and only when nothing went wrong.
 
-    The mode of a file that is there stays. Links are followed: the file that they lead to is replaced. After an error,
-    ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is standard output. Without
-    `sync` the disk is not waited for: of many small files, where a torn one does no harm.
+    The mode of a file that exists stays, unless `mode` names another. Links are followed: the file that they lead to is
+    replaced. After an error, ctrl-C, SIGTERM or SIGHUP the old file is as it was, and nothing else is left. "-" is
+    standard output. Without `sync` the disk is not waited for: of many small files, where a torn one does no harm.
 
     Raises
     ------
@@ -179,7 +179,7 @@ def replaced(path: str | Path, *, sync: bool = True) -> Iterator[IO[bytes]]:
     part = place.with_name(f"{_PART_PREFIX}{secrets.token_hex(8)}{PART_SUFFIX}")
     with _ended_by_signals():
         try:
-            with _opened(part, place) as file:
+            with _opened(part, place, mode) as file:
                 yield file
                 file.flush()
                 if sync:
@@ -205,9 +205,9 @@ def take_away_parts(directory: Path) -> None:
             Path(part).unlink()
 
 
-def write_text(text: str, path: str | Path) -> None:
-    """Write a text; an existing file is replaced only once the new one is complete."""
-    with replaced(path) as file:
+def write_text(text: str, path: str | Path, *, mode: int | None = None) -> None:
+    """Write a text; an existing file is replaced only once the new one is complete. `mode` as in `replaced`."""
+    with replaced(path, mode=mode) as file:
         file.write(text.encode())
 
 
@@ -216,8 +216,8 @@ def write_json(document: Mapping[str, Any], path: str | Path) -> None:
     write_text(json.dumps(document, indent=1) + "\n", path)
 
 
-def _opened(part: Path, place: Path) -> IO[bytes]:
-    """Make a file that is not there yet, with the mode and the owner of the one that it is to replace."""
+def _opened(part: Path, place: Path, mode: int | None) -> IO[bytes]:
+    """Make a file that does not exist yet, with the owner of the one that it is to replace and its mode, or `mode`."""
     there = _status(place)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(part, flags, 0o666 if there is None else 0o600)
@@ -225,8 +225,10 @@ def _opened(part: Path, place: Path) -> IO[bytes]:
         if there is not None:
             with suppress(PermissionError):  # only root gives files away
                 os.fchown(descriptor, there.st_uid, there.st_gid)
+            mode = there.st_mode & 0o777 if mode is None else mode
+        if mode is not None:
             with suppress(PermissionError):  # some network file systems have no modes
-                os.fchmod(descriptor, there.st_mode & 0o777)
+                os.fchmod(descriptor, mode)  # of the open file: at its path another user may put a link
         return os.fdopen(descriptor, "wb")
     except BaseException:
         os.close(descriptor)

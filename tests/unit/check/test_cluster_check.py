@@ -47,6 +47,7 @@ def test_the_slow_host_is_named_without_a_baseline(tmp_path):
 def test_hosts_alike_are_healthy():
     found = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 99.0, "d": 99.5}), links=False)
     assert (found.outcome, found.warnings) == ("healthy", [])
+    assert found.sentence == "healthy: 4 hosts and 0 links within 10 % of the others"
 
 
 def test_a_host_that_cannot_be_checked_is_named_and_the_others_are_judged():
@@ -85,6 +86,24 @@ def test_a_host_that_answers_with_something_else_costs_that_host_only(answer, tm
     assert "the check of c" in found.document["failed"]["c"]
     found.save(tmp_path / "c.json")
     assert ClusterCheck.load(tmp_path / "c.json").outcome == "unknown"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"readings": {}, "failed": {"noise": "too slow", "memory cpu 0": "too slow"}},
+        {"failed": {"memory cpu 1": "too slow"}},
+    ],
+    ids=["all measures", "one CPU"],
+)
+def test_a_host_whose_measures_failed_is_unknown_with_the_reason(changed):
+    document = check_cluster(Answering({"a": 100.0, "b": 101.0, "c": 99.0, "d": 99.5}), links=False).document
+    found = ClusterCheck(document | {"checks": document["checks"] | {"c": checked(node="c", **changed).document}})
+    assert (found.outcome, found.exit_code) == ("unknown", 3)
+    assert {each.name for host, each in found.judged if host == "c" and each.why == "too slow"} == set(
+        changed["failed"]
+    )
+    assert "c memory cpu" in found.sentence
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-300])

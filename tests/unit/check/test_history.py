@@ -73,6 +73,13 @@ def test_a_file_there_that_is_no_check_is_named_and_ends_no_other_check(tmp_path
     assert "node1-x.json" in told[0]["message"]
 
 
+def test_a_damaged_file_before_all_others_is_named_once(tmp_path):
+    keep(tmp_path, past(1)[0])
+    (tmp_path / "node1-0.json").write_text("{")
+    found, told = earlier(tmp_path, "node1")
+    assert (len(found), [each["code"] for each in told]) == (1, ["not-read"])
+
+
 def test_a_verdict_stands_in_the_file(tmp_path):
     path = keep(tmp_path, now(past(LEAST_PAST), memory=50.0))
     assert Check.load(path).outcome == "sick"
@@ -113,6 +120,11 @@ def test_a_node_among_checks_that_differ_as_much_is_unknown():
     before = [checked(memory=mean, at=f"2026-01-0{k + 1}T00:00:00Z") for k, mean in enumerate(means)]
     found = now(before, memory=62.0)
     assert found.outcome == "unknown"
+
+
+def test_rates_of_any_size_in_the_history_end_no_check():
+    before = [checked(memory=mean, at=f"2026-01-{k + 1:02}T00:00:00Z") for k, mean in enumerate([1e300, 1e-300] * 6)]
+    assert now(before, memory=1.0).outcome in ("sick", "unknown")
 
 
 def test_the_first_quiet_checks_are_read_as_well_as_the_last_ones(tmp_path):

@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from pathlib import Path
 
 import pytest
 from checks import checked
@@ -83,3 +84,18 @@ def test_the_file_may_be_read_by_another_user_whatever_the_mask(tmp_path):
             file.chmod(0o600)
     finally:
         os.umask(mask)
+
+
+def test_a_link_put_in_the_place_of_the_file_leads_to_no_other_mode(tmp_path, monkeypatch):
+    file, secret = tmp_path / "node.prom", tmp_path / "secret"
+    secret.touch(mode=0o600)
+    replace = Path.replace
+
+    def swapped(part, place):
+        replace(part, place)
+        Path(place).unlink()
+        Path(place).symlink_to(secret)
+
+    monkeypatch.setattr(Path, "replace", swapped)
+    write_metrics("x 1\n", file)
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600

@@ -13,7 +13,7 @@ from crosswind.check import rates, session
 from crosswind.check.decision import Reading
 from crosswind.check.result import Check
 from crosswind.check.time_limit import OverTimeError, run_until
-from crosswind.errors import DescriptionError, MeasurementError
+from crosswind.errors import DescriptionError, MeasurementError, warning
 
 HOST = checked().document["host"]
 ROUNDS = [0.99, 1.0, 1.01, 1.0, 1.0]
@@ -100,8 +100,8 @@ def test_a_measurement_that_fails_is_unknown_with_the_reason_and_the_others_stan
 
 
 def test_a_measurement_that_hangs_is_ended_and_the_second_look_still_made(measured):
-    found = measured(interference=lambda *_: time.sleep(600), limit_s=0.7)
-    assert found.document["failed"]["interference loopback"] == "not done within the limit of 1 s"
+    found = measured(interference=lambda *_: time.sleep(600), limit_s=3.0)
+    assert found.document["failed"]["interference loopback"] == "not done within the limit of 3 s"
     assert (found.outcome, found.interrupted) == ("unknown", False)
     assert found.readings["compute cpu 0"].looks == 2
 
@@ -130,6 +130,21 @@ def test_a_peer_that_is_away_costs_its_measures_only(measured):
     assert found.exit_code == 3
     assert set(found.document["failed"]) == {"rate from 10.0.0.2:7117", "interference 10.0.0.2:7117"}
     assert "cannot be reached" in found.sentence
+
+
+@pytest.mark.parametrize("path", [None, "10.0.0.2:7117"])
+def test_an_interference_that_is_not_found_is_unknown_with_the_reason(measured, path):
+    """A baseline without it would hide a fault, and a baseline with it would find none."""
+
+    def interference(at, *_):
+        if at == path:
+            rate = {f"rate from {path}": Reading(tuple(ROUNDS), "MB/s", excusable=True)} if path else {}
+            return rate, None, [warning("too-few-points", "too few samples for a fit", "more --seconds")]
+        return {"interference loopback": Reading((), "share", mean=0.1, error=0.01)}, 1.0, []
+
+    found = measured(interference=interference, peer="10.0.0.2:7117" if path else None)
+    assert found.document["failed"] == {f"interference {path or 'loopback'}": "too few samples for a fit"}
+    assert (found.outcome, found.exit_code) == ("unknown", 3)
 
 
 def test_a_wrong_argument_is_no_verdict(measured):

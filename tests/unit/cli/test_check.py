@@ -45,6 +45,12 @@ def test_a_baseline_without_a_measure_asks_for_force(run, tmp_path):
     assert run(part, "--save", tmp_path / "a.json", "--force") == 0
 
 
+def test_a_refused_baseline_costs_no_metrics(run, tmp_path):
+    with pytest.raises(CrosswindError, match="the host is busy"):
+        run(BUSY, "--save", tmp_path / "a.json", "--prometheus", tmp_path / "m.prom")
+    assert "crosswind_check_others 0.9" in (tmp_path / "m.prom").read_text()
+
+
 def test_a_node_that_was_never_judged_is_unknown(run, tmp_path, capsys):
     never = checked(failed={})
     object.__setattr__(never, "past", [])

@@ -64,14 +64,36 @@ def test_a_fifo_that_no_process_writes_to_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "FIFO_S", 0.05)
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    with pytest.raises(DescriptionError, match=r"fifo: a FIFO to which nothing was written for 0\.05 s"):
+    with pytest.raises(DescriptionError, match=r"fifo: a FIFO that got no content within 0\.05 s"):
         read_bytes(fifo)
     held = os.open(fifo, os.O_RDWR)  # a writer that writes nothing
     try:
-        with pytest.raises(DescriptionError, match="nothing was written"):
+        with pytest.raises(DescriptionError, match="got no content"):
             read_bytes(fifo)
     finally:
         os.close(held)
+
+
+def test_a_fifo_that_is_written_byte_by_byte_is_given_up(tmp_path, monkeypatch):
+    clock, read = [0.0], []
+    monkeypatch.setattr(reading, "FIFO_S", 5.0)
+    monkeypatch.setattr(reading.time, "monotonic", lambda: clock[0])
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    held = os.open(fifo, os.O_RDWR)
+
+    def drip(descriptor, count):
+        clock[0] += 1.0
+        read.append(b"x")
+        return b"x" if len(read) < 100 else b""
+
+    monkeypatch.setattr(reading.os, "read", drip)
+    try:
+        with pytest.raises(DescriptionError, match="a FIFO that was not closed by its writer within 5 s"):
+            read_bytes(fifo)
+    finally:
+        os.close(held)
+    assert len(read) == 6
 
 
 def test_a_pipe_of_the_shell_is_waited_for(monkeypatch):
