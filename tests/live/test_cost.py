@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -335,3 +336,12 @@ def test_what_must_not_be_stopped_is_refused(text, reason):
 def test_a_job_is_not_stopped_for_itself(bystander):
     with pytest.raises(DescriptionError, match="the job itself"):
         cost(f"pid:{bystander.pid}", job=bystander.pid, progress_of="cpu", seconds=5)
+
+
+def test_children_that_end_between_two_looks_are_not_cleared():
+    """A shell that starts programs uses next to nothing itself; what they use was in no count."""
+    starts = "while :; do python3 -S -c 'sum(range(2000000))'; sleep 0.1; done"
+    found = cost(f"command:sh -c {shlex.quote(starts)}", margin=0.005, seconds=8, to_the_end=True)
+    assert found.document["unseen_s"][0] > 0.0
+    assert found.verdict.outcome == "unknown"
+    assert "ended before they could be counted" in found.sentence
