@@ -96,6 +96,9 @@ def compare(
     if stored is not None and (a is not None or b is not None):
         raise DescriptionError("a stored comparison names its commands; no others can be given", "command")
     if stored is not None:
+        if shell and not stored.in_shell:
+            message = "the stored comparison ran its commands without a shell, and runs them so again"
+            raise DescriptionError(message, "command", "leave out --shell, or compare the commands anew with it")
         a, b = stored.commands
         margin, by = margin or stored.margin, by or stored.by
         shell = stored.in_shell

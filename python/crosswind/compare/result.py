@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -152,6 +153,8 @@ class Comparison(Plotted):
         if self.base is None:
             return None
         now, then = self.estimate(self.by), self.base.estimate(self.by)
+        if not (1.0 + now.value > 0.0 and 1.0 + then.value > 0.0):  # no time of B, or none that is known
+            return judge(Estimate(math.nan, math.inf, 0), self.margin, self.level, len(self.pairs))
         value = (1.0 + now.value) / (1.0 + then.value) - 1.0
         relative = np.hypot(now.error / (1.0 + now.value), then.error / (1.0 + then.value))
         groups = min(now.groups, then.groups)

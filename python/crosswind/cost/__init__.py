@@ -304,7 +304,7 @@ def _resumed(before: Cost, now: dict[str, Any], settings: Any) -> dict[str, Any]
     ended = ("job-ended", "target-ended", "watchdog-only")
     kept = [one for one in earlier["warnings"] if one["code"] not in ended]
     kept += [one for one in now["warnings"] if one not in kept]
-    counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched") if name in earlier}
+    counted = {name: earlier[name] for name in ("undisturbed", "quads", "watched", "unseen_s") if name in earlier}
     return now | counted | {"looks": looks.to_dict(), "warnings": kept}
 
 
@@ -314,6 +314,7 @@ def _identity(document: dict[str, Any]) -> dict[str, Any]:
         "--of": ["pid" if one["text"].startswith("pid:") else one["text"] for one in document["of"]],
         "the job": document["job"]["command"],
         "--progress": document["job"]["progress"],
+        "--kernel": document["job"]["name"].split()[0] if document["job"]["progress"] == "kernel" else None,
         "--margin": document["margin"],
         "the host": [document["host"].get(name) for name in ("name", "cpu", "kernel")],
     }

@@ -28,6 +28,8 @@ LONG_LIVED = 0.5
 """The part of the time of watching that is enough for a process with a life that is known."""
 LEAST_BURSTS, FEW_BURSTS = 5, 40
 """With fewer than the first nothing is said; with fewer than the second, their number decides a duty's error."""
+UNSEEN_PART = 0.2
+"""Part of the margin that children which were not counted may take."""
 SURE_BURSTS = 100
 """With so many in the undisturbed part, its duty tells whether missed work is done later."""
 _SCALES_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -164,12 +166,15 @@ class Watched:
         The same of the blocks in which it ran.
     life : Life
         Before the session.
+    unseen_s : float
+        CPU time of children that ended between two looks, s: in none of the windows.
     """
 
     undisturbed: Windows
     blocks: Windows
     running: Windows
     life: Life
+    unseen_s: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -255,6 +260,18 @@ def doubt(watched: Watched, margin: float, factor: float, *, takes_cpu: bool, mi
     missed : float
         Permitted error of the upper limit, 0 to 1.
     """
+    return _of_children(watched, margin, factor) or _of_bursts(watched, margin, factor, takes_cpu, missed)
+
+
+def _of_children(watched: Watched, margin: float, factor: float) -> Doubt | None:
+    unseen = watched.unseen_s / watched.seconds if watched.seconds > 0.0 else 0.0
+    if factor * unseen > UNSEEN_PART * margin:
+        why = f"processes that it starts used {100 * unseen:.2g} % of a CPU and ended before they could be counted"
+        return Doubt(why, math.inf)
+    return None
+
+
+def _of_bursts(watched: Watched, margin: float, factor: float, takes_cpu: bool, missed: float) -> Doubt | None:
     life, named = watched.life, f"{100 * margin:.3g} %"
     if life.is_known and factor * life.duty > margin and (takes_cpu or life.duty > 2.0 * watched.duty):
         return Doubt(f"it used {life.words}, more than was seen in {span(watched.seconds)}", math.inf)

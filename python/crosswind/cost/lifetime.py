@@ -23,11 +23,11 @@ def lifetime(members: Iterable[int], roots: Iterable[int], group: Path | None = 
     ages = {pid: now_s - int(fields[_STARTED]) / ticks for pid, fields in found.items()}
     used_s = sum(sum(map(int, fields[_OWN])) for fields in found.values()) / ticks
     if group is not None:
-        return (max(ages.values()), counted) if ages and (counted := _counted(group)) is not None else (0.0, 0.0)
+        return (max(ages.values()), counted) if ages and (counted := group_used_s(group)) is not None else (0.0, 0.0)
     return (min(ages[pid] for pid in roots), used_s) if all(pid in ages for pid in roots) else (0.0, 0.0)
 
 
-def _counted(group: Path) -> float | None:
+def group_used_s(group: Path) -> float | None:
     """Return the CPU time of a control group since it was made, s, or None."""
     try:
         words = (group / "cpu.stat").read_text().split()

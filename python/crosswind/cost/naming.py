@@ -43,10 +43,10 @@ def script_of(words: Sequence[str]) -> str | None:
         if word in ("-m", "-jar"):
             named = next(rest, None)
             return PurePath(named).name if named and word == "-jar" else named
-        if word.startswith("-c") or word == "-e":
-            return None
         if word in _WITH_VALUE:
             next(rest, None)
+        elif word.startswith("-c") or word == "-e":
+            return None
         elif not word.startswith("-"):
             return PurePath(word).name
     return None

@@ -11,6 +11,8 @@ from crosswind import _core
 
 PROC = Path("/proc")
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD, include/linux/sched.h
+_OF_CHILDREN, _STARTED = slice(13, 15), 19  # of `stat`: cutime, cstime; starttime
+_TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 _SCHEDULED = 2  # CPUCLOCK_SCHED, include/linux/posix-timers.h: of all threads, ended ones included
 
 
@@ -100,6 +102,12 @@ def threads(pid: int) -> list[int]:
         return []
 
 
+def _started_s(pid: int) -> float:
+    """Return when a process began, s since boot; 0 when it is gone."""
+    fields = stat(pid)
+    return int(fields[_STARTED]) * _TICK_S if fields else 0.0
+
+
 def cpus_of(pids: Iterable[int]) -> set[int]:
     """Return the CPUs on which any thread of these processes may run."""
     found: set[int] = set()
@@ -137,22 +145,51 @@ def waiting_s(pids: Iterable[int]) -> float:
     return total * 1e-9
 
 
+def total_s(pids: Iterable[int]) -> float:
+    """Return the CPU time of these processes since their start, with the children that they have waited for, s.
+
+    What a child used is in it from the moment its parent has waited for it, however short its life was. The part of
+    the children is in ticks of the kernel (1/100 s for each process that has some).
+    """
+    total = 0.0
+    for pid in pids:
+        try:
+            own_s = time.clock_gettime(_clock(pid))
+        except OSError:
+            continue
+        fields = stat(pid)
+        total += own_s + (sum(map(int, fields[_OF_CHILDREN])) * _TICK_S if fields else 0.0)
+    return total
+
+
+def _clock(pid: int) -> int:
+    return (~pid << 3) | _SCHEDULED
+
+
 class CpuTime:
-    """CPU time that a changing set of processes has used since each joined it, in ns; ended ones keep their part."""
+    """CPU time that a changing set of processes has used, in ns; ended ones keep their part.
+
+    Those of the first set count from then on, what is born later counts from its birth.
+    """
 
     def __init__(self) -> None:
         self._clocks: dict[int, tuple[int, int]] = {}  # pid -> its clock, what it had when it joined
         self._latest: dict[int, int] = {}
         self._ended_ns = 0
+        self._begun_s: float | None = None  # on the clock since boot
 
     def watch(self, pids: set[int]) -> None:
         """Count these processes from now on; those that were counted stay until they end."""
+        begun_s = self._begun_s
+        if begun_s is None:
+            self._begun_s = time.clock_gettime(time.CLOCK_BOOTTIME)
         for pid in pids - self._clocks.keys():
-            clock = (~pid << 3) | _SCHEDULED
+            clock = _clock(pid)
             try:
-                self._clocks[pid] = (clock, time.clock_gettime_ns(clock))
+                before = time.clock_gettime_ns(clock)
             except OSError:  # it has ended meanwhile
                 continue
+            self._clocks[pid] = (clock, 0 if begun_s is not None and _started_s(pid) >= begun_s - _TICK_S else before)
             self._latest[pid] = 0
 
     def forget(self, pids: set[int]) -> None:

@@ -247,7 +247,7 @@ class Cost(Plotted):
             taken = 100 * whole.taken_duty.value
             found, half = 100 * slower.value, 100 * slower.half_width(whole.level)
             said += f" (takes {taken:.2f} % of {self._cpus_in_words()}, slows it by {found:.2f} % ± {half:.2f})"
-        if whole.verdict.outcome == "below" and whole.watched is not None and whole.watched.used_s < _LEAST_CPU_S:
+        if whole.verdict.outcome == "below" and whole.watched is not None and whole.watched.used_s <= 0.0:
             seconds = whole.watched.seconds
             said += f". No burst of it was seen in {span(seconds)}: those rarer than one in {seconds / 3.0:.2g} s are "
             said += "not excluded"
@@ -324,7 +324,9 @@ class Cost(Plotted):
         if not len(blocks[0]):
             blocks = quads.wall_s.sum(axis=1), quads.x_cpu_s.sum(axis=1)
         running = quads.wall_s[:, ON], quads.x_cpu_s[:, ON]
-        return Watched(self._columns("undisturbed", which), blocks, running, Life(age_s, used_s))
+        unseen = self.document.get("unseen_s", [0.0] * len(self.targets))
+        unseen_s = float(sum(unseen[one] for one in which))
+        return Watched(self._columns("undisturbed", which), blocks, running, Life(age_s, used_s), unseen_s)
 
     def _columns(self, name: str, which: tuple[int, ...]) -> tuple[Floats, Floats]:
         found = self.document.get(name, {"wall_s": [], "cpu_s": []})
@@ -346,7 +348,7 @@ class Cost(Plotted):
         wants = self.job["wants_cpus"]
         if wants < BUSY * min(len(job), max(round(wants), 1)):
             return "wall", "the job does not want a processor all the time"
-        if watched.used_s < _LEAST_CPU_S:
+        if watched.used_s + watched.unseen_s < _LEAST_CPU_S:
             return "own", "it uses no CPU time"
         if not any(job & cpus for cpus in theirs):
             return "own", "it never runs on a CPU of the job"

@@ -78,6 +78,8 @@ class Session:
     keep: Callable[[Cost], None] = lambda found: None
     progress: Advance | None = None
     _stopped: set[int] = field(default_factory=set)
+    _totals: list[tuple[float, int]] = field(default_factory=list)
+    _unseen_earlier: list[float] = field(default_factory=list)
     _begun: float = field(default_factory=time.monotonic)
 
     def run(self) -> Cost:
@@ -164,6 +166,8 @@ class Session:
         draw = np.random.default_rng([self.settings.seed, 1, len(self.document["undisturbed"]["wall_s"])])
         window_s = WINDOW_S * draw.uniform(*WINDOWS)
         found, kept = self.document["undisturbed"], [[] for _ in self.targets]  # type: ignore[var-annotated]
+        self._totals = [(target.total_s(), target.cpu.ns()) for target in self.targets]
+        self._unseen_earlier = self.document.get("unseen_s", [0.0] * len(self.targets))
         before, used = time.monotonic_ns(), [target.cpu.ns() for target in self.targets]
         wall_s, cpu_s, begun = 0.0, np.zeros(len(self.targets)), before
         refreshed = time.monotonic()
@@ -265,6 +269,7 @@ class Session:
             if measured_s >= looks.next_s() and not self.settings.to_the_end:
                 looks.look(measured_s)
                 self.document["looks"] = looks.to_dict()
+                self._note_unseen()
                 found = Cost(self.document)
                 waited_for = self._waited_for(found)
                 if waited_for:
@@ -277,7 +282,16 @@ class Session:
         if columns["at_s"]:
             looks.look(measured_s, at_the_end=not self.asked_to_end())
             self.document["looks"] = looks.to_dict()
+        self._note_unseen()
         self.document["steal_share"] = _stolen(steal)
+
+    def _note_unseen(self) -> None:
+        """Note what children used that ended between two looks, s: the kernel adds it up where they are waited for."""
+        unseen = []
+        for target, earlier_s, (total_s, seen_ns) in zip(self.targets, self._unseen_earlier, self._totals, strict=True):
+            beyond_s = target.total_s() - total_s - (target.cpu.ns() - seen_ns) * _NS
+            unseen.append(earlier_s + max(beyond_s, 0.0))
+        self.document["unseen_s"] = unseen
 
     def _quad(
         self, running: tuple[int, ...], order: tuple[int, int, int, int], block_s: float, draw: np.random.Generator

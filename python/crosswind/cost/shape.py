@@ -76,6 +76,7 @@ class _Fields(TypedDict):
     warnings: list[Told]
     intervals: NotRequired[IntervalsShape]
     watched: NotRequired[UndisturbedShape]
+    unseen_s: NotRequired[list[NotNegative]]
     waited_for: NotRequired[list[Annotated[int, Ge(0)]]]
     interrupted: NotRequired[bool]
 
@@ -88,6 +89,8 @@ def _consistent(document: Any) -> Any:
             of_one_length(document[name], ("wall_s", "cpu_s"))
             if any(len(row) != targets for row in document[name]["cpu_s"]):
                 raise ValueError(f"{name}.cpu_s has a row without a value for each of {targets} targets")
+    if len(document.get("unseen_s", document["of"])) != targets:
+        raise ValueError(f"unseen_s has {len(document['unseen_s'])} values; there are {targets} targets")
     if any(each >= targets for each in document.get("waited_for", ())):
         raise ValueError(f"waited_for is {document['waited_for']}; there are {targets} targets")
     most = len(contrasts(targets)) - 1

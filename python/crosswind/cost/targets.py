@@ -19,6 +19,8 @@ from pathlib import Path
 
 from crosswind import _core
 from crosswind.cost import processes
+from crosswind.cost.lifetime import group_used_s
+from crosswind.cost.naming import shortened
 from crosswind.errors import CrosswindError, DescriptionError, Told, warning
 from crosswind.host.cgroup import unified_mount
 
@@ -27,7 +29,6 @@ HINT = "--of pid:1234, --of cgroup:/system.slice/exporter.service or --of 'comma
 _LOGIN = ("sshd", "sshd-session", "dropbear")
 _PATIENCE_S = 2.0
 _BEGUN_S = 0.3
-_LONGEST_NAME = 48
 
 
 def parsed(text: str) -> tuple[str, str]:
@@ -171,6 +172,11 @@ class Target:
         """Keep it frozen until a later time."""
         self.freezer.defer(self.frozen, due_ns)
 
+    def total_s(self) -> float:
+        """Return its CPU time so far with that of children which ended between two looks, s."""
+        counted = group_used_s(self.group) if self.group is not None else None
+        return processes.total_s(self.members) if counted is None else counted
+
     @property
     def is_gone(self) -> bool:
         """Whether nothing of it is left to stop."""
@@ -229,11 +235,6 @@ def _taken(text: str, take: Callable[[], _core.Frozen]) -> _core.Frozen:
         raise DescriptionError(f"--of is {text!r}; {error}", error.code, error.hint) from None
 
 
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 3] + "..."
-
-
 def _opened_group(text: str, value: str, freezer: _core.Freezer) -> Target:
     group = group_directory(value)
     members = group_members(group)
@@ -253,7 +254,7 @@ def _opened_command(text: str, value: str, freezer: _core.Freezer) -> Target:
     except ValueError as error:
         raise DescriptionError(f"--of is {text!r}; {str(error).lower()}", "target", HINT) from None
     process, frozen = started(command, f"--of is {text!r}", freezer)
-    target = Target(text, _shortened(value), freezer, frozen, [process.pid], process=process)
+    target = Target(text, shortened(value), freezer, frozen, [process.pid], process=process)
     time.sleep(_BEGUN_S)  # it may bind itself to a CPU, or fail
     if process.poll() is not None:
         message = f"--of is {text!r}; the command ended by itself, with status {process.returncode}"
@@ -280,18 +281,22 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
     tracer = freezer.pid
 
     def in_the_child() -> None:
+        os.close(taken_out)  # so that the end of this command ends the wait below
         _core.permit_tracing(tracer)
         os.write(born_out, str(os.getpid()).encode())
-        os.read(taken_in, 1)
+        if not os.read(taken_in, 1):
+            os._exit(1)
 
     def take() -> None:
         if born := os.read(born_in, 32):
             try:
-                taken.append(freezer.seize([int(born)]))
+                found = freezer.seize([int(born)])
                 freezer.end_with_command(int(born))
+                taken.append(found)
             except CrosswindError as error:
                 taken.append(error)
-            os.write(taken_out, b"\n")
+            finally:
+                os.write(taken_out, b"\n")
 
     taking = threading.Thread(target=take)
     taking.start()
@@ -303,8 +308,8 @@ def started(command: list[str], subject: str, freezer: _core.Freezer) -> tuple[s
             process_group=0,
             preexec_fn=in_the_child,  # noqa: PLW1509 (it calls the kernel only)
         )
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
+    except (OSError, subprocess.SubprocessError) as error:
+        why = (getattr(error, "strerror", None) or str(error)).lower()
         raise DescriptionError(f"{subject}; {command[0]!r} cannot be started: {why}", "target") from None
     finally:
         os.close(born_out)

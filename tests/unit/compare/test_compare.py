@@ -69,6 +69,11 @@ def test_a_stored_ratio_is_compared_and_times_are_not():
     assert Comparison(slow_host.document, base).exit_code == 0
 
 
+def test_a_stored_comparison_is_run_by_a_shell_only_where_it_was():
+    with pytest.raises(DescriptionError, match="without a shell"):
+        compare(base=comparison(), shell=True)
+
+
 def test_what_differs_between_two_sessions_is_said():
     other = HOST | {"name": "there", "settings": {"huge_pages": "never", "load_average": "9"}}
     found = Comparison(comparison(host=other).document, comparison())

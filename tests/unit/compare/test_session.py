@@ -27,12 +27,14 @@ class Drawn:
     seed: int = 1
     left: dict[str, list[str]] = field(default_factory=dict)
     now: float = 0.0
+    cold_s: float = 0.0  # what the first run takes longer
 
     def __post_init__(self) -> None:
         self.draw = np.random.default_rng(self.seed)
 
     def run(self, words, asked_to_end: Callable[[], bool], until: float | None) -> Run:
         took = self.run_s * (self.ratio if words == ["b"] else 1.0) * (1.0 + self.noise * self.draw.standard_normal())
+        took, self.cold_s = took + self.cold_s, 0.0
         if until is not None and self.now + took > until:
             self.now = until
             raise LateError
@@ -109,6 +111,23 @@ def test_a_command_that_is_too_slow_for_the_limit_is_refused_after_its_first_run
     with pytest.raises(MeasurementError, match="A had not ended by then"):
         session(never, 40.0)
     assert never.now <= 44.1
+
+
+def test_a_cold_first_run_neither_refuses_nor_shortens_a_session():
+    runs = Drawn(run_s=0.05, cold_s=3.0)
+    found = session(runs, 20.0, to_the_end=True)
+    assert runs.now > 19.0
+    assert len(found.pairs) > 60
+
+
+def test_a_base_without_any_time_of_b_is_unknown_and_no_fault():
+    base = session(Drawn())
+    base.document["cpu_s"] = [[0.5, 0.0] for _ in base.document["cpu_s"]]
+    base.document["by"] = "cpu"
+    assert session(Drawn(), base=base).against_base is not None
+    now = session(Drawn(), base=base)
+    now.document["by"] = "cpu"
+    assert Comparison(now.document, base).against_base.outcome == "unknown"
 
 
 def test_what_was_left_behind_is_said():

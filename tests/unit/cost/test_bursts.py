@@ -9,7 +9,7 @@ import pytest
 from costly import session
 from virtual_cost import Daemon, measured
 
-from crosswind.cost.bursts import REST_S, Life, most, needed_s, number_of_bursts
+from crosswind.cost.bursts import REST_S, Life, Watched, doubt, most, needed_s, number_of_bursts
 from crosswind.cost.result import Cost
 
 RARE = Daemon(0.5, 10.0, piles_up=True)
@@ -105,3 +105,12 @@ def test_the_upper_limit_of_few_bursts_holds_in_97_of_100():
     seen = draw.poisson(rate * seconds, 4000)
     held = np.mean([most(n / seconds, float(n)) >= rate for n in seen])
     assert held >= 0.975
+
+
+def test_what_short_children_used_is_a_doubt_where_it_could_be_the_margin():
+    """A shell that starts programs uses nothing itself: each of them ends before it is found."""
+    quiet = np.full(800, 0.1), np.zeros(800)
+    for unseen_s, doubted in ((0.0, False), (0.1, False), (0.5, True), (20.0, True)):
+        watched = Watched(quiet, (np.zeros(0), np.zeros(0)), quiet, Life(0.0, 0.0), unseen_s)
+        found = doubt(watched, 0.01, 1.0, takes_cpu=True)
+        assert (found is not None and "ended before they could be counted" in found.why) is doubted, unseen_s
