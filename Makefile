@@ -134,7 +134,7 @@ fuzz:
 
 # After a change of the Rust types.
 schemas:
-	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test json_schema_files
+	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test all json_schema_files
 
 bench: build
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench
