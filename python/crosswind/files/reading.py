@@ -70,6 +70,8 @@ def _opened(path: str | Path, links: Links) -> IO[bytes]:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
         descriptor = os.open(path, flags if links == "any" else flags | os.O_NOFOLLOW)
+    except ValueError as error:  # a name that no file has: with a NUL, or a lone surrogate
+        raise DescriptionError(f"{path}: no name of a file: {error}", "no-file") from None
     except OSError as error:
         if error.errno != errno.ELOOP or not Path(path).is_symlink():
             raise
