@@ -425,11 +425,13 @@ class Runs(Tabular, Sequence[R], Generic[R]):
         return as_html_table(f"{self.experiment}, on {self.on}", [row for run in self.runs for row in run.rows()])
 
 
-def _column(values: Sequence[Any]) -> pa.Array:
+def _column(values: Sequence[Any]) -> pa.Array[Any]:
     """Return one column; words and numbers together, or numbers beyond 64 bits, as text."""
     import pyarrow as pa
 
+    found: pa.Array[Any]
     try:
-        return pa.array(values)
+        found = pa.array(values)
     except (pa.ArrowException, OverflowError):
-        return pa.array([each if each is None or isinstance(each, str) else json.dumps(each) for each in values])
+        found = pa.array([each if each is None or isinstance(each, str) else json.dumps(each) for each in values])
+    return found
