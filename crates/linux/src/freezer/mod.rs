@@ -298,6 +298,7 @@ impl Freezer {
         let Some(answer) = answer else {
             // SAFETY: our own child, not yet waited for: what it traces goes on when it ends.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            ends_within(&self.process, PATIENCE); // until then it holds the locks of groups
             undo(line);
             return Err(Refusal::Lost);
         };
@@ -331,13 +332,11 @@ impl Drop for Freezer {
     fn drop(&mut self) {
         let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
         let told = wire::send(line.socket.as_raw_fd(), "bye").is_ok();
-        let mut watched = [crate::waiting::watch(self.process.as_raw_fd(), true, false)];
         for patience in [PATIENCE, PATIENCE] {
-            let ended = told
-                && crate::waiting::wait(&mut watched, Some(patience.as_nanos() as u64)).is_ok()
-                && crate::waiting::readable(&watched[0]);
-            if ended {
-                reap(self.pid);
+            if told && ends_within(&self.process, patience) {
+                if !libc::WIFEXITED(reap(self.pid)) {
+                    undo(line);
+                }
                 return;
             }
             // SAFETY: our own child, not yet waited for.
@@ -375,9 +374,27 @@ fn undo(line: &mut Line) {
     }
 }
 
-fn reap(pid: Pid) {
-    // SAFETY: our own child; its status is not wanted.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+/// Whether a process has ended, or does in this time.
+fn ends_within(process: &OwnedFd, patience: Duration) -> bool {
+    let mut watched = [crate::waiting::watch(process.as_raw_fd(), true, false)];
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed()).as_nanos() as u64;
+        if crate::waiting::wait(&mut watched, Some(left)).is_err() || crate::waiting::readable(&watched[0]) {
+            return crate::waiting::readable(&watched[0]);
+        }
+        if left == 0 {
+            return false;
+        }
+    }
+}
+
+/// Waits for a child that has ended or ends, and returns its status.
+fn reap(pid: Pid) -> i32 {
+    let mut status = 0;
+    // SAFETY: our own child, and a live integer.
+    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    status
 }
 
 fn kill_and_reap(pid: Pid) {
