@@ -1,7 +1,7 @@
 """Injects a disturbance into a command: the same file that is simulated, recorded and blamed, for real.
 
-The time is kept, processes are held and everything is undone in Rust (`crates/disturb/src/inject`); this describes what is
-wanted and hears what was done.
+The time is kept, processes are held and everything is undone in Rust (`crates/disturb/src/inject`); this describes what
+is wanted and returns what was done.
 """
 
 from __future__ import annotations
