@@ -1,7 +1,7 @@
 """Injects a disturbance into a command: the same file that is simulated, recorded and blamed, for real.
 
-The time is kept, processes are held and everything is undone in Rust (`crates/live/src/inject`); this describes what is
-wanted and hears what was done.
+The time is kept, processes are held and everything is undone in Rust (`crates/disturb/src/inject`); this describes what
+is wanted and returns what was done.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from crosswind import _core
-from crosswind.errors import DescriptionError
+from crosswind.errors import DescriptionError, Told
+from crosswind.errors import warning as warned
 from crosswind.files.intervals import whole
 from crosswind.files.reading import read_bytes
 from crosswind.files.tabular import Plotted
@@ -29,10 +30,12 @@ SCHEMA_VERSION = 1
 How = Literal["auto", "stop", "freeze", "burn"]
 
 DEFAULT_LIMIT_S = 3600.0
+WATCHDOG_ONLY = "watchdog-only"
+"""Code of the warning that something may not be traced, so that the kernel does not continue it by itself."""
 _LOOK_S = 0.1
-_RANK_VARIABLES = "OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, MV2_COMM_WORLD_RANK, RANK, SLURM_PROCID"
 _WAYS = ("auto", "stop", "freeze", "burn")
 _HEARD = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_HARMLESS = {"too-short", "leftovers-removed", WATCHDOG_ONLY}
 LATE_S = 0.005
 """A mean lateness above this makes a result untrustworthy, s."""
 SHORT_PART = 0.05
@@ -50,7 +53,7 @@ class Injected(Observed, Plotted):
         `start_file`), `cpu_user_s`, `cpu_system_s` (s), `exit_status`, `exit_signal`, `ended` ("exited", "limit",
         "asked", "unwatched"), `priority`, `ranks_asked` (None: as many as are found), `ranks_told_by`, and per rank
         `busy_cpus`, `intervals`, `away_s`, `share` (0 to 1), `late_mean_s`, `late_max_s`, `longer_mean_s`, `too_short`,
-        `missed`, `causes`.
+        `missed`, `causes`, `exposed` (whether only a watchdog would have continued it).
     recorded : str
         The intervals as they really were, as a `disturbance.toml` of kind recorded, one CPU per rank.
     """
@@ -68,7 +71,7 @@ class Injected(Observed, Plotted):
     @property
     def trustworthy(self) -> bool:
         """Whether what was injected is what was asked, but for intervals too short to matter."""
-        return not {warning["code"] for warning in self.warnings} - {"too-short", "leftovers-removed"} and all(
+        return not {warning["code"] for warning in self.warnings} - _HARMLESS and all(
             rank["too_short_s"] <= SHORT_PART * (rank["away_s"] + rank["too_short_s"]) for rank in self.summary["ranks"]
         )
 
@@ -92,6 +95,7 @@ def inject(
     seed: int = 1,
     stdout_to_stderr: bool = False,
     progress: Advance | None = None,
+    notify: Callable[[Told], None] | None = None,
 ) -> Injected:
     r"""Run a command while its ranks' processors are taken away as a disturbance says.
 
@@ -127,6 +131,8 @@ def inject(
         Send what the command prints to our stderr.
     progress : callable, optional
         Told the part of the limit that is gone (0 to 1) and a message.
+    notify : callable, optional
+        Called with the warning `watchdog-only` before the command starts, where programs may not be traced.
 
     Returns
     -------
@@ -169,6 +175,10 @@ def inject(
         stdout_to_stderr=stdout_to_stderr,
     )
     removed = remove_leftovers()
+    if notify is not None and how != "freeze" and not _core.injection_traces():
+        seen = "programs may not be traced here, so only a watchdog continues what is stopped: "
+        seen += "it stays stopped if Crosswind and the watchdog are killed at the same moment"
+        notify(warned(WATCHDOG_ONLY, seen, f"`kill -CONT PID` continues it then; to be sure before, {_to_be_traced()}"))
     with heard(_HEARD) as asked:
         with read_as(disturbance, "disturbance", "recording"):
             injection = _core.Injection(config, text, file)
@@ -327,6 +337,10 @@ def _changes(
     return changes
 
 
+def _to_be_traced() -> str:
+    return "permit tracing (kernel.yama.ptrace_scope)" if os.geteuid() == 0 else "run as root"
+
+
 def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
@@ -346,6 +360,10 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
             warning(
                 "too-short", seen, "signals take from 100 us on, burning (ranks bound to CPUs: --pin) from 20 us on"
             )
+        if rank.get("exposed"):
+            seen = f"{name} may not be traced, so only a watchdog continued it: it would have stayed stopped "
+            seen += "if Crosswind and the watchdog had been killed at the same moment"
+            warning(WATCHDOG_ONLY, seen, _to_be_traced())
         for complaint in rank["complaints"]:
             warning("not-injected", complaint, "look at the rank's processes while it runs, or choose another --how")
     if summary["start_s"] is None:
@@ -355,9 +373,8 @@ def _warnings(summary: dict[str, Any]) -> list[dict[str, str]]:
         seen = f"of {asked} ranks {len(ranks)} {'was' if len(ranks) == 1 else 'were'} found, told by {told}"
         if told is None:
             seen = f"of {asked} ranks 1 was found: no process says which rank it is, so all were held as rank 0"
-        warning(
-            "missing-ranks", seen, f"start the command by a launcher that sets one of {_RANK_VARIABLES} on this host"
-        )
+        variables = ", ".join(_core.RANK_VARIABLES)
+        warning("missing-ranks", seen, f"start the command by a launcher that sets one of {variables} on this host")
     elif not ranks:
         warning("no-rank", "nothing was injected: no rank of the disturbance was found", "say how many: --ranks N")
     if summary["ended"] == "limit" and summary["keep_running"]:

@@ -66,7 +66,7 @@ class Measurement(Tabular):
     def _read(cls, path: Path) -> Measurement:
         try:
             samples = read_parquet(path)
-        except (OSError, pa.ArrowException) as error:
+        except OSError as error:
             if not path.exists():
                 raise DescriptionError(
                     f"{path}: no such file", "no-file", "`crosswind measure -o FILE` makes one"

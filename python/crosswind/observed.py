@@ -48,16 +48,19 @@ class Observed(ABC):
 def leftovers() -> list[dict[str, str]]:
     """Return what killed commands have left in the kernel: `kind` and `name` of each.
 
-    Kinds are "trace" (a trace instance, to which the kernel goes on writing), "frozen-group" and "group" (control
-    groups), and "stopped" (a process of an injection that has ended). What belongs to a process that runs is not among
-    them.
+    Kinds are "trace" (a trace instance, to which the kernel goes on writing), "frozen-group", "occupied-group" (which
+    still holds processes of a task) and "group" (control groups), and "stopped" (a process of an injection that has
+    ended). What belongs to a process that runs is not among them.
     """
     found: list[dict[str, str]] = json.loads(_core.leftovers())
     return found
 
 
 def remove_leftovers() -> list[dict[str, str]]:
-    """Remove what killed commands have left in the kernel, but for stopped processes; return warnings that name it."""
+    """Remove what killed commands have left in the kernel; return warnings that name it.
+
+    Stopped processes and groups that still hold processes of a task are left alone.
+    """
     removed: list[dict[str, str]] = json.loads(_core.remove_leftovers())
     if not removed:
         return []

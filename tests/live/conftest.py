@@ -1,9 +1,14 @@
-"""A peer for the tests: a process of its own on a free port, ended with the test."""
+"""What tests start and what ends with them: peers on free ports, freezers, processes that outlive their parents."""
 
+import contextlib
+import os
+import signal
 import subprocess
 import sys
 
 import pytest
+
+from crosswind import _core
 
 
 class PeerProcess:
@@ -35,3 +40,32 @@ def second_peer():
     process = PeerProcess()
     yield process
     process.close()
+
+
+@pytest.fixture
+def freezers():
+    """Start processes that freeze; at the end of the test all thaw what they froze, and end."""
+    started = []
+
+    def start():
+        started.append(_core.Freezer())
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def freezer(freezers):
+    return freezers()
+
+
+@pytest.fixture
+def orphans():
+    """A list of processes that end with the test, however it ends."""
+    found = []
+    yield found
+    for pid in found:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)

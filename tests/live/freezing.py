@@ -46,6 +46,10 @@ while sys.stdin.readline():
 )
 
 
+def later(seconds: float = 60.0) -> int:
+    return time.monotonic_ns() + int(seconds * 1e9)
+
+
 def state(pid: int) -> str:
     found = processes.stat(pid)
     return found[0] if found else "gone"

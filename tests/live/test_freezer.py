@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,9 @@ from freezing import (
     PATIENCE_S,
     SPIN,
     THREADS,
-    end,
     grouped,
     is_frozen,
+    later,
     running,
     runs_again,
     state,
@@ -38,20 +37,9 @@ pytestmark = pytest.mark.live
 MEANS = ["tracing", "signals"]
 
 
-def later(seconds: float = 60.0) -> int:
-    return time.monotonic_ns() + int(seconds * 1e9)
-
-
 def threads(pid: int) -> set[str]:
     texts = (Path(f"/proc/{pid}/task/{task}/stat").read_text() for task in processes.threads(pid))
     return {text.rpartition(")")[2].split()[0] for text in texts}
-
-
-@pytest.fixture
-def freezer():
-    found = _core.Freezer()
-    yield found
-    found.close()
 
 
 def seized(freezer: _core.Freezer, pid: int, how: str) -> _core.Frozen:
@@ -175,33 +163,30 @@ def test_a_group_is_thawed_after_everything_in_the_commands_own_group_is_killed(
 
 
 @pytest.mark.parametrize("how", MEANS)
-def test_an_orphan_of_a_daemon_goes_on_at_the_end(how):
+def test_an_orphan_of_a_daemon_goes_on_at_the_end(freezer, orphans, how):
     """`cost` once left workers stopped whose helper had ended meanwhile."""
     with running(FORKS) as daemon:
-        freezer = _core.Freezer()
         found = seized(freezer, daemon.pid, how)
-        born = []
         for _ in range(5):
             daemon.stdin.write("\n")
             daemon.stdin.flush()
-            born.append(int(daemon.stdout.readline()))
+            orphans.append(int(daemon.stdout.readline()))
             freezer.freeze(found, later())
             if how == "tracing":
-                assert all(stops(pid) for pid in born)
-                assert set(born) <= set(freezer.members(found))
+                assert all(stops(pid) for pid in orphans)
+                assert set(orphans) <= set(freezer.members(found))
             freezer.thaw(found)
         freezer.freeze(found, later())
         freezer.close()
-        assert all(runs_again(pid) for pid in born)
-        end(*born)
+        assert all(runs_again(pid) for pid in orphans)
 
 
 @pytest.mark.parametrize("how", MEANS)
-def test_workers_go_on_when_their_master_is_killed_while_all_are_stopped(how):
+def test_workers_go_on_when_their_master_is_killed_while_all_are_stopped(freezer, orphans, how):
     text = SPIN + "import os\npid = os.fork()\nif pid: print(pid, flush=True)\nspin()"
     with running(text) as master:
         worker = int(master.stdout.readline())
-        freezer = _core.Freezer()
+        orphans.append(worker)
         found = seized(freezer, master.pid, how)
         freezer.freeze(found, later())
         assert stops(worker)
@@ -210,8 +195,6 @@ def test_workers_go_on_when_their_master_is_killed_while_all_are_stopped(how):
         freezer.freeze(found, later())
         freezer.thaw(found)
         assert runs_again(worker)
-        freezer.close()
-        end(worker)
 
 
 @pytest.mark.parametrize("how", MEANS)
@@ -226,13 +209,13 @@ def test_what_is_stopped_already_is_refused_and_stays_so(freezer, how):
 
 
 @pytest.mark.parametrize("how", MEANS)
-def test_a_child_that_was_stopped_already_stays_stopped(how):
+def test_a_child_that_was_stopped_already_stays_stopped(freezer, orphans, how):
     text = SPIN + "import os\npid = os.fork()\nif pid: print(pid, flush=True)\nspin()"
     with running(text) as parent:
         child = int(parent.stdout.readline())
+        orphans.append(child)
         os.kill(child, signal.SIGSTOP)
         wait_until(lambda: state(child) == "T")
-        freezer = _core.Freezer()
         found = seized(freezer, parent.pid, how)
         for _ in range(3):
             freezer.freeze(found, later())
@@ -242,7 +225,6 @@ def test_a_child_that_was_stopped_already_stays_stopped(how):
         wait_until(lambda: state(child) == "T")
         os.kill(child, signal.SIGCONT)
         assert runs_again(child)
-        end(child)
 
 
 def test_a_stop_by_job_control_in_mid_session_stays_one(freezer):
@@ -316,7 +298,7 @@ def test_a_thread_a_zombie_and_what_is_not_there_are_refused(freezer):
             freezer.seize([zombie.pid])
 
 
-def test_a_second_session_on_the_same_is_refused(freezer):
+def test_a_second_session_on_the_same_is_refused(freezers):
     with running(ONE) as target, grouped(target.pid) as group:
         for first, second in (
             ("tracing", "tracing"),
@@ -329,7 +311,7 @@ def test_a_second_session_on_the_same_is_refused(freezer):
             ("group", "signals"),
             ("group", "group"),
         ):
-            one, other = _core.Freezer(), _core.Freezer()
+            one, other = freezers(), freezers()
 
             def take(by: _core.Freezer, how: str) -> _core.Frozen:
                 return by.seize_group(group) if how == "group" else seized(by, target.pid, how)
@@ -346,12 +328,12 @@ def test_a_second_session_on_the_same_is_refused(freezer):
             assert runs_again(target.pid)
 
 
-def test_a_frozen_group_and_what_is_in_it_are_refused_and_stay_frozen():
+def test_a_frozen_group_and_what_is_in_it_are_refused_and_stay_frozen(freezers):
     with running(ONE) as target, grouped(target.pid) as group:
         (group / "cgroup.freeze").write_text("1")
         wait_until(lambda: is_frozen(group))
         for text in (f"cgroup:/{group.name}", f"pid:{target.pid}"):
-            freezer = _core.Freezer()
+            freezer = freezers()
             with pytest.raises(DescriptionError, match="already frozen"):
                 opened(text, freezer)
             freezer.close()
@@ -379,11 +361,12 @@ def test_a_group_that_a_killed_session_left_frozen_is_thawed_by_the_next(holder,
         assert runs_again(target.pid)
 
 
-def test_a_process_under_a_debugger_is_refused(freezer):
-    other = _core.Freezer()
+def test_a_process_under_a_debugger_is_refused(freezers, orphans):
+    freezer, other = freezers(), freezers()
     text = SPIN + "import os\npid = os.fork()\nif pid: print(pid, flush=True)\nspin()"
     with running(text) as parent:
         child = int(parent.stdout.readline())
+        orphans.append(child)
         held = other.seize([child])
         with pytest.raises(DescriptionError, match=f"process {child} is already traced, by process {other.pid}"):
             freezer.seize([parent.pid])
@@ -391,14 +374,13 @@ def test_a_process_under_a_debugger_is_refused(freezer):
         other.close()
         assert runs_again(child)
         assert runs_again(parent.pid)
-        end(child)
 
 
-def test_a_command_that_daemonises_at_once_is_held_and_ended():
-    freezer = _core.Freezer()
+def test_a_command_that_daemonises_at_once_is_held_and_ended(freezer, orphans):
     target = opened("command:sh -c '(setsid sleep 987 &); exec sleep 986'", freezer)
     wait_until(lambda: target.refresh() or {processes.name(pid) for pid in target.members} == {"sleep"})
     assert len(target.members) == 2
+    orphans.extend(target.members)
     target.freeze(later())
     assert all(stops(pid) for pid in target.members)
     target.close()
@@ -418,16 +400,16 @@ freezer.close()
 """
 
 
-def test_a_target_of_more_processes_than_descriptors_is_refused():
+def test_a_target_of_more_processes_than_descriptors_is_refused(orphans):
     with running("import os\nfor _ in range(40):\n  if os.fork() == 0: break\n" + SPIN + "time.sleep(60)") as target:
         wait_until(lambda: len(processes.with_descendants([target.pid])) == 41)
         members = processes.with_descendants([target.pid])
+        orphans.extend(members - {target.pid})
         command = [sys.executable, "-c", FEW_DESCRIPTORS, f"pid:{target.pid}"]
         said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout
         assert said.startswith("DescriptionError")
         assert "more processes than descriptors may be open (64)" in said
         assert not {state(pid) for pid in members} & set("Tt")
-        end(*members)
 
 
 AS_NOBODY = """
@@ -501,9 +483,10 @@ def test_another_users_process_is_refused_before_anything_is_stopped(nobody):
         assert runs_again(target.pid)
 
 
-def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_it_goes_on(nobody):
+def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_it_goes_on(nobody, orphans):
     with running(SPIN + BECOMES) as target:
         children = [int(word) for word in target.stdout.readline().split()]
+        orphans.extend(children)
         session = nobody(f"pid:{target.pid}")
         assert session.stdout.readline() == "signals watchdog-only\n"
         target.stdin.write("\n")
@@ -514,4 +497,28 @@ def test_a_tree_whose_child_becomes_roots_is_refused_in_mid_session_and_all_of_i
         assert f"process {children[1]}" in session.stdout.readline()
         assert session.wait(PATIENCE_S) == 0
         assert all(runs_again(pid) for pid in [target.pid, *children])
-        end(*children)
+
+
+BECOMES_NOBODY = """
+import ctypes, os
+os.setgroups([])
+os.setresgid(65534, 65534, 65534)
+os.setresuid(65534, 65534, 65534)
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: its user may trace it
+print("nobody", flush=True)
+spin()
+"""
+
+
+def test_a_group_into_which_roots_process_comes_in_mid_session_is_refused_and_all_of_it_runs(nobody):
+    with running(SPIN + BECOMES_NOBODY) as target, running(ONE) as other, grouped(target.pid) as group:
+        assert target.stdout.readline() == "nobody\n"
+        session = nobody(f"cgroup:/{group.name}")
+        assert session.stdout.readline() == "tracing None\n"
+        (group / "cgroup.procs").write_text(str(other.pid))
+        session.stdin.write("\n")
+        session.stdin.flush()
+        assert f"process {other.pid}" in session.stdout.readline()
+        assert session.wait(PATIENCE_S) == 0
+        assert runs_again(target.pid)
+        assert runs_again(other.pid)

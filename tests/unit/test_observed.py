@@ -1,11 +1,15 @@
 """What a recording and an injection say of themselves: warnings, and whether they can be trusted."""
 
 import tomllib
+from pathlib import Path
 
-from crosswind import Disturbance, observed
+import crosswind
+from crosswind import Disturbance, _core, observed
+from crosswind.cli import inject
 from crosswind.inject import Injected
 from crosswind.noise import Noise, _with_warnings
 
+DOCS = Path(__file__).parents[2] / "docs" / "guides"
 RANK = {
     "rank": 0,
     "intervals": 3,
@@ -51,6 +55,21 @@ def test_as_many_ranks_as_were_asked_for_or_any_number_are_trusted():
     for asked, found in [(None, 1), (1, 1), (2, 2), (None, 5)]:
         assert injected(asked, found).warnings == []
         assert injected(asked, found).trustworthy
+
+
+def test_a_launcher_may_set_any_of_the_variables_that_are_read():
+    [told] = injected(2, 1, None).warnings
+    assert all(name in told["hint"] for name in _core.RANK_VARIABLES)
+    texts = [crosswind.inject.__doc__, inject.EXAMPLES, (DOCS / "record-and-inject.md").read_text()]
+    assert all(name in text for text in texts for name in _core.RANK_VARIABLES)
+
+
+def test_a_rank_that_only_a_watchdog_would_have_continued_is_named_and_trusted():
+    one = Injected(injected(1, 1).summary | {"ranks": [RANK | {"exposed": True}]}, "")
+    [told] = one.warnings
+    assert told["code"] == "watchdog-only"
+    assert told["message"].startswith("rank 0 may not be traced")
+    assert one.trustworthy
 
 
 def test_an_earlier_injection_that_left_something_does_not_make_this_one_doubtful():

@@ -50,6 +50,7 @@ impl Leftover {
     pub fn told(&self) -> (&'static str, String) {
         match self {
             Self::Trace(path) => ("trace", path.display().to_string()),
+            Self::Group(path, _) if holds_processes(path) => ("occupied-group", path.display().to_string()),
             Self::Group(path, true) => ("frozen-group", path.display().to_string()),
             Self::Group(path, false) => ("group", path.display().to_string()),
             Self::Stopped(pid) => ("stopped", pid.to_string()),
@@ -87,7 +88,7 @@ pub fn remove() -> Vec<Leftover> {
     })
     .unwrap_or_default();
     removed.extend(groups().into_iter().filter(|one| match one {
-        // What runs in the group itself is not of a rank: a task that outlived its agent.
+        // What runs in the group itself is not of a rank: a task that outlived its agent, whose memory the group limits.
         Leftover::Group(path, _) if holds_processes(path) => false,
         Leftover::Group(path, _) => path.parent().is_some_and(|above| Groups::left(above, path).remove().is_ok()),
         _ => false,
@@ -178,6 +179,11 @@ mod tests {
         for name in ["crosswind-N", "crosswind-try-N", "crosswind-task-N-3"] {
             assert!(!is_left(&name.replace('N', &own.to_string())), "{name}");
         }
+        let task = owner::name(TASK);
+        let (process, namespace) = task.rsplit_once('-').expect("a namespace at the end");
+        assert!(!is_left(&format!("{task}-3")));
+        assert!(is_left(&format!("{TASK}-{own}-1-{namespace}-3")), "another process had that number");
+        assert!(!is_left(&format!("{process}-1-3")) && !is_left(&format!("{TASK}-{ended}-1-1-3")), "another namespace");
         assert!(!is_left(&own_name()) && !is_left(&tried_name()));
         assert!(!is_left("crosswind.slice") && !is_left("crosswind-data") && !is_left("other-1"));
     }

@@ -8,7 +8,7 @@ use crosswind_disturb::DisturbError;
 use crosswind_disturb::inject::asked::Asked;
 use crosswind_disturb::inject::script::{Cause, Described, Script as _};
 use crosswind_disturb::inject::summary::{preview, summary};
-use crosswind_disturb::inject::{InjectConfig, Injection, group, priority};
+use crosswind_disturb::inject::{InjectConfig, Injection, group, hold, priority, processes};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -84,6 +84,12 @@ fn injection_preview(py: Python<'_>, config: &str, disturbance: &[u8], file: &st
     shown.map(|shown| shown.to_string()).map_err(|error| exception(py, &error))
 }
 
+/// Whether programs that this process starts may be traced; else they are stopped by signals.
+#[pyfunction]
+fn injection_traces(py: Python<'_>) -> bool {
+    py.detach(hold::permitted).unwrap_or(true) // what starts no process now says so when it injects
+}
+
 /// What injection can do here, as JSON: the priority of what takes a CPU, and why groups can't be frozen (null: they can).
 #[pyfunction]
 fn injection_means(py: Python<'_>) -> String {
@@ -93,6 +99,8 @@ fn injection_means(py: Python<'_>) -> String {
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyInjection>()?;
+    module.add("RANK_VARIABLES", processes::VARIABLES.to_vec())?;
     module.add_function(wrap_pyfunction!(injection_preview, module)?)?;
+    module.add_function(wrap_pyfunction!(injection_traces, module)?)?;
     module.add_function(wrap_pyfunction!(injection_means, module)?)
 }

@@ -12,7 +12,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import Force, writable
 from crosswind.cli.verbs import help_of
-from crosswind.errors import CrosswindError, DescriptionError
+from crosswind.errors import CrosswindError, DescriptionError, Told
 from crosswind.files.stored import is_standard_output
 from crosswind.inject import DEFAULT_LIMIT_S, How
 from crosswind.terminal.progress import progress_bar
@@ -120,14 +120,25 @@ def inject(
             option = "--out" if out else "--keep-running"
             raise DescriptionError(f"{option} cannot be combined with --compare", "argument", "leave one of them out")
         raise typer.Exit(_compared(disturbance, command, compare, options, json))
+    first: list[str] = []
+
+    def notify(told: Told) -> None:
+        first.append(told["code"])
+        tell_warnings([told])
+
     with progress_bar() as advance:
         injected = perform(
-            disturbance, command, **options, stdout_to_stderr=json or is_standard_output(out), progress=advance
+            disturbance,
+            command,
+            **options,
+            stdout_to_stderr=json or is_standard_output(out),
+            progress=advance,
+            notify=notify,
         )
     if out:
         injected.save(out)
         tell(f"wrote {out}")
-    tell_warnings(injected.warnings)
+    tell_warnings([told for told in injected.warnings if told["code"] not in first])
     if json:
         print_json(injected.to_dict())
     else:

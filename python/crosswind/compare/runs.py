@@ -142,5 +142,6 @@ def judge(found: Estimate, margin: float, level: float, quads: int) -> Judged:
         outcome = "not-slower"
     # The mean is noisy: all within half of the interval may be true, and the farthest from the margin is known first.
     distance = max(abs(abs(found.value + sign * 0.5 * half) - margin) for sign in (-1.0, 1.0))
-    more = quads * max((half / distance) ** 2 * 1.2 - 1.0, 0.1) if distance > 0.0 else math.inf
+    widths = half / distance if distance > 0.0 else math.inf
+    more = quads * max(widths * widths * 1.2 - 1.0, 0.1)
     return Judged(outcome, found.value, low, high, margin, more if outcome in ("unknown", "not-slower") else 0.0)

@@ -32,6 +32,7 @@ UNSEEN_PART = 0.2
 """Part of the margin that children which were not counted may take."""
 SURE_BURSTS = 100
 """With so many in the undisturbed part, its duty tells whether missed work is done later."""
+_COUNTED_S = 1e-9  # a kernel counts CPU time in ns
 _SCALES_S = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
 _LEAST_WINDOWS = 8
 
@@ -60,7 +61,7 @@ def size_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
     (0.029, 0.0)
     """
     total_s, used_s = float(wall_s.sum()), float(cpu_s.sum())
-    if not used_s > 0.0:
+    if used_s < _COUNTED_S or not math.isfinite(total_s):
         return 0.0
     until, found = np.cumsum(wall_s), [0.0]
     for scale in _SCALES_S:
@@ -71,14 +72,14 @@ def size_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
         _, which = np.unique(within, return_inverse=True)  # a window in which nothing was counted adds nothing
         wall, cpu = (np.bincount(which, each) for each in (wall_s, cpu_s))
         beyond = cpu - used_s / total_s * wall
-        found.append(float(np.sum(beyond**2)) / (number - 1) / (used_s / number))
-    return max(found) if max(found) > 1e-9 else 0.0
+        found.append(float(np.sum(beyond**2)) / (number - 1.0) * (number / used_s))
+    return max(found) if max(found) > _COUNTED_S else 0.0
 
 
 def number_of_bursts(wall_s: Floats, cpu_s: Floats) -> float:
     """Return how many bursts were seen; infinity for a steady process, 0 where it used nothing."""
     used_s, size_s = float(cpu_s.sum()), size_of_bursts(wall_s, cpu_s)
-    return 0.0 if not used_s > 0.0 else used_s / size_s if size_s > 0.0 else math.inf
+    return 0.0 if used_s < _COUNTED_S else used_s / size_s if size_s > 0.0 else math.inf
 
 
 def most(duty: float, bursts: float, missed: float = MISSED) -> float:

@@ -238,7 +238,9 @@ def _freedom(first: float, its_groups: int, second: float, groups: int) -> int:
         return min(its_groups, groups)
     if first == second == 0.0:
         return its_groups
-    freedom = (first**2 + second**2) ** 2 / (first**4 / (its_groups - 1) + second**4 / (groups - 1))
+    larger = max(abs(first), abs(second))
+    one, other = (first / larger) ** 2, (second / larger) ** 2
+    freedom = (one + other) ** 2 / (one**2 / (its_groups - 1) + other**2 / (groups - 1))
     return max(int(freedom) + 1, LEAST_GROUPS)
 
 

@@ -203,4 +203,5 @@ def judge(found: Estimate, margin: float, level: float, measured_s: float, doubt
 
 def _longer(half: float, distance: float) -> float:
     """Return how much longer, as a part of the time so far, until an interval excludes what lies so far off."""
-    return max((half / distance) ** 2 * LATER_LOOKS - 1.0, 0.1) if distance > 0.0 else math.inf
+    widths = half / distance if distance > 0.0 else math.inf
+    return max(widths * widths * LATER_LOOKS - 1.0, 0.1)

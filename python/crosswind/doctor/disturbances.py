@@ -20,19 +20,22 @@ _MARK = "user.frozen-by-undo-watchdog"  # crates/linux/src/freezer/group.rs
 
 def left_frozen(mount: Path | None) -> list[Finding]:
     """Name control groups that a killed session of `crosswind cost` left frozen; none on nearly every host."""
-    left = [str(group) for group in _marked(mount)] if mount else []
+    left = [str(group) for group in _left(mount)] if mount else []
     if not left:
         return []
     names = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
     seen = f"{names} {'is' if len(left) == 1 else 'are'} frozen: `crosswind cost` and its watchdog were killed there"
-    return [Finding("left-frozen", "problem", seen, f"`echo 0 > {left[0]}/cgroup.freeze`, or `crosswind cost` of it")]
+    by_hand = f"`echo 0 > {left[0]}/cgroup.freeze` and `setfattr -x {_MARK} {left[0]}`"
+    return [Finding("left-frozen", "problem", seen, f"`crosswind cost` of it thaws it; by hand: {by_hand}")]
 
 
-def _marked(mount: Path) -> Iterator[Path]:
-    """Yield groups that bear the mark of a session and are locked by none."""
+def _left(mount: Path) -> Iterator[Path]:
+    """Yield groups that are frozen, bear the mark of a session, and are locked by none."""
     for directory, _, _ in os.walk(mount):
         with suppress(OSError):
             os.getxattr(directory, _MARK)
+            if Path(directory, "cgroup.freeze").read_text().strip() != "1":
+                continue
             descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -69,11 +72,14 @@ def injecting(found: Callable[[], dict[str, Any]] = means) -> list[Finding]:
 
 
 _LEFT = {
-    "trace": ("trace instance", "rmdir {name}"),
-    "frozen-group": ("frozen control group", "echo 0 > {name}/cgroup.freeze"),
-    "group": ("control group", "rmdir {name}"),
-    "stopped": ("stopped process", "kill -CONT {name}"),
+    "trace": "trace instance",
+    "frozen-group": "frozen control group",
+    "occupied-group": "control group that holds processes",
+    "group": "control group",
+    "stopped": "stopped process",
 }
+# Groups that are neither frozen nor harmful have none: groups below them, or processes there, would refuse a `rmdir`.
+_BY_HAND = {"trace": "rmdir {name}", "frozen-group": "echo 0 | tee {name}/cgroup.freeze {name}/*/cgroup.freeze"}
 _MOST_NAMED = 5
 
 
@@ -82,16 +88,18 @@ def left_behind(found: Callable[[], list[dict[str, str]]] = leftovers) -> Findin
     left = found()
     if not left:
         return Finding("leftovers", "ok", "no earlier `crosswind record`, `inject` or `cost` has left anything behind")
-    named = [f"{_LEFT[one['kind']][0]} {one['name']}" for one in left[:_MOST_NAMED]]
+    named = [f"{_LEFT[one['kind']]} {one['name']}" for one in left[:_MOST_NAMED]]
     more = f" and {len(left) - _MOST_NAMED} more" if len(left) > _MOST_NAMED else ""
     seen = f"left by commands that were killed: {', '.join(named)}{more}"
-    stopped = [one["name"] for one in left if one["kind"] == "stopped"]
+    of = {kind: [one["name"] for one in left if one["kind"] == kind] for kind in _LEFT}
     hints = []
-    if len(stopped) < len(left):
-        first = next(one for one in left if one["kind"] != "stopped")
-        by_hand = _LEFT[first["kind"]][1].format(name=first["name"])
-        hints.append(f"the next `crosswind record` or `inject` of its user removes it; by hand: `{by_hand}`")
-    if stopped:
+    if of["trace"] or of["frozen-group"] or of["group"]:
+        by_hand = [f"`{command.format(name=of[kind][0])}`" for kind, command in _BY_HAND.items() if of[kind]]
+        removes = "the next `crosswind record` or `inject` of its user removes it"
+        hints.append(f"{removes}; by hand: {by_hand[0]}" if by_hand else removes)
+    if occupied := of["occupied-group"]:
+        hints.append(f"`cat {occupied[0]}/cgroup.procs` lists processes that outlived their task: end them first")
+    if stopped := of["stopped"]:
         hints.append(f"if you did not stop it: `kill -CONT {' '.join(stopped[:_MOST_NAMED])}`")
     return Finding("leftovers", "warning", seen, "; ".join(hints))
 

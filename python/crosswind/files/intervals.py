@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from crosswind.errors import DescriptionError
+from crosswind.files.reading import damaged_tables
 from crosswind.files.stored import replaced, write_text
 
 if TYPE_CHECKING:
@@ -182,25 +183,22 @@ def _checked(file: Path) -> tuple[pa.Table, list[int]]:
         return DescriptionError(f"{file}: {what}", "no-intervals", hint)
 
     try:
-        with pq.ParquetFile(file) as parquet:
-            schema, about = parquet.schema_arrow, parquet.metadata
-        if KEY not in (schema.metadata or {}):
-            raise wrong("is not a table of recorded intervals")
-        _check_columns(schema, wrong)
-        if about.num_rows > LARGEST_ROWS:
-            raise wrong(f"has {about.num_rows} intervals; at most {LARGEST_ROWS} are read", "record less at a time")
-        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        if size > LARGEST_TABLE_BYTES:
-            raise wrong(f"takes {size / 1e6:.0f} MB; at most {LARGEST_TABLE_BYTES / 1e6:.0f} MB are read")
-        with pq.ParquetFile(file, read_dictionary=["cause"]) as parquet:
-            table = parquet.read(columns=list(_COLUMNS))
-        table.validate(full=True)
-    except DescriptionError:
-        raise
-    # All of these were seen of pyarrow and damaged files.
-    except (OSError, ValueError, LookupError, NotImplementedError, TypeError, ArithmeticError, MemoryError) as error:
-        told = (str(error).splitlines() or [type(error).__name__])[0][:200]
-        raise wrong(f"is not a Parquet file that can be read ({told})") from None
+        with damaged_tables():
+            with pq.ParquetFile(file) as parquet:
+                schema, about = parquet.schema_arrow, parquet.metadata
+            if KEY not in (schema.metadata or {}):
+                raise wrong("is not a table of recorded intervals")
+            _check_columns(schema, wrong)
+            if about.num_rows > LARGEST_ROWS:
+                raise wrong(f"has {about.num_rows} intervals; at most {LARGEST_ROWS} are read", "record less at a time")
+            size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+            if size > LARGEST_TABLE_BYTES:
+                raise wrong(f"takes {size / 1e6:.0f} MB; at most {LARGEST_TABLE_BYTES / 1e6:.0f} MB are read")
+            with pq.ParquetFile(file, read_dictionary=["cause"]) as parquet:
+                table = parquet.read(columns=list(_COLUMNS))
+            table.validate(full=True)
+    except OSError as error:
+        raise wrong(f"is not a Parquet file that can be read ({str(error).splitlines()[0]})") from None
     for name in _COLUMNS:
         if nulls := table.column(name).null_count:
             raise wrong(f"column {name} has {nulls} empty values; it must have none")

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosswind.files.reading import parquet_metadata
+
 HEAD_BYTES = 1 << 18
 
 WORDS = {
@@ -144,13 +146,7 @@ def found_at(path: str | Path) -> Found:
 
 
 def _of_parquet(path: str | Path) -> Found:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):
-        return Found(UNKNOWN)
+    metadata = parquet_metadata(path)
     for key, kind in (
         (b"crosswind.trace", "trace"),
         (b"crosswind.intervals", "intervals"),

@@ -7,6 +7,8 @@ import json
 import os
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -70,6 +72,8 @@ def _opened(path: str | Path, links: Links) -> IO[bytes]:
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
     try:
         descriptor = os.open(path, flags if links == "any" else flags | os.O_NOFOLLOW)
+    except ValueError as error:  # a name that no file has: with a NUL, or a lone surrogate
+        raise DescriptionError(f"{path}: no name of a file: {error}", "no-file") from None
     except OSError as error:
         if error.errno != errno.ELOOP or not Path(path).is_symlink():
             raise
@@ -158,17 +162,44 @@ def json_of(path: str | Path, code: str, hint: str | None = None, links: Links =
         raise DescriptionError(f"{path}: is not JSON: {error}", code, hint) from None
 
 
+@contextmanager
+def damaged_tables() -> Iterator[None]:
+    """Turn whatever pyarrow raises of a damaged Parquet file into an OSError with one line."""
+    import pyarrow as pa
+
+    arrow = (pa.ArrowException, ValueError, LookupError, NotImplementedError, TypeError, ArithmeticError, MemoryError)
+    try:
+        yield
+    except (DescriptionError, OSError):
+        raise
+    except arrow as error:  # all of these were seen
+        raise OSError((str(error).splitlines() or [type(error).__name__])[0][:200]) from None
+
+
+def parquet_metadata(path: str | Path) -> dict[bytes, bytes]:
+    """Return what stands in the header of a Parquet file; of what is none, nothing."""
+    import pyarrow.parquet as pq
+
+    try:
+        with damaged_tables():
+            return dict(pq.read_schema(path).metadata or {})
+    except OSError:
+        return {}
+
+
 def read_parquet(path: str | Path) -> pa.Table:
-    """Return the table of a Parquet file; what is wrong with the file itself is Arrow's to tell.
+    """Return the table of a Parquet file.
 
     Raises
     ------
     DescriptionError
         When the table would be too large.
+    OSError
+        When there is no such file, or it is damaged.
     """
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
+    with damaged_tables(), pq.ParquetFile(path) as file:
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         if rows * columns > LARGEST_CELLS:
             message = f"{path}: the table has {rows} rows of {columns} columns; at most {LARGEST_CELLS} values are read"

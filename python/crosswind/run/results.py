@@ -403,7 +403,7 @@ class Runs(Tabular, Sequence[R], Generic[R]):
 
         rows = [row for run in self.runs for row in run.rows()]
         columns = dict.fromkeys(name for row in rows for name in row)  # a closed form may apply to some runs only
-        return pa.Table.from_pylist([{name: row.get(name) for name in columns} for row in rows])
+        return pa.table({name: _column([row.get(name) for row in rows]) for name in columns})
 
     @overload
     def __getitem__(self, place: int) -> R: ...
@@ -423,3 +423,15 @@ class Runs(Tabular, Sequence[R], Generic[R]):
 
     def _repr_html_(self) -> str:
         return as_html_table(f"{self.experiment}, on {self.on}", [row for run in self.runs for row in run.rows()])
+
+
+def _column(values: Sequence[Any]) -> pa.Array[Any]:
+    """Return one column; words and numbers together, or numbers beyond 64 bits, as text."""
+    import pyarrow as pa
+
+    found: pa.Array[Any]
+    try:
+        found = pa.array(values)
+    except (pa.ArrowException, OverflowError):
+        found = pa.array([each if each is None or isinstance(each, str) else json.dumps(each) for each in values])
+    return found

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.files.columns import Column, checked
-from crosswind.files.reading import read_parquet
+from crosswind.files.reading import parquet_metadata, read_parquet
 from crosswind.files.stored import replaced
 from crosswind.files.tabular import Tabular
 from crosswind.platform import Platform, as_html_table
@@ -74,7 +74,7 @@ class Trace(Tabular):
         hint = "`crosswind run EXPERIMENT --trace FILE` makes one"
         try:
             table = read_parquet(path)
-        except (OSError, pa.ArrowException) as error:
+        except OSError as error:
             if not path.exists():
                 raise DescriptionError(f"{path}: no such file", "no-file", hint) from None
             why = str(error).splitlines()[0].split(": ")[-1]
@@ -92,10 +92,7 @@ class Trace(Tabular):
     @staticmethod
     def is_one(path: str | Path) -> bool:
         """Whether a file is a Parquet file with a trace's header."""
-        try:
-            return KEY in (pq.read_schema(path).metadata or {})
-        except (OSError, pa.ArrowException):
-            return False
+        return KEY in parquet_metadata(path)
 
     def save(self, path: str | Path) -> None:
         """Write a `trace.parquet`; an existing file is replaced only once the new one is complete."""

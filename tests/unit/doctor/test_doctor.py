@@ -343,3 +343,17 @@ def test_what_killed_commands_left_is_named_with_the_command_that_removes_it():
     assert "and 295 more" in found.message
     assert len(found.message) < 600
     assert disturbances.left_behind(lambda: left[2:]).hint == "if you did not stop it: `kill -CONT 71`"
+
+
+def test_no_command_is_named_that_cannot_remove_what_was_left():
+    group = "/sys/fs/cgroup/crosswind-7-8-9"
+    held = disturbances.left_behind(lambda: [{"kind": "occupied-group", "name": group}])
+    assert "holds processes" in held.message
+    assert "next" not in held.hint
+    assert "rmdir" not in held.hint
+    assert f"cat {group}/cgroup.procs" in held.hint
+    # Its groups of ranks, which may hold processes, would refuse to be removed.
+    assert "rmdir" not in disturbances.left_behind(lambda: [{"kind": "group", "name": group}]).hint
+    # What is frozen are its groups of ranks.
+    frozen = disturbances.left_behind(lambda: [{"kind": "frozen-group", "name": group}])
+    assert f"{group}/*/cgroup.freeze" in frozen.hint

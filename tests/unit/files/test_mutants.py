@@ -6,6 +6,11 @@ import pytest
 EACH = 4
 REPORTS = 1
 """Of a report: drawing it takes a second."""
+FOUND = (
+    *("7 run a program 251", "7 cost --resume 30", "7 cost --resume 80"),
+    *("7 report a figure 67", "7 report a figure 132", "7 report a figure 191", "7 report measurement.parquet 294"),
+)
+"""Mutants that ended a verb with exit code 70 once."""
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +34,9 @@ def test_a_file_with_something_wrong_in_it_ends_a_verb_with_an_exit_code_of_its_
 def test_the_file_as_it_is_is_taken(folder, name):
     target = mutants.TARGETS[name]
     assert mutants.fault(folder, target, (folder / target.file).read_bytes(), permitted=target.ends) is None
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_what_was_a_fault_once_is_none(folder, seed):
+    target = mutants.TARGETS[seed.split(" ", 1)[1].rsplit(" ", 1)[0]]
+    assert mutants.fault(folder, target, mutants.mutant(folder, target, seed)) is None

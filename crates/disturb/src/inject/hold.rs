@@ -5,10 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use super::group::Groups;
-use crosswind_linux::freezer::{Freezer, Refusal, Target};
+use crosswind_linux::freezer::{Freezer, Means, Refusal, Target, permit_tracing_by};
 use crosswind_linux::now_ns;
 use crosswind_linux::processes::{Pid, with_descendants};
 
@@ -20,6 +22,8 @@ pub struct Hold {
     groups: Option<Groups>,
     freezer: Arc<Freezer>,
     held: Option<Target>,
+    /// Whether something was held that only a watchdog would have given back.
+    pub exposed: bool,
 }
 
 /// Since when a rank is held.
@@ -35,7 +39,7 @@ impl Hold {
     /// Of a rank; in its group, which is there already, or process by process.
     #[must_use]
     pub fn new(rank: u32, groups: Option<Groups>, freezer: Arc<Freezer>) -> Self {
-        Self { rank, groups, freezer, held: None }
+        Self { rank, groups, freezer, held: None, exposed: false }
     }
 
     /// Holds these processes and all that descend from them, until [`Hold::let_go`], which is to be at `due_ns`. Those that
@@ -52,6 +56,7 @@ impl Hold {
             return Ok(Held { since_ns: now_ns(), all: true }); // all have ended
         };
         self.held = Some(target);
+        self.exposed |= target.exposed;
         match self.freezer.freeze(target, due_ns) {
             Ok(freeze) => Ok(Held { since_ns: freeze.since_ns, all: freeze.all }),
             Err(refusal) => {
@@ -109,4 +114,28 @@ impl Drop for Hold {
     fn drop(&mut self) {
         let _ = self.let_go(); // an ended freezer holds nothing
     }
+}
+
+/// Whether programs that this process starts may be traced; else they are stopped by signals.
+///
+/// # Errors
+/// When no process or descriptor is left to try it.
+pub fn permitted() -> io::Result<bool> {
+    let freezer = Freezer::start()?;
+    let tracer = freezer.pid();
+    let mut command = Command::new("cat");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: between fork and exec the child makes one call of the kernel on an integer.
+    unsafe {
+        command.pre_exec(move || {
+            permit_tracing_by(tracer);
+            Ok(())
+        });
+    }
+    let mut tried = command.spawn()?;
+    let seized = freezer.seize(&[tried.id() as Pid], Some(Means::Tracing));
+    drop(freezer);
+    tried.kill()?;
+    tried.wait()?;
+    Ok(!matches!(seized, Err(Refusal::NotPermitted(_))))
 }

@@ -74,6 +74,8 @@ pub struct RankDone {
     pub too_short: (u64, u64),
     /// Intervals that passed before the rank was there, or while the interval before was late, and their sum in ns.
     pub missed: (u64, u64),
+    /// Whether something of it was held that only a watchdog would have given back.
+    pub exposed: bool,
     /// What went wrong with it, once each.
     pub complaints: Vec<String>,
 }

@@ -70,6 +70,7 @@ pub fn disturb(mut target: Target) -> (Urgency, RankDone) {
         }
     }
     let _ = target.hold.let_go(); // said above where it failed; then nothing is held
+    report.exposed = target.hold.exposed;
     report.busy = target.stand_ins.as_ref().map(StandIns::cpus).unwrap_or_default();
     report.processes.clone_from(&locked(&target.leaders));
     report.cpus = report.processes.first().and_then(|pid| priority::cpus_of(*pid)).unwrap_or_default();

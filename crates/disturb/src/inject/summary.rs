@@ -55,7 +55,7 @@ fn of_rank(rank: &RankDone, causes: &[Cause], elapsed_s: f64) -> Value {
         "longer_mean_s": rank.done.iter().map(longer).fold(0.0, |sum, one| sum + one) / count,
         "too_short": rank.too_short.0, "too_short_s": s(rank.too_short.1),
         "missed": rank.missed.0, "missed_s": s(rank.missed.1),
-        "causes": by_cause, "complaints": rank.complaints,
+        "causes": by_cause, "complaints": rank.complaints, "exposed": rank.exposed,
     })
 }
 

@@ -12,6 +12,8 @@ use super::group::thaw_leftover;
 use super::refusal::{Refusal, errno};
 use crate::processes::{Pid, group_of};
 
+const MOUNT_OF_VERSION_1: &str = "/sys/fs/cgroup/freezer";
+
 /// What `/proc/PID/status` says.
 pub struct Status {
     pub state: char,
@@ -107,31 +109,51 @@ fn refuse_frozen(pid: Pid) -> Result<(), Refusal> {
         return Err(Refusal::Frozen(path));
     }
     let Some(group) = group_of(pid) else { return Ok(()) };
-    for above in group.ancestors().skip(1).take_while(|above| above.join("cgroup.procs").exists()) {
-        if is_locked(above) {
-            return Err(Refusal::InUse(above.display().to_string()));
+    for each in with_above(&group) {
+        if is_locked(each) {
+            return Err(Refusal::InUse(each.display().to_string()));
         }
+        thaw_leftover(each);
     }
-    thaw_leftover(&group);
     refuse_frozen_group(&group)
 }
 
-/// Refuses a control group that is frozen, by itself or from above, or that another session freezes.
+/// A group and those above it, as far as they are visible.
+fn with_above(group: &Path) -> impl Iterator<Item = &Path> {
+    group.ancestors().take_while(|each| each.join("cgroup.procs").exists())
+}
+
+/// Whether this group was frozen itself, rather than one above it.
+pub fn is_told_to_freeze(group: &Path) -> bool {
+    fs::read_to_string(group.join("cgroup.freeze")).is_ok_and(|text| text.trim() == "1")
+}
+
+/// Refuses a control group that is frozen, by itself or from above.
 pub fn refuse_frozen_group(group: &Path) -> Result<(), Refusal> {
-    let read = |name: &str| fs::read_to_string(group.join(name)).unwrap_or_default();
-    if is_locked(group) {
-        return Err(Refusal::InUse(group.display().to_string()));
+    let refused = |group: &Path, file: &str| Err(Refusal::Frozen(group.join(file).display().to_string()));
+    if let Some(frozen) = with_above(group).find(|each| is_told_to_freeze(each)) {
+        return refused(frozen, "cgroup.freeze");
     }
-    if read("cgroup.freeze").trim() == "1" || read("cgroup.events").contains("frozen 1") {
-        return Err(Refusal::Frozen(group.display().to_string()));
+    match fs::read_to_string(group.join("cgroup.events")) {
+        Ok(events) if events.contains("frozen 1") => refused(group, "cgroup.events"),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 fn frozen_in_version_1(pid: Pid) -> Option<String> {
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = own.lines().find_map(|line| line.split_once(":freezer:")).map(|(_, path)| path)?;
-    let group = Path::new("/sys/fs/cgroup/freezer").join(path.trim_start_matches('/'));
+    let group = Path::new(MOUNT_OF_VERSION_1).join(path.trim_start_matches('/'));
     let state = fs::read_to_string(group.join("freezer.state")).ok()?;
-    (state.trim() != "THAWED").then(|| group.display().to_string())
+    (state.trim() != "THAWED").then(|| {
+        let frozen = frozen_itself_in_version_1(&group).unwrap_or(&group);
+        frozen.join("freezer.state").display().to_string()
+    })
+}
+
+/// The group that was frozen, of this one and those above it.
+fn frozen_itself_in_version_1(group: &Path) -> Option<&Path> {
+    let is_frozen =
+        |group: &&Path| fs::read_to_string(group.join("freezer.self_freezing")).is_ok_and(|text| text.trim() == "1");
+    group.ancestors().take_while(|each| each.starts_with(MOUNT_OF_VERSION_1)).find(is_frozen)
 }

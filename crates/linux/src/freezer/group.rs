@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::checks;
-use super::refusal::Refusal;
+use super::refusal::{Refusal, errno};
 use crate::processes::Pid;
 use crate::time::{now_ns, sleep_until};
 
@@ -36,12 +36,13 @@ impl Group {
             libc::ENOENT | libc::ENODEV => Refusal::Gone(0),
             other => Refusal::System(other),
         };
-        thaw_leftover(directory);
+        let lock = checks::lock_group(directory)?;
+        thaw_marked(directory);
         checks::refuse_frozen_group(directory)?;
         Ok(Self {
             freeze: OpenOptions::new().read(true).write(true).open(directory.join("cgroup.freeze")).map_err(failed)?,
             events: File::open(directory.join("cgroup.events")).map_err(failed)?,
-            _lock: checks::lock_group(directory)?,
+            _lock: lock,
             directory: directory.to_path_buf(),
             frozen: false,
         })
@@ -107,21 +108,59 @@ fn set_mark(directory: &Path, set: bool) {
     }
 }
 
+fn is_marked(directory: &Path) -> bool {
+    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return false };
+    // SAFETY: live strings; with no room for a value the kernel only returns its length.
+    unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) > 0 }
+}
+
+/// Whether this process may set the mark, and the kernel keeps it.
+fn can_be_marked(directory: &Path) -> bool {
+    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return false };
+    // SAFETY: live strings; with no room for a value the kernel only returns its length.
+    unsafe {
+        libc::access(path.as_ptr(), libc::W_OK) == 0
+            && (libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) >= 0 || errno() == libc::ENODATA)
+    }
+}
+
 /// Thaws a group that was frozen by a session of which nothing is left: it and its guard were killed at once.
 pub fn thaw_leftover(directory: &Path) {
-    let Ok(path) = CString::new(directory.as_os_str().as_encoded_bytes()) else { return };
-    // SAFETY: live strings; with no room for a value the kernel only says how long it is.
-    let is_marked = unsafe { libc::getxattr(path.as_ptr(), MARK.as_ptr(), std::ptr::null_mut(), 0) } > 0;
-    if !is_marked || checks::lock_group(directory).is_err() {
+    if is_marked(directory) {
+        if let Ok(_lock) = checks::lock_group(directory) {
+            thaw_marked(directory);
+        }
+    }
+}
+
+/// Thaws a group that a guard froze which was killed. Where the mark tells who froze a group, one that is frozen without
+/// it is another's.
+pub fn undo(directory: &Path) {
+    let Ok(_lock) = checks::lock_group(directory) else { return }; // the next session has thawed it
+    if is_marked(directory) {
+        thaw_marked(directory);
+    } else if !can_be_marked(directory) {
+        let _ = fs::write(directory.join("cgroup.freeze"), "0"); // a group that was removed is not frozen
+    }
+}
+
+/// Thaws a group that is marked, and removes the mark. The caller holds the group's lock.
+fn thaw_marked(directory: &Path) {
+    if !is_marked(directory) {
         return;
     }
-    let _ = fs::write(directory.join("cgroup.freeze"), "0"); // another user's: it is refused as frozen
-    set_mark(directory, false);
-    let is_frozen = || fs::read_to_string(directory.join("cgroup.events")).is_ok_and(|text| text.contains("frozen 1"));
-    let until = now_ns() + THAWED_WITHIN_NS;
-    while is_frozen() && now_ns() < until {
-        sleep_until(now_ns() + LOOK_NS);
+    if checks::is_told_to_freeze(directory) {
+        if fs::write(directory.join("cgroup.freeze"), "0").is_err() {
+            return; // another user's: it is refused as frozen
+        }
+        let events = directory.join("cgroup.events");
+        let is_frozen = || fs::read_to_string(&events).is_ok_and(|text| text.contains("frozen 1"));
+        let until = now_ns() + THAWED_WITHIN_NS;
+        while is_frozen() && now_ns() < until {
+            sleep_until(now_ns() + LOOK_NS);
+        }
     }
+    set_mark(directory, false);
 }
 
 /// Processes of a group and of the groups below it.

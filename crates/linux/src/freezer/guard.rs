@@ -343,14 +343,15 @@ impl Guard {
         target.due_ns = Some(due_ns);
         let result = match &mut target.how {
             How::Traced(directory) => {
-                if let Some(directory) = directory {
+                let locks = &mut self.locks;
+                let arrivals = directory.as_deref().map_or(Ok(()), |directory| {
                     let roots: Vec<Pid> = members(directory).into_iter().collect();
-                    if roots.is_empty() {
-                        return Err(Refusal::Gone(0));
+                    match self.tracing.seize(id, &roots, |pid| lock(locks, pid)) {
+                        Err(Refusal::Gone(_)) if !roots.is_empty() => Ok(()), // they have ended meanwhile
+                        other => other,
                     }
-                    let _ = self.tracing.seize(id, &roots, |_| Ok(())); // what came from elsewhere
-                }
-                Ok((self.tracing.freeze(id, STOPPED_WITHIN_NS, self.signals), String::new()))
+                });
+                arrivals.map(|()| (self.tracing.freeze(id, STOPPED_WITHIN_NS, self.signals), String::new()))
             }
             How::Signals(signalled) => {
                 signalled.freeze(STOPPED_WITHIN_NS).map(|all| (all, wire::list(signalled.stopped().collect())))

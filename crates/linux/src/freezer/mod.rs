@@ -17,11 +17,12 @@ mod group;
 mod guard;
 mod refusal;
 mod signals;
+#[cfg(test)]
+mod tests;
 mod tracing;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -93,6 +94,9 @@ struct Line {
     socket: OwnedFd,
     /// Processes that were named, of each target that is stopped by signals.
     roots: BTreeMap<usize, Vec<Pid>>,
+    /// Directories of targets that are frozen as groups.
+    groups: BTreeMap<usize, PathBuf>,
+    /// Targets that are frozen now.
     undo: BTreeMap<usize, Undo>,
 }
 
@@ -132,8 +136,8 @@ impl Freezer {
         }
         drop(theirs);
         let process = process_descriptor(pid).inspect_err(|_| kill_and_reap(pid))?;
-        let found =
-            Self { pid, process, line: Mutex::new(Line { socket, roots: BTreeMap::new(), undo: BTreeMap::new() }) };
+        let line = Line { socket, roots: BTreeMap::new(), groups: BTreeMap::new(), undo: BTreeMap::new() };
+        let found = Self { pid, process, line: Mutex::new(line) };
         let ready = found.receive(&mut found.locked());
         if ready.as_deref() == Some("ready") { Ok(found) } else { Err(io::ErrorKind::TimedOut.into()) }
     }
@@ -172,9 +176,10 @@ impl Freezer {
     /// As for [`Freezer::seize`].
     pub fn seize_group(&self, directory: &Path) -> Result<Target, Refusal> {
         let text = directory.to_str().ok_or(Refusal::System(libc::EINVAL))?;
-        let found = taken(&self.ask(&format!("group {text}"))?)?;
+        let mut line = self.locked();
+        let found = taken(&self.exchange(&mut line, &format!("group {text}"))?)?;
         if found.means == Means::Group {
-            self.locked().undo.insert(found.id, Undo::Group(directory.to_path_buf()));
+            line.groups.insert(found.id, directory.to_path_buf());
         }
         Ok(found)
     }
@@ -202,8 +207,12 @@ impl Freezer {
         let roots = line.roots.get(&target.id).cloned();
         if let Some(roots) = roots.clone() {
             line.undo.insert(target.id, Undo::Processes { roots, stopped: Vec::new() });
+        } else if let Some(directory) = line.groups.get(&target.id).cloned() {
+            line.undo.insert(target.id, Undo::Group(directory));
         }
-        let answer = self.exchange(&mut line, &format!("freeze {} {due_ns}", target.id))?;
+        let answer = self.exchange(&mut line, &format!("freeze {} {due_ns}", target.id)).inspect_err(|_| {
+            line.undo.remove(&target.id); // all of it runs
+        })?;
         let mut words = answer.split_ascii_whitespace();
         let all = words.next() == Some("1");
         let since_ns = words.next().and_then(|word| word.parse().ok()).ok_or(Refusal::Lost)?;
@@ -229,9 +238,7 @@ impl Freezer {
     pub fn thaw(&self, target: Target) -> Result<(), Refusal> {
         let mut line = self.locked();
         self.exchange(&mut line, &format!("thaw {}", target.id))?;
-        if target.means == Means::Signals {
-            line.undo.remove(&target.id);
-        }
+        line.undo.remove(&target.id);
         Ok(())
     }
 
@@ -253,6 +260,7 @@ impl Freezer {
         self.exchange(&mut line, &format!("release {}", target.id))?;
         line.undo.remove(&target.id);
         line.roots.remove(&target.id);
+        line.groups.remove(&target.id);
         Ok(())
     }
 
@@ -290,6 +298,7 @@ impl Freezer {
         let Some(answer) = answer else {
             // SAFETY: our own child, not yet waited for: what it traces goes on when it ends.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            ends_within(&self.process, PATIENCE); // until then it holds the locks of groups
             undo(line);
             return Err(Refusal::Lost);
         };
@@ -323,13 +332,11 @@ impl Drop for Freezer {
     fn drop(&mut self) {
         let line = self.line.get_mut().unwrap_or_else(PoisonError::into_inner);
         let told = wire::send(line.socket.as_raw_fd(), "bye").is_ok();
-        let mut watched = [crate::waiting::watch(self.process.as_raw_fd(), true, false)];
         for patience in [PATIENCE, PATIENCE] {
-            let ended = told
-                && crate::waiting::wait(&mut watched, Some(patience.as_nanos() as u64)).is_ok()
-                && crate::waiting::readable(&watched[0]);
-            if ended {
-                reap(self.pid);
+            if told && ends_within(&self.process, patience) {
+                if !libc::WIFEXITED(reap(self.pid)) {
+                    undo(line);
+                }
                 return;
             }
             // SAFETY: our own child, not yet waited for.
@@ -362,16 +369,32 @@ fn undo(line: &mut Line) {
                     unsafe { libc::kill(pid, libc::SIGCONT) };
                 }
             }
-            Undo::Group(directory) => {
-                let _ = fs::write(directory.join("cgroup.freeze"), "0"); // a group that was removed is not frozen
-            }
+            Undo::Group(directory) => group::undo(&directory),
         }
     }
 }
 
-fn reap(pid: Pid) {
-    // SAFETY: our own child; its status is not wanted.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+/// Whether a process has ended, or does in this time.
+fn ends_within(process: &OwnedFd, patience: Duration) -> bool {
+    let mut watched = [crate::waiting::watch(process.as_raw_fd(), true, false)];
+    let begun = Instant::now();
+    loop {
+        let left = patience.saturating_sub(begun.elapsed()).as_nanos() as u64;
+        if crate::waiting::wait(&mut watched, Some(left)).is_err() || crate::waiting::readable(&watched[0]) {
+            return crate::waiting::readable(&watched[0]);
+        }
+        if left == 0 {
+            return false;
+        }
+    }
+}
+
+/// Waits for a child that has ended or ends, and returns its status.
+fn reap(pid: Pid) -> i32 {
+    let mut status = 0;
+    // SAFETY: our own child, and a live integer.
+    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    status
 }
 
 fn kill_and_reap(pid: Pid) {

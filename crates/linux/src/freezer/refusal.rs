@@ -15,7 +15,7 @@ pub enum Refusal {
     Traced(i32, i32, String),
     /// It is stopped already.
     Stopped(i32),
-    /// Its control group is frozen already.
+    /// Its control group is frozen already, itself or from above; the file of the frozen group by which it is thawed.
     Frozen(String),
     /// Another session freezes it, or a group that it is in.
     InUse(String),
@@ -52,12 +52,17 @@ impl Refusal {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
+            Self::Gone(0) => String::new(),
             Self::Gone(_) => "`ps` lists processes".into(),
             Self::Thread(_, process) => format!("name the process: {process}"),
             Self::Zombie(_) => "name a process that still runs".into(),
             Self::Traced(..) => "end the tracer first".into(),
             Self::Stopped(pid) => format!("`kill -CONT {pid}` continues it, if it should run"),
-            Self::Frozen(group) => format!("`echo 0 > {group}/cgroup.freeze` thaws it, if it should run"),
+            Self::Frozen(file) => match file.rsplit_once('/') {
+                Some((_, "cgroup.freeze")) => format!("`echo 0 > {file}` thaws it, if it should run"),
+                Some((_, "freezer.state")) => format!("`echo THAWED > {file}` thaws it, if it should run"),
+                _ => "a group above it is frozen, which is not visible here: look outside of this container".into(),
+            },
             Self::InUse(_) => "wait for the end of the other session".into(),
             Self::NotPermitted(_) => "run as its user, or as root".into(),
             Self::TooMany(_) => "raise the limit: `ulimit -n`".into(),
@@ -111,6 +116,7 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Gone(0) => write!(out, "no process of it is left"),
             Self::Gone(pid) => write!(out, "there is no process {pid}"),
             Self::Thread(pid, process) => write!(out, "{pid} is a thread of process {process}, not a process"),
             Self::Zombie(pid) => write!(out, "process {pid} has ended and is a zombie"),
@@ -118,7 +124,10 @@ impl fmt::Display for Refusal {
                 write!(out, "process {pid} is already traced, by process {tracer} ({name})")
             }
             Self::Stopped(pid) => write!(out, "process {pid} is already stopped"),
-            Self::Frozen(group) => write!(out, "the control group {group} is already frozen"),
+            Self::Frozen(file) => {
+                let group = file.rsplit_once('/').map_or(file.as_str(), |(group, _)| group);
+                write!(out, "the control group {group} is already frozen")
+            }
             Self::InUse(what) => write!(out, "another session already freezes {what}"),
             Self::NotPermitted(0) => write!(out, "this user may not freeze the control group"),
             Self::NotPermitted(pid) => {
@@ -163,7 +172,7 @@ mod tests {
             Refusal::Zombie(7),
             Refusal::Traced(7, 9, "a b".into()),
             Refusal::Stopped(7),
-            Refusal::Frozen("/sys/fs/cgroup/a b".into()),
+            Refusal::Frozen("/sys/fs/cgroup/a b/cgroup.freeze".into()),
             Refusal::InUse("process 7".into()),
             Refusal::NotPermitted(7),
             Refusal::TooMany(1024),

@@ -46,6 +46,9 @@ pub struct Tracing {
     threads: HashMap<Pid, Thread>,
     /// Targets that are frozen now.
     frozen: HashSet<usize>,
+    /// The target that is being released: what job control has stopped is then held too, since only what is held can be
+    /// let go.
+    releasing: Option<usize>,
     /// Threads that stopped before their parent reported their birth.
     unknown: HashMap<Pid, i32>,
 }
@@ -240,7 +243,9 @@ impl Tracing {
         for thread in listening {
             self.note(thread, State::Running); // it stops anew, as one that can be let go
         }
+        self.releasing = Some(target);
         self.freeze(target, within_ns, signals);
+        self.releasing = None;
         for thread in self.of(target, |_| true) {
             if let Some(Thread { state: State::Trapped(signal), .. }) = self.threads.remove(&thread) {
                 let _ = call(libc::PTRACE_DETACH as _, thread, signal as usize);
@@ -297,7 +302,7 @@ impl Tracing {
         };
         match event {
             0 => self.hold_or_continue(thread, signal),
-            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP => {
+            libc::PTRACE_EVENT_STOP if signal != libc::SIGTRAP && self.releasing != Some(target) => {
                 let _ = call(libc::PTRACE_LISTEN as _, thread, 0);
                 self.note(thread, State::Listening);
             }

@@ -5,7 +5,7 @@
 //! written when its result stands in its own file (where results have one) and before the result is reported as kept. After
 //! `kill -9` or a power cut a torn record at the end is cut off; so a result is made again rather than lost.
 //! A full disk leaves the journal as it was before the record that did not fit. One whose head is damaged is set aside as
-//! `NAME.damaged`, and the run goes on with a new one: which results it had is not known, so all are made again.
+//! `NAME.damaged` (`NAME.damaged-2` where there is one already), and the run goes on with a new one: which results it had is not known, so all are made again.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -203,10 +203,9 @@ impl Journal {
             });
         }
         let Some((start, found)) = read_head(&head[..length]) else {
-            let mut aside = path.as_os_str().to_owned();
-            aside.push(".damaged");
+            let aside = free_name(path);
             std::fs::rename(path, &aside).map_err(doing())?;
-            let past = Past { set_aside: Some(aside.into()), ..Past::default() };
+            let past = Past { set_aside: Some(aside), ..Past::default() };
             return Ok((Self::create(path, digest)?, past));
         };
         if found != &digest.as_bytes()[..digest.len().min(LONGEST_DIGEST)] {
@@ -356,6 +355,18 @@ fn checksum(bytes: &[u8]) -> u32 {
     !sum
 }
 
+/// The name for a journal that is set aside, which no file has.
+fn free_name(path: &Path) -> PathBuf {
+    let named = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let is_free = |name: &PathBuf| std::fs::symlink_metadata(name).is_err();
+    let later = (2u64..).map(|number| named(&format!(".damaged-{number}")));
+    std::iter::once(named(".damaged")).chain(later).find(is_free).unwrap_or_else(|| named(".damaged"))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -448,12 +459,29 @@ mod tests {
             assert_eq!(past.set_aside(), Some(&*aside));
             assert_eq!(known(&mut past, "a"), None);
             assert_eq!(std::fs::read(&aside).expect("kept"), damaged);
+            std::fs::remove_file(&aside).expect("removed");
             journal.note([&entry("b", 3)]).expect("written");
             let (_, mut past) = Journal::resume(&path, "run").expect("whole");
             assert_eq!(past.set_aside(), None);
             assert_eq!(known(&mut past, "b"), Some((3, true)));
         }
-        std::fs::remove_file(&path).and(std::fs::remove_file(&aside)).expect("removed");
+        std::fs::remove_file(&path).expect("removed");
+    }
+
+    #[test]
+    fn a_journal_that_was_set_aside_is_not_replaced_by_one_that_is_damaged_later() {
+        let path = path("twice");
+        let aside = ["damaged", "damaged-2", "damaged-3"].map(|end| path.with_extension(end));
+        for (number, aside) in aside.iter().enumerate() {
+            std::fs::write(&path, [number as u8]).expect("written");
+            let (_, past) = Journal::resume(&path, "run").expect("goes on");
+            assert_eq!(past.set_aside(), Some(&**aside));
+        }
+        for (number, aside) in aside.iter().enumerate() {
+            assert_eq!(std::fs::read(aside).expect("kept"), [number as u8]);
+            std::fs::remove_file(aside).expect("removed");
+        }
+        std::fs::remove_file(&path).expect("removed");
     }
 
     proptest! {

@@ -11,8 +11,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crosswind_linux::owner;
 use crosswind_linux::processes::own_group;
 
+/// Begins the names of groups; their owner and a number follow. `crosswind record` and `inject` remove those whose owner
+/// has ended.
+const PREFIX: &str = "crosswind-task";
 /// How often the removal of a group is tried whose processes are just ending.
 const TRIES: u32 = 200;
 
@@ -65,7 +69,7 @@ impl Groups {
     /// What the system said. Nothing of the group is left.
     pub fn make(&self, bytes: u64) -> std::io::Result<Group> {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let directory = self.above.join(format!("crosswind-task-{}-{number}", std::process::id()));
+        let directory = self.above.join(format!("{}-{number}", owner::name(PREFIX)));
         let procs = CString::new(directory.join("cgroup.procs").as_os_str().as_bytes())?;
         fs::create_dir(&directory)?;
         let group = Group { directory, procs, version: self.version };
@@ -95,6 +99,11 @@ impl Group {
                 optional("memory.memsw.limit_in_bytes", &bytes.to_string())
             }
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn name(&self) -> String {
+        self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Opens the file by which a process joins.

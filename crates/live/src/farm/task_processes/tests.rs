@@ -38,6 +38,13 @@ fn run(line: &str, limits: &TaskLimits, canceller: &Canceller) -> End {
     canceller.run(Wanted { line, stdout: None, stderr, limits, group: None }).expect("starts")
 }
 
+/// Forks while no other thread holds the list of supervisors, which in the child would stay locked for ever.
+fn forked() -> Pid {
+    let _list = supervisors();
+    // SAFETY: the child does what an agent does, on the only thread that it has.
+    unsafe { libc::fork() }
+}
+
 fn brief() -> TaskLimits {
     TaskLimits { grace_s: 0.2, ..TaskLimits::default() }
 }
@@ -82,9 +89,8 @@ fn a_command_that_is_dropped_ends_with_its_tree_and_none_begins_after_it() {
 
 /// The CPU time that a command which only sleeps takes with its shell and its supervisor, per cent of the time it sleeps.
 fn cpu_of_a_sleeper(group: impl FnOnce() -> Option<Group>) -> i32 {
-    // SAFETY: the child does what an agent does, on the only thread that it has. It is a process of its own because the CPU
-    // time of all of a process's children is one number.
-    let agent = unsafe { libc::fork() };
+    // A process of its own, because the CPU time of all of a process's children is one number.
+    let agent = forked();
     if agent == 0 {
         let group = group();
         let begun = Instant::now();
@@ -122,8 +128,7 @@ fn a_command_that_waits_costs_its_supervisor_no_cpu() {
 fn the_end_of_the_agent_ends_the_command_even_after_sigkill() {
     let mark = mark();
     let line = format!("sleep {mark}; true");
-    // SAFETY: the child does what an agent does, on the only thread that it has, and is killed.
-    let agent = unsafe { libc::fork() };
+    let agent = forked();
     if agent == 0 {
         run(&line, &brief(), &Canceller::default());
         // SAFETY: not reached.
@@ -168,4 +173,17 @@ fn what_carries_the_mark_of_an_agent_ends_and_nothing_else_does() {
     assert_eq!(alive(&foreign).len(), 1);
     other.kill().expect("ended");
     other.wait().expect("waited for");
+}
+
+#[test]
+fn the_group_of_a_task_is_named_after_its_agent_not_after_the_agents_number_only() {
+    use crosswind_linux::owner::{Owner, name};
+    let Ok(groups) = memory::Groups::find(500_000_000) else { return };
+    let group = groups.make(500_000_000).expect("as it was tried");
+    let found = group.name();
+    group.remove();
+    let (owner, number) = found.rsplit_once('-').expect("a number at the end");
+    assert!(number.parse::<u64>().is_ok(), "{found}");
+    assert_eq!(owner, name("crosswind-task"), "{found}");
+    assert!(!Owner::of(owner, "crosswind-task").expect("an owner").has_ended());
 }

@@ -1,0 +1,67 @@
+//! Processes that are frozen, stopped by job control, and let go.
+
+use std::process::{Child, Command};
+
+use super::*;
+use crate::time::now_ns;
+
+/// A child that sleeps, and ends with the test.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start() -> Self {
+        Self(Command::new("sleep").arg("600").spawn().expect("sleep is there"))
+    }
+
+    fn pid(&self) -> Pid {
+        self.0.id() as Pid
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: our own child, not yet waited for.
+        assert_eq!(unsafe { libc::kill(self.pid(), signal) }, 0);
+    }
+
+    /// Waits until job control has stopped all of it.
+    fn wait_for_stop(&self) {
+        let mut status = 0;
+        // SAFETY: our own child, and a live integer.
+        let found = unsafe { libc::waitpid(self.pid(), &raw mut status, libc::WUNTRACED) };
+        assert!(found == self.pid() && libc::WIFSTOPPED(status), "{found} {status}");
+    }
+
+    fn wait_for_state(&self, state: char) {
+        while checks::status(self.pid()).expect("it is there").state != state {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn later() -> u64 {
+    now_ns() + 60_000_000_000
+}
+
+#[test]
+fn what_job_control_stopped_in_mid_session_is_let_go_stays_stopped_and_can_be_continued() {
+    let (freezer, sleeper) = (Freezer::start().expect("starts"), Sleeper::start());
+    let target = freezer.seize(&[sleeper.pid()], Some(Means::Tracing)).expect("our own child");
+    sleeper.signal(libc::SIGSTOP);
+    sleeper.wait_for_stop();
+    freezer.freeze(target, later()).expect("it is there"); // then the tracer has heard of the stop
+    freezer.thaw(target).expect("it is there");
+    freezer.release(target).expect("it is there");
+    assert_eq!(checks::status(sleeper.pid()).expect("it is there").tracer, 0, "it is traced still");
+    sleeper.wait_for_state('T');
+    let other = Freezer::start().expect("starts");
+    assert_eq!(other.seize(&[sleeper.pid()], None), Err(Refusal::Stopped(sleeper.pid())));
+    sleeper.signal(libc::SIGCONT);
+    sleeper.wait_for_state('S');
+    freezer.seize(&[sleeper.pid()], Some(Means::Tracing)).expect("it runs");
+}
