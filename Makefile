@@ -8,7 +8,7 @@ RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.l
 DEMO := demo
 HOST := $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
-FUZZ_SECONDS ?= 1
+FUZZ_SECONDS ?= 60
 # The build asks for maturin by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
@@ -19,14 +19,15 @@ WHEEL_GLIBC := manylinux_2_28
 SCHEDULES ?= 100000
 SEED ?= 0
 
-.PHONY: help build wheel docs screenshots demo test test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
+.PHONY: help build wheel docs screenshots demo test test-all test-fast test-rust test-python test-fuzz test-faults fuzz lint schemas bench clean
 
 help:
 	@echo "make demo   measure this machine, fit, plan, compare policies, and write one HTML report ($(DEMO)/report.html)"
 	@echo "make test   all tests and lints"
+	@echo "make test-all  the same, then fuzzing and drawn faults: what runs every night"
 	@echo "make test-fast  the unit tests: no live processes, under 90 s once it is built"
-	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser for longer than make test does"
-	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults, for longer than make test does"
+	@echo "make test-fuzz FUZZ_SECONDS=600  fuzz every parser, so long each"
+	@echo "make test-faults SCHEDULES=1000000 SEED=0  farms of agents under drawn faults; 2000 schedules are part of make test"
 	@echo "make wheel  a wheel for any Linux with glibc 2.28 or later, Python 3.11 or later (dist/); WHEEL_TARGET=aarch64-unknown-linux-gnu cross-compiles"
 	@echo "make docs   the documentation as a site: build/docs/index.html, which opens without a server"
 	@echo "make bench  the benchmarks behind the figures in the docs (about an hour; quiet host)"
@@ -82,7 +83,10 @@ demo: build
 	  $(DEMO)/local_scheduling.json $(DEMO)/blame.json --out $(DEMO)/report.html --figures $(DEMO)/figures
 	@echo "The report: $(CURDIR)/$(DEMO)/report.html"
 
-test: lint test-rust test-python test-fuzz
+test: lint test-rust test-python
+
+# What takes long: every night.
+test-all: test test-fuzz test-faults
 
 # While one works: what a change breaks near itself. The slowest unit tests, and all others, are left to make test.
 test-fast: $(VENV)/.built-dev
@@ -119,6 +123,7 @@ test-faults:
 	cargo run --release --quiet -p crosswind-faults -- --schedules $(SCHEDULES) --seed $(SEED)
 
 # Every parser against a fuzzer, FUZZ_SECONDS each; what it finds stays in fuzz/corpus, what breaks in fuzz/artifacts.
+# The seeds, whole and cut off, are part of test-rust (crates/experiment/tests/fuzz_seeds.rs).
 # libFuzzer is C++, which nothing else here needs.
 test-fuzz:
 	@if ! command -v c++ >/dev/null; then echo "no C++ compiler: fuzzing is skipped"; else $(MAKE) --no-print-directory fuzz; fi
@@ -134,7 +139,7 @@ fuzz:
 
 # After a change of the Rust types.
 schemas:
-	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test json_schema_files
+	CROSSWIND_WRITE_SCHEMAS=1 cargo test --quiet -p crosswind-schema --test all json_schema_files
 
 bench: build
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --group bench

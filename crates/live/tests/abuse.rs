@@ -1,5 +1,7 @@
 //! What an authenticated but broken child may say: it is dropped, and its tasks are done by others.
-#![allow(clippy::unwrap_used)]
+//! A program of its own: it measures the memory of its process.
+
+#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
 
 mod tree;
 

@@ -1,16 +1,13 @@
 //! Whole farms on loopback: a root and agents, each on a thread of its own, over real connections.
-#![allow(clippy::unwrap_used)]
-
-mod tree;
 
 use std::collections::BTreeMap;
 
+use crate::tree::{Tree, platform, settings};
 use crosswind_agent::settings::Work;
 use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::replay::replay;
 use crosswind_schema::experiment::PortMode;
 use crosswind_schema::units::MegabytesPerSecond;
-use tree::{Tree, platform, settings};
 
 fn emulated(time_scale: f64) -> Work {
     Work::Emulated { time_scale, result_bytes: 0 }

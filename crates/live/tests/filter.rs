@@ -1,13 +1,10 @@
 //! The message filter between applications that behave: bytes arrive as they were sent, and small messages pass large ones.
-#![allow(clippy::unwrap_used)]
-
-mod between;
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
-use between::{Between, PATIENCE, between, bytes, credits, settings, until};
+use crate::between::{Between, PATIENCE, between, bytes, credits, settings, until};
 use crosswind_live::filter::{FilterSettings, Rate};
 use crosswind_policy::queue::Discipline;
 use crosswind_schema::Class;
@@ -196,8 +193,12 @@ fn a_peer_that_comes_back_is_dialled_again() {
     let again = FilterSettings { listen, ..settings(Discipline::Drr) };
     let mut far = None;
     until("the port is free again", || {
-        far = crosswind_live::filter::Filter::open(again.clone(), &between::access(), between::Lines::default().log())
-            .ok();
+        far = crosswind_live::filter::Filter::open(
+            again.clone(),
+            &crate::between::access(),
+            crate::between::Lines::default().log(),
+        )
+        .ok();
         far.is_some()
     });
     assert!(pair.near.wait_for_peers(PATIENCE));
@@ -206,8 +207,11 @@ fn a_peer_that_comes_back_is_dialled_again() {
 #[test]
 fn settings_out_of_range_are_named() {
     let open = |settings: FilterSettings| {
-        let opened =
-            crosswind_live::filter::Filter::open(settings, &between::access(), between::Lines::default().log());
+        let opened = crosswind_live::filter::Filter::open(
+            settings,
+            &crate::between::access(),
+            crate::between::Lines::default().log(),
+        );
         opened.err().map(|error| error.to_string()).unwrap_or_default()
     };
     let good = settings(Discipline::Drr);

@@ -1,12 +1,9 @@
 //! What a broken or hostile peer may do to a filter: others' traffic goes on, memory stays bounded, the log names it once.
-#![allow(clippy::unwrap_used)]
-
-mod between;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use between::{Between, between, bytes, enter, settings, until};
+use crate::between::{Between, between, bytes, enter, settings, until};
 use crosswind_live::filter::FilterSettings;
 use crosswind_live::filter::wire::{Head, Kind, append};
 use crosswind_policy::queue::Discipline;

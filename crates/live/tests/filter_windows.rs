@@ -1,13 +1,10 @@
 //! Every byte of a filter's peer is under a window: what comes beyond ends the link to that peer, and nothing of it is kept.
-#![allow(clippy::unwrap_used)]
-
-mod between;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use between::{Between, between, bytes, credits, enter, settings, until};
+use crate::between::{Between, between, bytes, credits, enter, settings, until};
 use crosswind_live::filter::wire::{Head, Kind, append};
 use crosswind_live::filter::{FilterSettings, Rate};
 use crosswind_policy::queue::Discipline;

@@ -1,10 +1,7 @@
 //! Parallel programs on loopback: every rank on a thread of its own, each connected with every other one.
-#![allow(clippy::unwrap_used)]
 
-mod scripted;
-
+use crate::scripted::{Script, message, run};
 use crosswind_program::{Body, Kind, Op};
-use scripted::{Script, message, run};
 use serde_json::json;
 
 fn window(packets: u32) -> serde_json::Value {
@@ -28,7 +25,7 @@ fn everything(ranks: u32, rounds: u64) -> Script {
                         1 => Body::Words(vec![word; 20].into()),
                         _ => Body::Empty,
                     };
-                    expected[to as usize][place] += scripted::sum(&body);
+                    expected[to as usize][place] += crate::scripted::sum(&body);
                     expected[to as usize][6 + place] += 1;
                     ops.push(message(to, kind, bytes, body));
                     let answer = match kind {

@@ -1,12 +1,9 @@
 //! Ranks that end, say nothing, or say what they may not: a clear error, and nothing hangs.
-#![allow(clippy::unwrap_used)]
 
-mod scripted;
-
+use crate::scripted::{Script, conductor, joining, rank, settings};
 use crosswind_live::LiveError;
 use crosswind_live::ranks::Joined;
 use crosswind_program::{Op, Program};
-use scripted::{Script, conductor, joining, rank, settings};
 use serde_json::json;
 
 fn barriers(ranks: usize) -> Script {

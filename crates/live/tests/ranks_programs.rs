@@ -1,11 +1,8 @@
 //! The programs that the simulator runs, by real ranks: every result is that of a plain computation.
-#![allow(clippy::unwrap_used)]
 
-mod scripted;
-
+use crate::scripted::run;
 use crosswind_program::{Bsp, Cholesky, Column, Connect, Em3d, Program, Sample, Skeleton};
 use crosswind_schema::experiment::parameters::NasParameters;
-use scripted::run;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

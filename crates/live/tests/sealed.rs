@@ -1,7 +1,4 @@
 //! A farm and filters whose ends have certificates; and a parent that is none, with code.
-#![allow(clippy::unwrap_used)]
-
-mod tree;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -9,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::tree::{List, agent, platform, settings};
 use crosswind_access::authority::{Node, make};
 use crosswind_access::greeting::{GREETING_BYTES, Greeting};
 use crosswind_access::token::{End, Meeting};
@@ -22,7 +20,6 @@ use crosswind_live::farm::payload::Payload;
 use crosswind_live::farm::root::{Root, RootConfig};
 use crosswind_live::log::Log;
 use crosswind_live::protocol::PROTOCOL;
-use tree::{List, agent, platform, settings};
 
 struct Set(PathBuf);
 

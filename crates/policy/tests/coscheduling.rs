@@ -1,5 +1,4 @@
 //! Laws of buffered coscheduling, whatever is posted when.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::HashMap;
 

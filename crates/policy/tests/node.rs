@@ -1,7 +1,5 @@
 //! What a node does, event by event.
 
-#![allow(clippy::unwrap_used)] // a test that cannot go on must stop
-
 use crosswind_policy::farm::Command::{Ask, Compute, HandBack, HintRemaining, Hold, Limit, Return, Send};
 use crosswind_policy::farm::Event::{
     Arrived, Asked, Computed, Drain, Draining, Given, HandedBack, Held, Joined, Left, RemainingHint, Returned, Sent,

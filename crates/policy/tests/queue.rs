@@ -1,5 +1,4 @@
 //! The queues of an interface: conserved, in order, weighted as described, without starvation except where it is printed so.
-#![allow(clippy::unwrap_used)]
 
 use crosswind_policy::queue::{Discipline, DoubleQueue, LongestWait, QueueSettings};
 use crosswind_schema::Class::{self, Local, Parallel};

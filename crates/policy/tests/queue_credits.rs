@@ -1,5 +1,4 @@
 //! Receiver credits over a wire that takes time: never more under way than there are places, and, repaired, everything arrives.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::VecDeque;
 

@@ -1,5 +1,4 @@
 //! Credits: conserved, and never more under way than the window, whatever is asked in whatever order.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;

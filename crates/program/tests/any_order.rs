@@ -1,5 +1,4 @@
 //! The result of every program is right in whatever order its ranks and messages happen to go.
-#![allow(clippy::unwrap_used)]
 
 use crosswind_program::{Cholesky, Column, Connect, Em3d, Program, Sample, plain};
 use crosswind_schema::experiment::parameters::{

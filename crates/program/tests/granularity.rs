@@ -2,7 +2,6 @@
 //!
 //! With the default parameters, but for how long they go on, which changes no ratio. Where the paper gives words and no number
 //! ("several hundred microseconds"), the range is an assumption.
-#![allow(clippy::unwrap_used)]
 
 use crosswind_program::plain::{self, Tally};
 use crosswind_program::{Cholesky, Column, Connect, Em3d, Kind, Program, Sample};

@@ -1,5 +1,4 @@
 //! Two filters and applications at both ends, as the tests of the filter have them.
-#![allow(dead_code)] // each test uses its part
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,4 @@
 //! Programs whose ranks do what a list says, and their runs: every rank on a thread, over real connections on loopback.
-#![allow(dead_code)] // each test file uses its own part
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;

@@ -1,5 +1,5 @@
 //! A whole tree in one process, for tests: every agent on a thread, over real connections on loopback.
-#![allow(dead_code)] // each test file uses its own part
+#![allow(dead_code)] // both test programs use their own part
 
 use std::collections::HashMap;
 use std::sync::mpsc;
