@@ -41,7 +41,7 @@ def test_a_program_that_may_not_be_traced_is_stopped_by_signals_with_a_warning()
         at = Path(directory)
         at.chmod(0o755)
         (at / "half.toml").write_text(HALF)
-        # Who may not read a program may not trace its process either.
+        # A user that may not read a program may not trace its process either.
         programs = {mode: shutil.copy(shutil.which("sleep"), at / f"sleep-{mode:o}") for mode in (0o755, 0o711)}
         for mode, program in programs.items():
             program.chmod(mode)

@@ -133,7 +133,7 @@ pub fn thaw_leftover(directory: &Path) {
     }
 }
 
-/// Thaws a group that a guard froze which was killed. Where the mark tells who froze a group, one that is frozen without
+/// Thaws a group that a guard froze which was killed. Where a mark names the freezer of a group, one that is frozen without
 /// it is another's.
 pub fn undo(directory: &Path) {
     let Ok(_lock) = checks::lock_group(directory) else { return }; // the next session has thawed it
