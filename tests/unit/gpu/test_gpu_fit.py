@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from scripted_gpu import ScriptedGpu, straight
 
-from crosswind.cli.measured_gpu import sentences
 from crosswind.errors import DescriptionError
 from crosswind.gpu.fit import fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement, is_gpu
 from crosswind.gpu.session import Session
+from crosswind.gpu.words import sentences
 
 
 def measured(gpu: ScriptedGpu, kernels=("triad",), traffics=("h2d",), seconds=12.0) -> GpuMeasurement:
