@@ -41,7 +41,8 @@ class GpuOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="tensor, fma, triad, mixed16, mixed64 or chase; again for more. [default: all]",
+            help="tensor, fma, triad, mixed16, mixed64, chase or step; again for more. [default: all, or none beside "
+            "--task]",
             rich_help_panel=_GPU,
         ),
     ] = None
@@ -49,28 +50,37 @@ class GpuOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="h2d, d2h, both, d2d, h2d-sm, d2h-sm, d2d-sm, h2d-pageable or d2h-pageable; again. [default: all]",
+            help="h2d, d2h, both, d2d, h2d-sm, d2h-sm, d2d-sm, h2d-pageable, d2h-pageable or loader; d2h-sm:4 has 4 "
+            "blocks, loader:2 has 2 threads; again for more. [default: all]",
             rich_help_panel=_GPU,
         ),
     ] = None
 
 
 def measure_on_gpu(
-    options: GpuOptions, max_seconds: float | None, seed: int, out: Path, *, force: bool, json: bool
+    options: GpuOptions,
+    max_seconds: float | None,
+    seed: int,
+    out: Path,
+    *,
+    task: str | None = None,
+    force: bool,
+    json: bool,
 ) -> int:
     """Measure a GPU, write the file and print what follows; return the exit code."""
-    from crosswind.gpu import KERNELS, TRAFFICS, measure_gpu
+    from crosswind.gpu import TRAFFICS, measure_gpu
     from crosswind.gpu.fit import fit_gpu
 
     writable(out, "gpu-measurement", force=force)
     with progress_bar() as advance:
         measurement = measure_gpu(
             options.gpu or 0,
-            kernels=options.gpu_kernel or KERNELS,
+            kernels=options.gpu_kernel,
             traffics=options.gpu_traffic or tuple(TRAFFICS),
             max_seconds=max_seconds or USUAL_S,
             seed=seed,
             progress=advance,
+            task=task,
         )
     interrupted = measurement.header["ended"] == "interrupted"
     if not measurement.blocks.num_rows:

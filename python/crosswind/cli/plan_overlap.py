@@ -62,12 +62,25 @@ def print_step(step: StepPlan) -> None:
         print_text("Overlapping and serialising are not distinguishable: the intervals overlap.")
     else:
         serial = next(one for one in step.choices if one.way == "serialise")
-        at = f" to {gb_per_s(best.mb_per_s)} GB/s" if best.way == "overlap at a limited rate" else ""
+        limits = {
+            "overlap at a limited rate": f", {gb_per_s(best.mb_per_s)} GB/s",
+            "overlap by another number": f", {best.by}",
+        }
+        at = limits.get(best.way, "")
         text = f"Fastest: {best.way}{at}, {_ms(best)}"
         gain = f" instead of {1e3 * serial.seconds:.4g} ms one after the other" if best is not serial else ""
         print_text(f"{text}{gain}.")
-    columns = [("way", "left"), ("transfer GB/s", "right"), ("step", "right")]
-    rows = [[one.way, gb_per_s(one.mb_per_s) if one.mb_per_s else "alone", _ms(one)] for one in step.choices]
+    several = len({one.by for one in step.choices}) > 1
+    columns = [("way", "left"), *([("by", "left")] if several else []), ("transfer GB/s", "right"), ("step", "right")]
+    rows = [
+        [
+            one.way,
+            *([one.by] if several else []),
+            gb_per_s(one.mb_per_s) if one.mb_per_s else "alone",
+            _ms(one),
+        ]
+        for one in step.choices
+    ]
     print_table(
         columns,
         rows,

@@ -74,8 +74,8 @@ def gpu_section(fit: GpuFit, place: int) -> GpuSection:
         id=prefix,
         title=f"GPU: {device['name']}",
         where=(
-            f"{len(fit.pairs)} pairs of kernel and traffic, {min(one.cycles for one in fit.pairs)} cycles or more each, "
-            f"in {header['elapsed_s']:.0f} s; {header['ended']}"
+            f"{len(fit.pairs)} pairs of kernel and traffic, {min(one.cycles for one in fit.pairs)} cycles or more "
+            f"of each in {header['elapsed_s']:.0f} s; {header['ended']}"
         ),
         headline=told[0] if told else "No kernel and no traffic loses anything that is distinguishable from 0.",
         findings=told[1:],
