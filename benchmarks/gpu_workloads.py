@@ -31,8 +31,8 @@ LOADERS = ("loader:1", "loader:2", "loader", "loader:8", "h2d")
 PARTS: dict[str, dict[str, Any]] = {
     "matmul": {"task": "torch_work:matmul_layernorm", "traffics": COPIES, "max_seconds": 35.0, "seed": 11},
     "train": {"task": "torch_work:train_step", "traffics": COPIES, "max_seconds": 35.0, "seed": 12},
-    "loaders": {"kernels": ("step", "tensor", "triad"), "traffics": LOADERS, "max_seconds": 70.0, "seed": 13},
-    "blocks": {"kernels": ("tensor", "triad", "chase"), "traffics": BLOCKS, "max_seconds": 80.0, "seed": 14},
+    "loaders": {"kernels": ("step", "tensor", "triad"), "traffics": LOADERS, "max_seconds": 60.0, "seed": 13},
+    "blocks": {"kernels": ("tensor", "triad", "chase"), "traffics": BLOCKS, "max_seconds": 70.0, "seed": 14},
     "again": {
         "task": "torch_work:train_step",
         "traffics": ("h2d", "loader", "d2h-sm"),

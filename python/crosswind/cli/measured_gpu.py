@@ -33,7 +33,7 @@ class GpuOptions:
         typer.Option(
             metavar="INDEX",
             min=0,
-            help="Measure this GPU instead; the first one is 0, as nvidia-smi counts.",
+            help="Measure this GPU instead; the first one is 0, as nvidia-smi counts. --task is then MODULE:FUNCTION.",
             rich_help_panel=_GPU,
         ),
     ] = None
