@@ -64,7 +64,8 @@ impl Mover {
 /// The chunks that one or several threads have yet to move.
 pub(crate) struct Queue {
     pace: Pace,
-    origin: Instant,
+    /// When the first chunk was asked for: threads take time to start.
+    origin: Option<Instant>,
     taken: usize,
     chunks: Option<usize>,
 }
@@ -80,7 +81,7 @@ impl Queue {
     pub(crate) fn new(traffic: &Traffic, block: &Block) -> Self {
         Self {
             pace: Pace::new(traffic.chunk_bytes, block.mb_per_s.map(|rate| rate * MB)),
-            origin: Instant::now(),
+            origin: None,
             taken: 0,
             chunks: block.amount_mb.map(|amount| (amount * MB / traffic.chunk_bytes as f64).round() as usize),
         }
@@ -90,7 +91,8 @@ impl Queue {
         if self.chunks.map_or(stopped, |chunks| self.taken >= chunks) {
             return Next::End;
         }
-        let wait_ns = self.pace.wait_ns(self.origin.elapsed().as_nanos() as f64);
+        let origin = *self.origin.get_or_insert_with(Instant::now);
+        let wait_ns = self.pace.wait_ns(origin.elapsed().as_nanos() as f64);
         if wait_ns > 0.0 {
             return Next::Wait(wait_ns);
         }

@@ -73,6 +73,17 @@ def test_a_call_that_is_slow_on_the_host_is_not_said_to_wait():
     assert examined("step", Script(host_s=0.05)).seconds == pytest.approx(0.05)
 
 
+def test_a_call_that_a_busy_processor_held_up_once_is_not_said_to_wait():
+    script = Script()
+
+    def held_up(calls, lead_s):
+        lead_s, host_s, gpu_s = script(calls, lead_s)
+        return lead_s, host_s + (0.05 if len(script.asked) == 4 else 0.0), gpu_s
+
+    assert examined("step", held_up).gpu_s == pytest.approx(7e-4, rel=0.01)
+    assert len(script.asked) == 5
+
+
 def test_a_function_that_waits_is_told_so_in_a_sentence():
     with pytest.raises(DescriptionError) as caught:
         examined("step", Script(waits=True))
