@@ -309,7 +309,7 @@ def _warnings(measurement: GpuMeasurement, few: list[str]) -> list[dict[str, str
     if few:
         shown = ", ".join(few[:3]) + (f" and {len(few) - 3} more" if len(few) > 3 else "")
         message = f"fewer than {LEAST_CYCLES} cycles, so no figures: {shown}"
-        found.append(warning("too-few-points", message, "measure longer, or name fewer --kernel and --traffic"))
+        found.append(warning("too-few-points", message, "measure longer, or name fewer --gpu-kernel and --gpu-traffic"))
     call = measurement.header.get("task")
     if call and call["host_s"] > call["gpu_s"]:
         host, device = f"{1e3 * call['host_s']:.2g} ms", f"{1e3 * call['gpu_s']:.2g} ms"

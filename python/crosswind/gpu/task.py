@@ -88,9 +88,8 @@ class Task:
             raise
         except Exception as error:
             first = (str(error).strip().splitlines() or [""])[0]
-            raise DescriptionError(
-                f'task "{self.name}" raised {type(error).__name__}: {first}', "task", HINT
-            ) from error
+            message = f'task "{self.name}" raised {type(error).__name__}: {first}'
+            raise DescriptionError(message, "task", "call it in Python, without crosswind, to see where") from error
 
 
 @dataclass(frozen=True)
