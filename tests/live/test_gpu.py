@@ -50,6 +50,7 @@ def test_each_number_of_blocks_and_threads_moves_bytes(gpu, traffic):
     assert found["to_host_mb" if traffic.startswith("d2h") else "to_device_mb"] > 1.0
 
 
+@pytest.mark.alone
 def test_threads_of_a_loader_keep_a_common_pace_and_move_an_amount_once(gpu):
     found = gpu.time(block("loader:4", mb_per_s=2000.0, seconds=0.1))
     assert found["to_device_mb"] / found["dt_s"] == pytest.approx(2000.0, rel=0.15)
@@ -65,6 +66,7 @@ def test_a_step_takes_as_long_as_its_parts(gpu):
     assert found["dt_s"] > 0
 
 
+@pytest.mark.alone
 def test_a_function_of_pytorch_runs_on_the_measured_stream(of_torch):
     device = of_torch("matmul_layernorm")
     load = device.load("matmul_layernorm")
