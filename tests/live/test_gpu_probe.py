@@ -32,7 +32,6 @@ def found(tmp_path_factory):
 
 
 def test_a_function_is_called_on_the_measured_stream(found):
-    assert found["said"]["layer"] == "measured"
     assert found["load"]["rounds"] == 1
     assert found["task"]["work"] == found["load"]["launches"] >= 1
     # Its calls take 2 ms of the stream each, whenever they were enqueued.
