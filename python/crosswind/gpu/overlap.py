@@ -8,6 +8,7 @@ rate that it reaches beside the kernel; when one has ended, the other goes on al
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -16,7 +17,7 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from crosswind.errors import DescriptionError
-from crosswind.gpu.device import base_of
+from crosswind.gpu.device import base_of, traffic_of
 from crosswind.gpu.fit import GpuFit, Loss, PairFit
 
 SERIAL: Final = "serialise"
@@ -110,6 +111,8 @@ def plan_overlap(fit: GpuFit, kernel: str, traffic: str, kernel_s: float, amount
     for name, value in (("kernel_s", kernel_s), ("amount_mb", amount_mb)):
         if not (0.0 < value < math.inf):
             raise DescriptionError(f"{name} is {value:g}; it must be above 0", name)
+    with contextlib.suppress(DescriptionError):
+        traffic = traffic_of(traffic).name
     pair = fit.pair(kernel, traffic)
     if pair is None:
         known = ", ".join(f"{one.traffic} beside {one.kernel}" for one in fit.pairs[:4])

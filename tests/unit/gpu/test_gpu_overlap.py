@@ -86,6 +86,8 @@ def test_fewer_blocks_are_advised_where_they_cost_less_than_they_take_longer():
     best = plan_overlap(fit, "triad", "d2h-sm", 0.02, 90.0).best
     assert (best.way, best.by) == (OTHER, "d2h-sm:2")
     assert best.seconds == pytest.approx(0.02, rel=0.01)
+    # 16 is the number that needs no saying.
+    assert plan_overlap(fit, "triad", "d2h-sm:16", 0.02, 90.0).best == best
 
 
 def test_a_pair_that_was_not_measured_and_amounts_of_nothing_are_refused(h100):
