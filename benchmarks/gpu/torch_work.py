@@ -15,7 +15,7 @@ _model = torch.nn.Sequential(
     torch.nn.Linear(1024, 4096), torch.nn.GELU(), torch.nn.LayerNorm(4096), torch.nn.Linear(4096, 1024)
 ).to("cuda", torch.bfloat16)
 _optimizer = torch.optim.SGD(_model.parameters(), lr=1e-4)
-_batch = torch.randn(8192, 1024, device="cuda", dtype=torch.bfloat16)
+_batch = torch.randn(16384, 1024, device="cuda", dtype=torch.bfloat16)
 
 
 def matmul_layernorm() -> None:
