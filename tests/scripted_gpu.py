@@ -7,6 +7,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from crosswind.gpu.device import KERNELS, Load
+
 # MB/s of each path without a limit.
 RATES = {"host-to-device": 48_000.0, "device-to-host": 49_000.0, "device-to-device": 1_200_000.0}
 OF_PATH = {"host-to-device": "to_device_mb", "device-to-host": "to_host_mb", "device-to-device": "within_mb"}
@@ -42,9 +44,9 @@ class ScriptedGpu:
         steady = {"sm_mhz": 1980, "memory_mhz": 2600, "power_w": 300.0, "celsius": None, "state": 0}
         return steady | {"throttle": self.throttle}
 
-    def rounds_for(self, kernel: str, seconds: float) -> int:
-        """Return rounds of a microsecond."""
-        return round(seconds * 1e6)
+    def load(self, kernel: str) -> Load:
+        """Return 40 launches of 500 rounds of a microsecond, or 4 calls of 5,000."""
+        return Load(5000, 4, 0.02) if kernel not in KERNELS else Load(500, 40, 0.02)
 
     def time(self, block: dict[str, Any]) -> dict[str, float]:
         """Return what the law says, by the noise off."""
@@ -57,6 +59,9 @@ class ScriptedGpu:
             path = block["traffic"]["path"]
             for one in ("host-to-device", "device-to-host") if path == "both" else (path,):
                 most = RATES[one] * (1.0 - (self.slowed if block["kernel"] else 0.0))
+                engine = block["traffic"]["engine"]
+                if isinstance(engine, dict):  # so many MB/s by each block or thread
+                    most = min(most, 2500.0 * engine.get("multiprocessors", 0) + 6000.0 * engine.get("loader", 0))
                 rates[one] = min(block["mb_per_s"] or most, most)
         seconds = block["seconds"]
         if block["kernel"]:

@@ -3,6 +3,7 @@
 import re
 import zlib
 
+import accelerators
 import checks
 import costly
 import disturbed
@@ -78,6 +79,7 @@ def farms(directory):
         reported.traced(40),
         *[checks.checked(memory=100.0 - 2 * k, at=f"2026-01-0{k + 1}T00:00:00Z") for k in range(3)],
         cluster_check(),
+        accelerators.h100(),
     ]
 
 

@@ -15,7 +15,7 @@ pub struct Block {
     pub kernel: Option<Kernel>,
     /// Rounds of work in one launch.
     pub rounds: u32,
-    /// Launches between the two events: the same work in every block of a kernel.
+    /// Launches, or calls of the caller's function, between the two events: the same work in every block of a kernel.
     pub launches: u32,
     /// What moves.
     #[serde(default)]
@@ -41,7 +41,7 @@ impl Block {
         let wrong = |field, value: String, permitted: &str| {
             Err(GpuError::Value { field, value, permitted: permitted.to_owned() })
         };
-        if self.kernel.is_some() && !(1..=1000).contains(&self.launches) {
+        if !(1..=1000).contains(&self.launches) {
             return wrong("launches", self.launches.to_string(), "1 to 1000");
         }
         if self.kernel.is_some() && self.rounds == 0 {
@@ -77,6 +77,17 @@ pub struct Timed {
     pub within_mb: f64,
     /// From the first event to the end of the last chunk, s; 0 without traffic.
     pub moved_s: f64,
+}
+
+/// How the caller's function enqueues work behind other work that keeps its stream busy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ahead {
+    /// Time of the other work, s.
+    pub lead_s: f64,
+    /// Until the calls had returned, s on the host's clock.
+    pub host_s: f64,
+    /// From the end of the other work to the end of what the calls enqueued, s.
+    pub gpu_s: f64,
 }
 
 #[cfg(test)]

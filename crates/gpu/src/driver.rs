@@ -122,6 +122,11 @@ impl Stream {
             .map_err(named("cuStreamCreateWithPriority"))
     }
 
+    /// Its handle, for other libraries of this process; of use while it lives.
+    pub(crate) fn handle(&self) -> u64 {
+        self.0 as u64
+    }
+
     pub(crate) fn synchronize(&self) -> Result<(), GpuError> {
         // SAFETY: the stream is alive.
         unsafe { result::stream::synchronize(self.0) }.map_err(named("cuStreamSynchronize"))
@@ -243,6 +248,20 @@ impl HostBuffer {
 
     pub(crate) fn pageable(bytes: usize) -> Self {
         Self::Pageable(vec![1; bytes])
+    }
+
+    /// Writes bytes into it, from a place on.
+    ///
+    /// # Safety
+    /// No other thread and no copy of the device uses this part of it meanwhile.
+    pub(crate) unsafe fn write(&self, offset: usize, bytes: &[u8]) {
+        let size = match self {
+            Self::Pinned(_, size) => *size,
+            Self::Pageable(memory) => memory.len(),
+        };
+        assert!(bytes.len() <= size && offset <= size - bytes.len(), "beyond the buffer's end");
+        // SAFETY: within the buffer, as checked; the caller vouches that this part of it is used by nothing else.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.at(offset).cast(), bytes.len()) }
     }
 
     /// Address of a byte in it.

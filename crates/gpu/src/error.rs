@@ -36,6 +36,9 @@ pub enum GpuError {
         /// What is permitted.
         permitted: String,
     },
+    /// The caller's function failed; what it raised is the caller's.
+    #[error("the function failed")]
+    Function,
     /// A call of the driver failed.
     #[error("{call} failed: {why}")]
     Driver {
@@ -54,6 +57,7 @@ impl GpuError {
             Self::NoDriver | Self::NoDevice { .. } => "no-gpu",
             Self::TooOld { .. } => "gpu-too-old",
             Self::Value { .. } => "gpu",
+            Self::Function => "gpu-function",
             Self::Driver { .. } => "gpu-failed",
         }
     }
@@ -65,7 +69,7 @@ impl GpuError {
             Self::NoDriver => "`crosswind measure` without --gpu measures the processors",
             Self::NoDevice { .. } => "`nvidia-smi -L` lists them; CUDA_VISIBLE_DEVICES hides some",
             Self::TooOld { .. } => "update the driver, or measure a device of compute capability 8.0 or later",
-            Self::Value { .. } => "",
+            Self::Value { .. } | Self::Function => "",
             Self::Driver { .. } => "`nvidia-smi` says whether the device is in use or has failed",
         }
     }

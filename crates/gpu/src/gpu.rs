@@ -2,37 +2,41 @@
 //!
 //! The calling thread launches the kernel; one thread for each direction copies at the asked rate. Both are timed by
 //! events of the device: from one recorded before the first launch to one after the last, each chunk of the traffic from
-//! one event to the next. The host's clock only paces.
+//! one event to the next. The host's clock only paces. Instead of a kernel, the caller's own function may enqueue work: the
+//! context is the device's primary one, which other libraries of the process use, too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use serde::Serialize;
 
-use crate::block::{Block, Timed};
+use crate::block::{Ahead, Block, Timed};
 use crate::condition::{Condition, Manager};
-use crate::driver::{self, Argument, Buffer, Context, Event, Function, HostBuffer, Module, Stream};
+use crate::driver::{Argument, Buffer, Context, Event, Function, HostBuffer, Module, Stream};
 use crate::error::GpuError;
-use crate::pace::{Pace, part_within};
-use crate::traffic::{Engine, Memory, Path, Traffic};
-use crate::work::Kernel;
+use crate::moving::{Queue, movers};
+use crate::pace::part_within;
+use crate::traffic::{MOST_LOADERS, Path};
+use crate::work::{Kernel, STEP};
 
 const MODULE: &str = include_str!("kernels/kernels.ptx");
 const MIB: usize = 1 << 20;
 /// Each array of the triad, and the memory that is chased through: larger than any L2 cache.
 const ARRAY: usize = 128 * MIB;
 /// Each end of a copy.
-const COPIED: usize = 256 * MIB;
+pub(crate) const COPIED: usize = 256 * MIB;
 /// Of free memory that is taken at most.
 const SHARE: usize = 2;
 const LINE: usize = 128;
-const THREADS_OF_COPY: u32 = 512;
-/// Chunks in flight: the queue never runs empty, and the rate is soon that of the pace.
-const IN_FLIGHT: usize = 3;
-const MB: f64 = 1e6;
+pub(crate) const MB: f64 = 1e6;
+/// Launches that keep the stream busy before a function's calls.
+const LEADING: u32 = 10;
+
+/// Enqueues work on [`Gpu::stream`], this number of times.
+pub type Enqueue<'a> = &'a mut dyn FnMut(u32) -> Result<(), GpuError>;
 
 /// What a device is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,41 +64,35 @@ pub struct About {
 /// An opened device with its kernels and memory.
 pub struct Gpu {
     about: About,
-    functions: Functions,
-    memory: Device,
-    host: Host,
-    streams: [Stream; 2],
+    pub(crate) functions: Functions,
+    pub(crate) memory: Device,
+    pub(crate) host: Host,
+    pub(crate) streams: Vec<Stream>,
     computing: Stream,
     begin: Event,
     end: Event,
     #[allow(dead_code)] // its functions are used
     module: Module,
     manager: Option<Manager>,
-    context: Arc<Context>,
+    pub(crate) context: Arc<Context>,
 }
 
-struct Functions {
+pub(crate) struct Functions {
     kernels: Vec<(Kernel, Function)>,
-    copy: Function,
+    pub(crate) copy: Function,
 }
 
-struct Device {
+pub(crate) struct Device {
     arrays: [Buffer; 3],
     chain: Buffer,
     out: Buffer,
     /// The device's ends of the two directions; within the device, from the one to the other.
-    copied: [Buffer; 2],
+    pub(crate) copied: [Buffer; 2],
 }
 
-struct Host {
-    pinned: [HostBuffer; 2],
-    pageable: [HostBuffer; 2],
-}
-
-/// One chunk on the device's clock.
-struct Sent {
-    begun: Event,
-    ended: Event,
+pub(crate) struct Host {
+    pub(crate) pinned: [HostBuffer; 2],
+    pub(crate) pageable: [HostBuffer; 2],
 }
 
 impl Gpu {
@@ -155,7 +153,7 @@ impl Gpu {
             functions: Functions { kernels, copy: module.function("copy")? },
             memory,
             host,
-            streams: [Stream::new(&context, true)?, Stream::new(&context, true)?],
+            streams: (0..MOST_LOADERS).map(|_| Stream::new(&context, true)).collect::<Result<_, GpuError>>()?,
             computing: Stream::new(&context, false)?,
             begin: Event::new(&context)?,
             end: Event::new(&context)?,
@@ -194,7 +192,7 @@ impl Gpu {
                 settle_s: 0.0,
                 seconds: 0.0,
             };
-            let each = self.time(&block)?.seconds / f64::from(block.launches);
+            let each = self.time(&block, None)?.seconds / f64::from(block.launches);
             if each >= seconds / 4.0 || rounds >= 1 << 24 {
                 return Ok(((f64::from(rounds) * seconds / each).round() as u32).max(1));
             }
@@ -202,39 +200,62 @@ impl Gpu {
         }
     }
 
-    /// Runs one block.
+    /// The stream on which kernels run, as `CUstream`; of use while the device is open.
+    #[must_use]
+    pub fn stream(&self) -> u64 {
+        self.computing.handle()
+    }
+
+    /// Calls a function behind work that keeps the stream busy for about `lead_s`, and says when its calls and its own
+    /// work were done: a function that waits for the device does not return before the other work has ended.
     ///
     /// # Errors
-    /// When a field is out of range, or the driver fails.
-    pub fn time(&self, block: &Block) -> Result<Timed, GpuError> {
+    /// When the function or the driver fails.
+    pub fn ahead(&self, calls: u32, lead_s: f64, enqueue: Enqueue<'_>) -> Result<Ahead, GpuError> {
+        let rounds = self.rounds_for(Kernel::Fma, lead_s.clamp(1e-3, 1.0) / f64::from(LEADING))?;
+        let led = Event::new(&self.context)?;
+        led.record(&self.computing)?;
+        for _ in 0..if lead_s > 0.0 { LEADING } else { 0 } {
+            self.launch(Kernel::Fma, rounds)?;
+        }
+        self.begin.record(&self.computing)?;
+        let called = Instant::now();
+        let enqueued = enqueue(calls);
+        let host_s = called.elapsed().as_secs_f64();
+        self.end.record(&self.computing)?;
+        self.end.wait()?;
+        enqueued?;
+        Ok(Ahead { lead_s: self.begin.since(&led)?, host_s, gpu_s: self.end.since(&self.begin)? })
+    }
+
+    /// Runs one block; `enqueue`, where there is no kernel, is called once for its launches.
+    ///
+    /// # Errors
+    /// When a field is out of range, or the function or the driver fails.
+    pub fn time(&self, block: &Block, enqueue: Option<Enqueue<'_>>) -> Result<Timed, GpuError> {
         block.check()?;
         self.context.enter()?;
         let stop = AtomicBool::new(false);
-        let directions = block.traffic.map_or(&[][..], |traffic| match traffic.path {
-            Path::HostToDevice => &[Path::HostToDevice],
-            Path::DeviceToHost => &[Path::DeviceToHost],
-            Path::DeviceToDevice => &[Path::DeviceToDevice],
-            Path::Both => &[Path::HostToDevice, Path::DeviceToHost],
-        });
+        let movers = block.traffic.map(movers).unwrap_or_default();
+        let queues = movers.iter().map(|mover| Mutex::new(Queue::new(&mover.traffic, block))).collect::<Vec<_>>();
         // The threads are started before anything is timed: a transfer and a kernel then begin together.
-        let started = Barrier::new(directions.len() + 1);
+        let started = Barrier::new(movers.len() + 1);
         thread::scope(|scope| {
-            let (stop, started) = (&stop, &started);
-            let moving: Vec<_> = directions
+            let (stop, started, queues) = (&stop, &started, &queues);
+            let moving: Vec<_> = movers
                 .iter()
-                .enumerate()
-                .filter_map(|(at, &path)| block.traffic.map(|traffic| (at, Traffic { path, ..traffic })))
-                .map(|(at, traffic)| {
+                .map(|mover| {
                     let task = move || {
                         let entered = self.context.enter();
+                        let staged = mover.staged();
                         started.wait();
-                        entered.and_then(|()| self.keep_moving(&traffic, block, &self.streams[at], stop))
+                        entered.and_then(|()| self.keep_moving(mover, staged, &queues[mover.queue], stop))
                     };
-                    (traffic, scope.spawn(task))
+                    (mover.traffic, scope.spawn(task))
                 })
                 .collect();
             started.wait();
-            let computed = self.compute(block);
+            let computed = self.compute(block, enqueue);
             stop.store(true, Ordering::Relaxed);
             let mut timed = Timed::default();
             let mut sent = Vec::new();
@@ -261,31 +282,44 @@ impl Gpu {
     }
 
     /// Computes between the two events, or waits; seconds and work.
-    fn compute(&self, block: &Block) -> Result<(f64, f64), GpuError> {
+    fn compute(&self, block: &Block, enqueue: Option<Enqueue<'_>>) -> Result<(f64, f64), GpuError> {
         thread::sleep(Duration::from_secs_f64(block.settle_s));
         self.begin.record(&self.computing)?;
-        let mut work = 0.0;
+        let (mut work, mut enqueued) = (0.0, Ok(()));
         if let Some(kernel) = block.kernel {
             for _ in 0..block.launches {
                 work += self.launch(kernel, block.rounds)?;
             }
+        } else if let Some(enqueue) = enqueue {
+            enqueued = enqueue(block.launches);
+            work = f64::from(block.launches);
         } else {
             thread::sleep(Duration::from_secs_f64(block.seconds));
         }
+        // What a function had enqueued before it failed has ended, too, before it is reported.
         self.end.record(&self.computing)?;
         self.end.wait()?;
+        enqueued?;
         Ok((self.end.since(&self.begin)?, work))
     }
 
     /// Launches a kernel once; the work that it does.
     fn launch(&self, kernel: Kernel, rounds: u32) -> Result<f64, GpuError> {
+        if kernel == Kernel::Step {
+            for _ in 0..rounds {
+                for (part, rounds) in STEP {
+                    self.launch(part, rounds)?;
+                }
+            }
+            return Ok(f64::from(rounds));
+        }
         let elements = (ARRAY / 16) as u64;
         let shape = kernel.shape(self.about.multiprocessors, elements);
         let [a, b, c] = self.memory.arrays.each_ref().map(|array| Argument::Address(array.at(0)));
         let out = Argument::Address(self.memory.out.at(0));
         let rounds_of = Argument::Word(rounds);
         let arguments = match kernel {
-            Kernel::Tensor | Kernel::Fma => vec![out, rounds_of],
+            Kernel::Tensor | Kernel::Fma | Kernel::Step => vec![out, rounds_of],
             Kernel::Triad | Kernel::Mixed16 | Kernel::Mixed64 => {
                 vec![a, b, c, Argument::Address(elements), Argument::Word(kernel.fmas()), rounds_of]
             }
@@ -300,81 +334,6 @@ impl Gpu {
         // memory lives as long as `self`, which waits for the launch.
         unsafe { function.launch(shape.grid, shape.threads, &self.computing, &arguments) }?;
         Ok(shape.work_per_round * f64::from(rounds))
-    }
-
-    /// Copies chunk after chunk, each when it is due, until it is to stop.
-    fn keep_moving(
-        &self,
-        traffic: &Traffic,
-        block: &Block,
-        stream: &Stream,
-        stop: &AtomicBool,
-    ) -> Result<Vec<Sent>, GpuError> {
-        let mut pace = Pace::new(traffic.chunk_bytes, block.mb_per_s.map(|rate| rate * MB));
-        let chunks = block.amount_mb.map(|amount| (amount * MB / traffic.chunk_bytes as f64).round() as usize);
-        let (origin, mut sent, mut offset) = (Instant::now(), Vec::<Sent>::new(), 0);
-        let more = |sent: usize| chunks.map_or_else(|| !stop.load(Ordering::Relaxed), |chunks| sent < chunks);
-        while more(sent.len()) {
-            let wait_ns = pace.wait_ns(origin.elapsed().as_nanos() as f64);
-            if wait_ns > 0.0 {
-                // Below that a sleep is later than a look at the clock.
-                if wait_ns > 2e5 {
-                    thread::sleep(Duration::from_nanos((wait_ns - 1e5) as u64));
-                } else {
-                    std::hint::spin_loop();
-                }
-                continue;
-            }
-            if let Some(earlier) = sent.len().checked_sub(IN_FLIGHT) {
-                sent[earlier].ended.wait()?;
-            }
-            if offset + traffic.chunk_bytes > COPIED {
-                offset = 0;
-            }
-            let chunk = Sent { begun: Event::new(&self.context)?, ended: Event::new(&self.context)? };
-            chunk.begun.record(stream)?;
-            self.move_chunk(traffic, offset, stream)?;
-            chunk.ended.record(stream)?;
-            sent.push(chunk);
-            offset += traffic.chunk_bytes;
-        }
-        stream.synchronize()?;
-        Ok(sent)
-    }
-
-    fn move_chunk(&self, traffic: &Traffic, offset: usize, stream: &Stream) -> Result<(), GpuError> {
-        let bytes = traffic.chunk_bytes;
-        let host = match traffic.memory {
-            Memory::Pinned => &self.host.pinned,
-            Memory::Pageable => &self.host.pageable,
-        };
-        let device = self.memory.copied.each_ref().map(|buffer| buffer.at(offset));
-        match (traffic.engine, traffic.path) {
-            (Engine::CopyEngine, Path::HostToDevice) => {
-                // SAFETY: a chunk within buffers of `COPIED` bytes, which live as long as `self`; the caller waits for the
-                // stream, and nothing reads what was copied.
-                unsafe { driver::to_device(device[0], host[0].at(offset), bytes, stream) }
-            }
-            (Engine::CopyEngine, Path::DeviceToHost) => {
-                // SAFETY: as above.
-                unsafe { driver::to_host(host[1].at(offset), device[1], bytes, stream) }
-            }
-            (Engine::CopyEngine, _) => {
-                // SAFETY: as above; the two ends are different buffers.
-                unsafe { driver::within(device[0], device[1], bytes, stream) }
-            }
-            (Engine::Multiprocessors(blocks), path) => {
-                let (to, from) = match path {
-                    Path::HostToDevice => (device[0], host[0].at(offset) as u64),
-                    Path::DeviceToHost => (host[1].at(offset) as u64, device[1]),
-                    _ => (device[0], device[1]),
-                };
-                let arguments =
-                    [Argument::Address(to), Argument::Address(from), Argument::Address((bytes / 16) as u64)];
-                // SAFETY: the arguments are those of kernels.cu; a chunk within both buffers, as above.
-                unsafe { self.functions.copy.launch(blocks, THREADS_OF_COPY, stream, &arguments) }
-            }
-        }
     }
 }
 

@@ -11,13 +11,14 @@ mod condition;
 mod driver;
 mod error;
 mod gpu;
+mod moving;
 mod pace;
 mod traffic;
 mod work;
 
-pub use block::{Block, Timed};
+pub use block::{Ahead, Block, Timed};
 pub use condition::Condition;
 pub use error::GpuError;
-pub use gpu::{About, Gpu};
+pub use gpu::{About, Enqueue, Gpu};
 pub use traffic::{Engine, Memory, Path, Traffic};
 pub use work::Kernel;

@@ -26,7 +26,13 @@ pub enum Engine {
     CopyEngine,
     /// A kernel with this number of blocks of 512 threads, as collectives use.
     Multiprocessors(u32),
+    /// This number of threads of the host, as a data loader has: each fills ordinary memory, copies it into page-locked
+    /// memory, and has a copy engine copy that on a stream of its own.
+    Loader(u32),
 }
+
+/// Threads of a loader at most: each has this part of the buffers.
+pub(crate) const MOST_LOADERS: u32 = 8;
 
 /// What the host's memory is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +77,15 @@ impl Traffic {
             Engine::Multiprocessors(_) if self.memory == Memory::Pageable => {
                 wrong("memory", "pageable".to_owned(), "pinned, where the multiprocessors move the bytes")
             }
+            Engine::Loader(threads) if !(1..=MOST_LOADERS).contains(&threads) => {
+                wrong("threads", threads.to_string(), "1 to 8")
+            }
+            Engine::Loader(_) if self.path != Path::HostToDevice => {
+                wrong("path", format!("{:?}", self.path), "host-to-device, where threads load data")
+            }
+            Engine::Loader(_) if self.chunk_bytes > 1 << 23 => {
+                wrong("chunk_bytes", self.chunk_bytes.to_string(), "at most 8388608, where threads load data")
+            }
             _ => Ok(()),
         }
     }
@@ -88,6 +103,15 @@ mod tests {
         let asked = Traffic { engine: Engine::Multiprocessors(8), ..CE };
         assert!(CE.check().is_ok());
         assert!(asked.check().unwrap_err().to_string().starts_with("memory is pageable"));
+    }
+
+    #[test]
+    fn loaders_fill_the_device_with_one_to_eight_threads() {
+        let asked = |threads| Traffic { engine: Engine::Loader(threads), path: Path::HostToDevice, ..CE };
+        assert!([1, 8].into_iter().all(|threads| asked(threads).check().is_ok()));
+        assert_eq!(asked(9).check().unwrap_err().to_string(), "threads is 9; it must be 1 to 8");
+        assert!(Traffic { engine: Engine::Loader(2), ..CE }.check().is_err());
+        assert!(Traffic { chunk_bytes: 1 << 24, ..asked(2) }.check().is_err());
     }
 
     #[test]

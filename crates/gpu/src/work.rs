@@ -9,6 +9,8 @@ const FLOP_PER_PRODUCT: f64 = 4096.0;
 const CHAINS: f64 = 4.0;
 const FLOP_PER_ROUND_AND_THREAD: f64 = 16.0;
 const BYTES_PER_ELEMENT: f64 = 48.0;
+/// One step: the layers of a small model, as rounds of the kernels that are measured one by one.
+pub(crate) const STEP: [(Kernel, u32); 3] = [(Kernel::Tensor, 2048), (Kernel::Triad, 1), (Kernel::Fma, 1024)];
 
 /// A kernel, by what limits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -26,6 +28,8 @@ pub enum Kernel {
     Mixed64,
     /// Latency-bound: one load after the other, each at the address that the last one found.
     Chase,
+    /// A small model's training step: `tensor`, `triad` and `fma` in turn, with fixed work.
+    Step,
 }
 
 /// One launch on a device: its grid, and what a round of it is.
@@ -41,7 +45,8 @@ pub struct Shape {
 
 impl Kernel {
     /// Every kernel.
-    pub const ALL: [Self; 6] = [Self::Tensor, Self::Fma, Self::Triad, Self::Mixed16, Self::Mixed64, Self::Chase];
+    pub const ALL: [Self; 7] =
+        [Self::Tensor, Self::Fma, Self::Triad, Self::Mixed16, Self::Mixed64, Self::Chase, Self::Step];
 
     /// Its name on the command line.
     #[must_use]
@@ -53,6 +58,7 @@ impl Kernel {
             Self::Mixed16 => "mixed16",
             Self::Mixed64 => "mixed64",
             Self::Chase => "chase",
+            Self::Step => "step",
         }
     }
 
@@ -75,13 +81,14 @@ impl Kernel {
             Self::Tensor | Self::Fma => "FLOP",
             Self::Triad | Self::Mixed16 | Self::Mixed64 => "B",
             Self::Chase => "loads",
+            Self::Step => "steps",
         }
     }
 
-    /// Name of the function in the module.
+    /// Name of the function in the module; that of a step's first part.
     pub(crate) fn function(self) -> &'static str {
         match self {
-            Self::Tensor => "tensor",
+            Self::Tensor | Self::Step => "tensor",
             Self::Fma => "fma_loop",
             Self::Triad | Self::Mixed16 | Self::Mixed64 => "triad",
             Self::Chase => "chase",
@@ -110,6 +117,7 @@ impl Kernel {
                 return Shape { grid, threads, work_per_round };
             }
             Self::Chase => (of(1, 32), 1.0 / 32.0),
+            Self::Step => return Shape { grid: 0, threads: 0, work_per_round: 1.0 },
         };
         Shape { grid, threads, work_per_round: f64::from(grid) * f64::from(threads) * per_thread }
     }
@@ -136,12 +144,18 @@ mod tests {
     }
 
     #[test]
+    fn a_round_of_steps_is_one_step() {
+        assert_eq!(Kernel::Step.shape(132, 1000).work_per_round, 1.0);
+        assert!(STEP.iter().all(|(kernel, _)| *kernel != Kernel::Step));
+    }
+
+    #[test]
     fn every_kernel_is_found_by_its_name() {
         for kernel in Kernel::ALL {
             assert_eq!(Kernel::of_name(kernel.name()).ok(), Some(kernel));
         }
         let message = Kernel::of_name("gemm").unwrap_err().to_string();
-        assert_eq!(message, "kernel is \"gemm\"; it must be tensor, fma, triad, mixed16, mixed64, chase");
+        assert_eq!(message, "kernel is \"gemm\"; it must be tensor, fma, triad, mixed16, mixed64, chase, step");
     }
 
     #[test]

@@ -48,11 +48,23 @@ impl PyGpu {
         py.detach(|| self.0.rounds_for(Kernel::of_name(kernel)?, seconds)).map_err(|error| exception(py, &error))
     }
 
+    /// The stream on which kernels run, as the number that PyTorch and CuPy take for an external stream.
+    fn stream(&self) -> u64 {
+        self.0.stream()
+    }
+
     /// Times one block (JSON): seconds, work, MB into the device, out of it and within it, and when the last byte had moved.
-    fn time<'py>(&self, py: Python<'py>, block: &str) -> PyResult<Bound<'py, PyDict>> {
+    /// `enqueue` takes the number of launches and puts that much work on the stream; the block has no kernel then.
+    #[pyo3(signature = (block, enqueue=None))]
+    fn time<'py>(&self, py: Python<'py>, block: &str, enqueue: Option<Py<PyAny>>) -> PyResult<Bound<'py, PyDict>> {
         let block: Block = serde_json::from_str(block)
             .map_err(|error| errors::raise(py, "DescriptionError", &error.to_string(), "gpu", None))?;
-        let timed = py.detach(|| self.0.time(&block)).map_err(|error| exception(py, &error))?;
+        let mut raised = None;
+        let timed = py.detach(|| match &enqueue {
+            None => self.0.time(&block, None),
+            Some(function) => self.0.time(&block, Some(&mut |calls| called(function, calls, &mut raised))),
+        });
+        let timed = timed.map_err(|error| raised.unwrap_or_else(|| exception(py, &error)))?;
         let table = PyDict::new(py);
         table.set_item("dt_s", timed.seconds)?;
         table.set_item("work", timed.work)?;
@@ -62,6 +74,23 @@ impl PyGpu {
         table.set_item("moved_s", timed.moved_s)?;
         Ok(table)
     }
+
+    /// Calls a function behind work of about `lead_s` on its stream: seconds of that work, until the calls had returned,
+    /// and of what they enqueued.
+    fn ahead(&self, py: Python<'_>, enqueue: Py<PyAny>, calls: u32, lead_s: f64) -> PyResult<(f64, f64, f64)> {
+        let mut raised = None;
+        let found = py.detach(|| self.0.ahead(calls, lead_s, &mut |calls| called(&enqueue, calls, &mut raised)));
+        let found = found.map_err(|error| raised.unwrap_or_else(|| exception(py, &error)))?;
+        Ok((found.lead_s, found.host_s, found.gpu_s))
+    }
+}
+
+/// Calls a function of Python; what it raises is kept for the caller.
+fn called(function: &Py<PyAny>, calls: u32, raised: &mut Option<PyErr>) -> Result<(), GpuError> {
+    Python::attach(|py| function.call1(py, (calls,))).map(drop).map_err(|error| {
+        *raised = Some(error);
+        GpuError::Function
+    })
 }
 
 pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -37,6 +37,8 @@ Examples:
 
     crosswind measure --gpu 0 -o gpu.parquet
 
+    crosswind measure --gpu 0 --task train:step --gpu-traffic h2d --gpu-traffic loader:4
+
 Without --peer a peer process is started on this machine: good for a first look, but its traffic never meets a network
 card. Start `crosswind serve` on another host for --peer.
 
@@ -59,10 +61,11 @@ def measure(
 ) -> None:
     """Measure interference."""
     if on.gpu is not None:
-        if peers.peer or how.task or how.runtime:
-            message = "--gpu measures a device of this machine: it takes no --peer, --task or --runtime"
+        if peers.peer or how.runtime or how.shell:
+            message = "--gpu measures a device of this machine: it takes no --peer, --runtime or --shell"
             raise DescriptionError(message, "usage", "leave them out, or leave out --gpu")
-        raise typer.Exit(measure_on_gpu(on, how.max_seconds, how.seed, out or USUAL_FILE, force=force, json=json))
+        to, limit = out or USUAL_FILE, how.max_seconds
+        raise typer.Exit(measure_on_gpu(on, limit, how.seed, to, task=how.task, force=force, json=json))
     if on.gpu_kernel or on.gpu_traffic:
         raise DescriptionError("--gpu-kernel and --gpu-traffic belong to --gpu", "usage", "add --gpu 0")
     arguments = how.arguments() | peers.arguments() | {"max_seconds": how.max_seconds or USUAL_S}

@@ -12,6 +12,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell, tell_warnings
 from crosswind.cli.outputs import writable
 from crosswind.errors import DescriptionError
+from crosswind.gpu.words import gb_per_s, per_cent, sentences, with_half
 from crosswind.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class GpuOptions:
         typer.Option(
             metavar="INDEX",
             min=0,
-            help="Measure this GPU instead; the first one is 0, as nvidia-smi counts.",
+            help="Measure this GPU instead; the first one is 0, as nvidia-smi counts. --task is then MODULE:FUNCTION.",
             rich_help_panel=_GPU,
         ),
     ] = None
@@ -40,7 +41,8 @@ class GpuOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="tensor, fma, triad, mixed16, mixed64 or chase; again for more. [default: all]",
+            help="tensor, fma, triad, mixed16, mixed64, chase or step; again for more. [default: all, or none beside "
+            "--task]",
             rich_help_panel=_GPU,
         ),
     ] = None
@@ -48,28 +50,37 @@ class GpuOptions:
         list[str] | None,
         typer.Option(
             metavar="NAME",
-            help="h2d, d2h, both, d2d, h2d-sm, d2h-sm, d2d-sm, h2d-pageable or d2h-pageable; again. [default: all]",
+            help="h2d, d2h, both, d2d, h2d-sm, d2h-sm, d2d-sm, h2d-pageable, d2h-pageable or loader; d2h-sm:4 has 4 "
+            "blocks, loader:2 has 2 threads; again for more. [default: all]",
             rich_help_panel=_GPU,
         ),
     ] = None
 
 
 def measure_on_gpu(
-    options: GpuOptions, max_seconds: float | None, seed: int, out: Path, *, force: bool, json: bool
+    options: GpuOptions,
+    max_seconds: float | None,
+    seed: int,
+    out: Path,
+    *,
+    task: str | None = None,
+    force: bool,
+    json: bool,
 ) -> int:
     """Measure a GPU, write the file and print what follows; return the exit code."""
-    from crosswind.gpu import KERNELS, TRAFFICS, measure_gpu
+    from crosswind.gpu import TRAFFICS, measure_gpu
     from crosswind.gpu.fit import fit_gpu
 
     writable(out, "gpu-measurement", force=force)
     with progress_bar() as advance:
         measurement = measure_gpu(
             options.gpu or 0,
-            kernels=options.gpu_kernel or KERNELS,
+            kernels=options.gpu_kernel,
             traffics=options.gpu_traffic or tuple(TRAFFICS),
             max_seconds=max_seconds or USUAL_S,
             seed=seed,
             progress=advance,
+            task=task,
         )
     interrupted = measurement.header["ended"] == "interrupted"
     if not measurement.blocks.num_rows:
@@ -100,48 +111,13 @@ def print_gpu(fit: GpuFit, *, json: bool) -> None:
         [
             one.kernel,
             one.traffic,
-            f"{one.unpaced.mb_per_s / 1e3:.3g}",
-            _per_cent(one.unpaced.loss, one.unpaced.ci95),
-            _per_cent(one.traffic_loss, one.traffic_ci95),
-            _value(one.ir_s_per_gb, one.ir_ci95),
+            gb_per_s(one.unpaced.mb_per_s),
+            per_cent(one.unpaced.loss, one.unpaced.ci95),
+            per_cent(one.traffic_loss, one.traffic_ci95),
+            with_half(one.ir_s_per_gb, one.ir_ci95),
             "bent" if one.bent else "straight" if math.isfinite(one.ir_s_per_gb) else "-",
         ]
         for one in fit.pairs
     ]
     device = fit.measurement.header["device"]["name"]
     print_table(columns, rows, title=f"{device}: traffic without a limit beside each kernel; ± 95 % CI")
-
-
-def sentences(fit: GpuFit) -> list[str]:
-    """Return the answer in words: what costs a kernel most, and what costs nothing that can be told."""
-    known = [one for one in fit.pairs if one.costs]
-    found = []
-    for one in sorted(known, key=lambda pair: -pair.unpaced.loss)[:1]:
-        found.append(
-            f"{one.traffic} costs most: at {one.unpaced.mb_per_s / 1e3:.3g} GB/s the {one.kernel} kernel loses "
-            f"{_per_cent(one.unpaced.loss, one.unpaced.ci95)} of its rate."
-        )
-    slowed = [one for one in fit.pairs if one.traffic_ci95[0] > 0.0]
-    for one in sorted(slowed, key=lambda pair: -pair.traffic_loss)[:1]:
-        found.append(
-            f"The other way, {one.kernel} slows {one.traffic} most: by {_per_cent(one.traffic_loss, one.traffic_ci95)} "
-            f"of its {one.alone_mb_per_s / 1e3:.3g} GB/s."
-        )
-    free = sum(one.costs is None for one in fit.pairs)
-    if free:
-        found.append(f"In {free} of {len(fit.pairs)} pairs the kernel's loss is not distinguishable from 0.")
-    return found
-
-
-def _per_cent(value: float, ci95: tuple[float, float]) -> str:
-    half = max(value - ci95[0], ci95[1] - value)
-    digits = 1 if half >= 0.001 else 2
-    return f"{100 * value:.{digits}f} ± {100 * half:.{digits}f} %"
-
-
-def _value(value: float, ci95: tuple[float, float]) -> str:
-    if not math.isfinite(value):
-        return "-"
-    half = max(value - ci95[0], ci95[1] - value)
-    digits = max(0, 1 - math.floor(math.log10(half))) if 0 < half < 1 else 2
-    return f"{value:.{digits}f} ± {half:.{digits}f}"

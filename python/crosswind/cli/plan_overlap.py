@@ -10,6 +10,7 @@ import typer
 from crosswind.cli.console import print_json, print_table, print_text, tell_warnings
 from crosswind.cli.outputs import Json
 from crosswind.cli.verbs import help_of
+from crosswind.gpu.words import gb_per_s
 
 if TYPE_CHECKING:
     from crosswind.gpu.overlap import StepPlan
@@ -61,12 +62,25 @@ def print_step(step: StepPlan) -> None:
         print_text("Overlapping and serialising are not distinguishable: the intervals overlap.")
     else:
         serial = next(one for one in step.choices if one.way == "serialise")
-        at = f" to {best.mb_per_s / 1e3:.3g} GB/s" if best.way == "overlap at a limited rate" else ""
+        limits = {
+            "overlap at a limited rate": f", {gb_per_s(best.mb_per_s)} GB/s",
+            "overlap by another number": f", {best.by}",
+        }
+        at = limits.get(best.way, "")
         text = f"Fastest: {best.way}{at}, {_ms(best)}"
         gain = f" instead of {1e3 * serial.seconds:.4g} ms one after the other" if best is not serial else ""
         print_text(f"{text}{gain}.")
-    columns = [("way", "left"), ("transfer GB/s", "right"), ("step", "right")]
-    rows = [[one.way, f"{one.mb_per_s / 1e3:.3g}" if one.mb_per_s else "alone", _ms(one)] for one in step.choices]
+    several = len({one.by for one in step.choices}) > 1
+    columns = [("way", "left"), *([("by", "left")] if several else []), ("transfer GB/s", "right"), ("step", "right")]
+    rows = [
+        [
+            one.way,
+            *([one.by] if several else []),
+            gb_per_s(one.mb_per_s) if one.mb_per_s else "alone",
+            _ms(one),
+        ]
+        for one in step.choices
+    ]
     print_table(
         columns,
         rows,

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from crosswind import _core
 from crosswind.errors import DescriptionError
 from crosswind.gpu.device import KERNELS, TRAFFICS, CudaDevice, Device
 from crosswind.gpu.measurement import GpuMeasurement
-from crosswind.gpu.session import Progress, Session
+from crosswind.gpu.session import Progress, Session, checked
+from crosswind.gpu.task import Task
 
 LEAST_S, MOST_S = 5.0, 86_400.0
 
@@ -18,12 +20,14 @@ LEAST_S, MOST_S = 5.0, 86_400.0
 def measure_gpu(
     index: int = 0,
     *,
-    kernels: Sequence[str] = KERNELS,
+    kernels: Sequence[str] | None = None,
     traffics: Sequence[str] = tuple(TRAFFICS),
     max_seconds: float = 240.0,
     seed: int = 0,
     progress: Progress | None = None,
+    task: str | Callable[[], object] | None = None,
     device: Device | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> GpuMeasurement:
     """Measure what each kind of traffic costs each kernel on a GPU, and what the kernel costs the traffic.
 
@@ -32,18 +36,24 @@ def measure_gpu(
     index : int
         Number of the device, as `nvidia-smi -L` counts.
     kernels : sequence of str
-        Of `KERNELS`: compute-bound `tensor` and `fma`, memory-bound `triad`, latency-bound `chase`, and `mixed16` and
-        `mixed64` between the first two kinds.
+        Of `KERNELS`: compute-bound `tensor` and `fma`, memory-bound `triad`, latency-bound `chase`, `mixed16` and
+        `mixed64` between the first two kinds, and `step`, a small model's training step. Default: all, or none beside a
+        `task`.
     traffics : sequence of str
-        Of `TRAFFICS`.
+        Of `TRAFFICS`; `d2h-sm:4` is moved by 4 blocks of threads, `loader:2` by 2 threads of the host.
     max_seconds : float
         For all pairs together, from 5 s to a day.
     seed : int
         Of the order of blocks.
     progress : callable, optional
         Takes the part that is done and a message.
+    task : callable, or str "module:function", optional
+        A kernel of your own: a function without arguments that enqueues work of PyTorch or CuPy on the current stream
+        and waits for nothing. Its pairs bear the function's name.
     device : Device, optional
         A device that is open already.
+    clock : callable
+        Seconds that count against `max_seconds`.
 
     Returns
     -------
@@ -59,9 +69,12 @@ def measure_gpu(
     """
     if not LEAST_S <= max_seconds <= MOST_S:
         raise DescriptionError(f"max_seconds is {max_seconds:g}; it must be {LEAST_S:g} to {MOST_S:g} s", "max_seconds")
-    opened = device or CudaDevice(index)
+    own = None if task is None else Task.of(task, KERNELS)
+    kernels = (*([own.name] if own else []), *(kernels or (() if own else KERNELS)))
+    checked(kernels, traffics, own.name if own else None)
+    opened = device or CudaDevice(index, own)
     started = datetime.datetime.now(datetime.UTC)
-    session = Session(opened, kernels, traffics, max_seconds, seed, progress)
+    session = Session(opened, kernels, traffics, max_seconds, seed, progress, clock, task=own.name if own else None)
     session.run()
     header = {
         "schema_version": 1,
@@ -71,10 +84,10 @@ def measure_gpu(
         "pairs": [
             {
                 "kernel": pair.kernel,
-                "unit": _core.Gpu.unit(pair.kernel),
+                "unit": "calls" if own and pair.kernel == own.name else _core.Gpu.unit(pair.kernel),
                 "traffic": pair.traffic.name,
                 "path": pair.traffic.path,
-                "by": f"{pair.traffic.blocks} blocks" if pair.traffic.blocks else "copy engine",
+                "by": pair.traffic.by,
                 "memory": pair.traffic.memory,
                 "chunk_bytes": pair.traffic.chunk_bytes,
                 "alone_mb_per_s": _known(pair.alone_mb_per_s),
@@ -88,6 +101,9 @@ def measure_gpu(
         "ended": session.ended,
         "elapsed_s": session.elapsed_s,
     }
+    call = getattr(opened, "call", None)
+    if own and call is not None:
+        header["task"] = {"name": own.name, "gpu_s": call.gpu_s, "host_s": call.host_s}
     return GpuMeasurement.of(session.rows, header)
 
 

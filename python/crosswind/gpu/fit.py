@@ -309,7 +309,15 @@ def _warnings(measurement: GpuMeasurement, few: list[str]) -> list[dict[str, str
     if few:
         shown = ", ".join(few[:3]) + (f" and {len(few) - 3} more" if len(few) > 3 else "")
         message = f"fewer than {LEAST_CYCLES} cycles, so no figures: {shown}"
-        found.append(warning("too-few-points", message, "measure longer, or name fewer --kernel and --traffic"))
+        found.append(warning("too-few-points", message, "measure longer, or name fewer --gpu-kernel and --gpu-traffic"))
+    call = measurement.header.get("task")
+    if call and call["host_s"] > call["gpu_s"]:
+        host, device = f"{1e3 * call['host_s']:.2g} ms", f"{1e3 * call['gpu_s']:.2g} ms"
+        message = (
+            f'enqueueing one call of "{call["name"]}" takes {host} of the processor, and its work {device} of the GPU'
+        )
+        hint = "its losses are those of a kernel that waits for the processor; a CUDA graph enqueues it at once"
+        found.append(warning("gpu-host-bound", message, hint))
     in_cycles = columns["cycle"] >= 0
     reasons = columns["throttle"][in_cycles & np.isfinite(columns["throttle"])].astype(np.int64)
     if reasons.size and (share := float(np.mean((reasons & _HELD_DOWN) != 0))) > 0:

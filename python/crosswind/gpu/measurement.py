@@ -54,6 +54,24 @@ def is_gpu(path: str | Path) -> bool:
         return False
 
 
+def _well_formed(header: dict[str, Any]) -> bool:
+    """Whether a header's pairs and task have what a fit reads."""
+
+    def of(one: Any, words: tuple[str, ...], amounts: tuple[str, ...] = ()) -> bool:
+        return isinstance(one, dict) and (
+            all(isinstance(one.get(name), str) for name in words)
+            and all(isinstance(one.get(name), (int, float)) for name in amounts)
+        )
+
+    pairs, task, device = header["pairs"], header.get("task"), header["device"]
+    return (
+        isinstance(pairs, list)
+        and all(of(pair, ("kernel", "traffic", "unit")) for pair in pairs)
+        and of(device, ("name",))
+        and (task is None or of(task, ("name",), ("gpu_s", "host_s")))
+    )
+
+
 @dataclass(frozen=True)
 class GpuMeasurement:
     """Blocks, one row each, with the header that says how they came about.
@@ -110,6 +128,8 @@ class GpuMeasurement:
         missing = [name for name in _FIELDS if not isinstance(header, dict) or name not in header]
         if missing:
             raise refuse(f"its header has no {missing[0]}")
+        if not _well_formed(header):
+            raise refuse("its header's pairs or task lack a name or an amount")
         for name, kind in _COLUMNS.items():
             if name not in blocks.column_names or blocks.schema.field(name).type != kind:
                 raise refuse(f"its column {name} is missing or not of type {kind}")

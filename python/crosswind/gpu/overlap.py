@@ -1,4 +1,6 @@
-"""Which way a step of one kernel and one transfer is fastest: overlapped, serialised, or overlapped at a limited rate.
+"""Which way a step of one kernel and one transfer is fastest: overlapped, serialised, or overlapped within a limit.
+
+The limit is one of the rate, or of the number of blocks or threads that copy.
 
 The model is fluid: while both run, the kernel loses what was measured at the transfer's rate, and the transfer has the
 rate that it reaches beside the kernel; when one has ended, the other goes on alone, at its full rate.
@@ -6,6 +8,7 @@ rate that it reaches beside the kernel; when one has ended, the other goes on al
 
 from __future__ import annotations
 
+import contextlib
 import math
 from dataclasses import dataclass
 from typing import Final
@@ -14,11 +17,14 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from crosswind.errors import DescriptionError
+from crosswind.gpu.device import base_of, traffic_of
 from crosswind.gpu.fit import GpuFit, Loss, PairFit
 
 SERIAL: Final = "serialise"
 OVERLAP: Final = "overlap"
 LIMITED: Final = "overlap at a limited rate"
+OTHER: Final = "overlap by another number"
+"""Of blocks or threads that copy, as `by` says."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +34,9 @@ class Choice:
     Attributes
     ----------
     way : str
-        `serialise`, `overlap` or `overlap at a limited rate`.
+        `serialise`, `overlap`, `overlap at a limited rate` or `overlap by another number` of blocks or threads.
+    by : str
+        The kind of traffic that does it.
     mb_per_s : float
         Rate of the transfer while the kernel runs; 0 where they are serialised.
     seconds, ci95 : float, tuple of float
@@ -36,6 +44,7 @@ class Choice:
     """
 
     way: str
+    by: str
     mb_per_s: float
     seconds: float
     ci95: tuple[float, float]
@@ -66,7 +75,7 @@ class StepPlan:
         """The fastest; of ways that overlap and are not distinguishable, the one that needs no limit."""
         first = self.choices[0]
         plain = next(one for one in self.choices if one.way == OVERLAP)
-        return plain if first.way == LIMITED and plain.ci95[0] <= first.ci95[1] else first
+        return plain if first.way in (LIMITED, OTHER) and plain.ci95[0] <= first.ci95[1] else first
 
     @property
     def decided(self) -> bool:
@@ -102,6 +111,8 @@ def plan_overlap(fit: GpuFit, kernel: str, traffic: str, kernel_s: float, amount
     for name, value in (("kernel_s", kernel_s), ("amount_mb", amount_mb)):
         if not (0.0 < value < math.inf):
             raise DescriptionError(f"{name} is {value:g}; it must be above 0", name)
+    with contextlib.suppress(DescriptionError):
+        traffic = traffic_of(traffic).name
     pair = fit.pair(kernel, traffic)
     if pair is None:
         known = ", ".join(f"{one.traffic} beside {one.kernel}" for one in fit.pairs[:4])
@@ -110,19 +121,25 @@ def plan_overlap(fit: GpuFit, kernel: str, traffic: str, kernel_s: float, amount
     alone = pair.alone_mb_per_s
     serial = kernel_s + amount_mb / alone
     choices = [
-        Choice(SERIAL, 0.0, serial, (serial, serial)),
+        Choice(SERIAL, traffic, 0.0, serial, (serial, serial)),
         _overlapped(pair, pair.unpaced, OVERLAP, kernel_s, amount_mb),
     ]
     choices += [_overlapped(pair, loss, LIMITED, kernel_s, amount_mb) for loss in pair.losses]
+    choices += [
+        _overlapped(one, one.unpaced, OTHER, kernel_s, amount_mb)
+        for one in fit.pairs
+        if one.kernel == kernel and one.traffic != traffic and base_of(one.traffic) == base_of(traffic)
+    ]
     return StepPlan(kernel, traffic, kernel_s, amount_mb, tuple(sorted(choices, key=lambda one: one.seconds)))
 
 
 def _overlapped(pair: PairFit, at: Loss, way: str, kernel_s: float, amount_mb: float) -> Choice:
     """Predict the step with the transfer at one measured rate, with what is not known of loss and rate."""
-    later = pair.alone_mb_per_s if way == OVERLAP else at.mb_per_s
+    unlimited = way in (OVERLAP, OTHER)
+    later = pair.alone_mb_per_s if unlimited else at.mb_per_s
     expected = overlapped_s(kernel_s, amount_mb, at.loss, at.mb_per_s, later)
-    beside = (1.0 - pair.traffic_ci95[1], 1.0 - pair.traffic_ci95[0]) if way == OVERLAP else (1.0, 1.0)
-    scale = pair.alone_mb_per_s if way == OVERLAP else at.mb_per_s
+    beside = (1.0 - pair.traffic_ci95[1], 1.0 - pair.traffic_ci95[0]) if unlimited else (1.0, 1.0)
+    scale = pair.alone_mb_per_s if unlimited else at.mb_per_s
     below = above = 0.0
     for loss in at.ci95:
         other = overlapped_s(kernel_s, amount_mb, loss, at.mb_per_s, later) - expected
@@ -131,7 +148,13 @@ def _overlapped(pair: PairFit, at: Loss, way: str, kernel_s: float, amount_mb: f
     for part in beside:
         other = overlapped_s(kernel_s, amount_mb, at.loss, max(part * scale, 1e-9), later) - expected
         fast, slow = max(fast, -other), max(slow, other)
-    return Choice(way, at.mb_per_s, expected, (expected - math.hypot(below, fast), expected + math.hypot(above, slow)))
+    return Choice(
+        way,
+        pair.traffic,
+        at.mb_per_s,
+        expected,
+        (expected - math.hypot(below, fast), expected + math.hypot(above, slow)),
+    )
 
 
 def overlapped_s(

@@ -16,12 +16,10 @@ from random import Random
 from typing import Any, Final
 
 from crosswind.errors import DescriptionError
-from crosswind.gpu.device import KERNELS, TRAFFICS, Device, Traffic
+from crosswind.gpu.device import KERNELS, Device, Load, Traffic, traffic_of
 
 LEVELS: Final = (0.0, 0.0, 0.25, 0.5, 0.75, 1.0)
 PART_OF_UNPACED: Final = 0.9
-LAUNCH_S: Final = 0.0005
-LAUNCHES: Final = 40
 SETTLE_S: Final = 0.002
 WARM_UP_S: Final = 1.0
 CALIBRATION_BLOCKS: Final = 3
@@ -30,6 +28,25 @@ STEPS: Final = (0.5, 1.0, 1.5)
 """Bytes of a step, in the time that they take beside the kernel, as parts of the kernel's own; one a cycle, in turn."""
 
 Progress = Callable[[float, str], object]
+
+
+def checked(kernels: Sequence[str], traffics: Sequence[str], task: str | None = None) -> list[Traffic]:
+    """Return the traffics of these names, once every name is known and none stands twice.
+
+    Raises
+    ------
+    DescriptionError
+        Naming the first name that is not known, or all where one stands twice or none is given.
+    """
+    known = (*KERNELS, *([task] if task else []))
+    for one in kernels:
+        if one not in known:
+            raise DescriptionError(f'kernel is "{one}"; it must be one of {", ".join(known)}', "kernel")
+    found = [traffic_of(one) for one in traffics]
+    for name, given in (("kernel", list(kernels)), ("traffic", [one.name for one in found])):
+        if not given or len(set(given)) < len(given):
+            raise DescriptionError(f"{name} is {given}; it must name at least one, each once", name)
+    return found
 
 
 @dataclass
@@ -42,8 +59,8 @@ class Pair:
         Its name.
     traffic : Traffic
         The traffic.
-    rounds : int
-        Of one launch of the kernel.
+    load : Load
+        The kernel's part of a block.
     alone_mb_per_s, beside_mb_per_s, top_mb_per_s : float
         The traffic's rate without a limit, alone and beside the kernel, and the top of the paced levels, MB/s for each
         direction.
@@ -53,7 +70,7 @@ class Pair:
 
     kernel: str
     traffic: Traffic
-    rounds: int
+    load: Load
     alone_mb_per_s: float = math.nan
     beside_mb_per_s: float = math.nan
     top_mb_per_s: float = math.nan
@@ -69,7 +86,7 @@ class Session:
     device : Device
         The GPU.
     kernels, traffics : sequence of str
-        Names of `KERNELS` and `TRAFFICS`.
+        Names of `KERNELS` and of traffic (`traffic_of`).
     max_seconds : float
         For all pairs together.
     seed : int
@@ -78,6 +95,8 @@ class Session:
         Takes the part that is done and a message.
     clock : callable
         Seconds; tests put their own here.
+    task : str, optional
+        Name of the user's own kernel, where the device has one.
     """
 
     device: Device
@@ -87,18 +106,14 @@ class Session:
     seed: int = 0
     progress: Progress | None = None
     clock: Callable[[], float] = time.monotonic
+    task: str | None = None
     rows: list[dict[str, Any]] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
     ended: str = "interrupted"
     elapsed_s: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, given, known in (("kernel", self.kernels, KERNELS), ("traffic", self.traffics, tuple(TRAFFICS))):
-            for one in given:
-                if one not in known:
-                    raise DescriptionError(f'{name} is "{one}"; it must be one of {", ".join(known)}', name)
-            if not given or len(set(given)) < len(given):
-                raise DescriptionError(f"{name} is {list(given)}; it must name at least one, each once", name)
+        self._traffics = checked(self.kernels, self.traffics, self.task)
         self._random = Random(self.seed)
 
     def run(self) -> None:
@@ -126,13 +141,13 @@ class Session:
     def _prepare(self) -> None:
         for kernel in self.kernels:
             self._tell(f"warming up {kernel}")
-            rounds = self.device.rounds_for(kernel, LAUNCH_S)
+            load = self.device.load(kernel)
             until = self.clock() + min(WARM_UP_S, self.max_seconds / (10 * len(self.kernels)))
             while self.clock() < until:
-                self.device.time(self._block(kernel, rounds, None, None))
+                self.device.time(self._block(kernel, load, None, None))
             # Clocks have settled now: the same work again, at the rate that blocks will see.
-            rounds = self.device.rounds_for(kernel, LAUNCH_S)
-            self.pairs += [Pair(kernel, TRAFFICS[name], rounds) for name in self.traffics]
+            load = self.device.load(kernel)
+            self.pairs += [Pair(kernel, traffic, load) for traffic in self._traffics]
         for pair in self.pairs:
             self._tell(f"finding the rate of {pair.traffic.name} beside {pair.kernel}")
             pair.alone_mb_per_s = self._unpaced(pair, beside=False)
@@ -167,7 +182,7 @@ class Session:
     def _timed(self, pair: Pair, level: float | None, phase: str, cycle: int, *, beside: bool) -> dict[str, Any]:
         asked = None if level is None else level * pair.top_mb_per_s if level else 0.0
         kernel = pair.kernel if beside else None
-        block = self._block(kernel, pair.rounds, pair.traffic, asked)
+        block = self._block(kernel, pair.load, pair.traffic, asked)
         amount_mb = math.nan
         if phase == "step":
             amount_mb = STEPS[cycle % len(STEPS)] * block["seconds"] * pair.beside_mb_per_s
@@ -190,16 +205,16 @@ class Session:
         return row
 
     def _block(
-        self, kernel: str | None, rounds: int, traffic: Traffic | None, asked_mb_per_s: float | None
+        self, kernel: str | None, load: Load, traffic: Traffic | None, asked_mb_per_s: float | None
     ) -> dict[str, Any]:
         """Return a block as the device takes it; a rate of 0 is no traffic."""
         moves = traffic is not None and asked_mb_per_s != 0.0
         return {
             "kernel": kernel,
-            "rounds": rounds,
-            "launches": LAUNCHES,
+            "rounds": load.rounds,
+            "launches": load.launches,
             "traffic": traffic.described() if traffic is not None and moves else None,
             "mb_per_s": asked_mb_per_s if moves else None,
             "settle_s": SETTLE_S,
-            "seconds": LAUNCHES * LAUNCH_S,
+            "seconds": load.seconds,
         }

@@ -15,6 +15,8 @@ from crosswind.cost.result import Cost
 from crosswind.disturbance import Disturbance
 from crosswind.errors import CrosswindError, DescriptionError
 from crosswind.files.kinds import WORDS, found_at
+from crosswind.gpu.fit import GpuFit
+from crosswind.gpu.measurement import GpuMeasurement
 from crosswind.inject import Injected
 from crosswind.measure.sweep import Sweep
 from crosswind.measurement import Measurement
@@ -31,6 +33,8 @@ from crosswind.run.trace import Trace
 Item: TypeAlias = (
     Measurement
     | Fit
+    | GpuMeasurement
+    | GpuFit
     | Plan
     | Platform
     | Sweep

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from crosswind.report.accelerated import GPUS
 from crosswind.report.blamed import BLAMES
 from crosswind.report.checked import CHECKS
 from crosswind.report.commanded import COMMANDS
@@ -23,6 +24,7 @@ KINDS: tuple[Kind, ...] = (
     RUNS,
     TRACES,
     MEASUREMENTS,
+    GPUS,
     SWEEPS,
     STUDIES,
     PROGRAMS,

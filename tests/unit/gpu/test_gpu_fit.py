@@ -10,11 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from scripted_gpu import ScriptedGpu, straight
 
-from crosswind.cli.measured_gpu import sentences
 from crosswind.errors import DescriptionError
 from crosswind.gpu.fit import fit_gpu
 from crosswind.gpu.measurement import GpuMeasurement, is_gpu
 from crosswind.gpu.session import Session
+from crosswind.gpu.words import sentences
 
 
 def measured(gpu: ScriptedGpu, kernels=("triad",), traffics=("h2d",), seconds=12.0) -> GpuMeasurement:
@@ -100,7 +100,9 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
     assert json.dumps(fit_gpu(again).to_dict(), allow_nan=False) == json.dumps(fit_gpu(measurement).to_dict())
 
 
-@pytest.mark.parametrize("wrong", ["missing", "type", "amount", "zero", "header", "no-field", "not-json"])
+@pytest.mark.parametrize(
+    "wrong", ["missing", "type", "amount", "zero", "header", "no-field", "not-json", "pairs", "task"]
+)
 def test_a_file_with_wrong_columns_is_refused_by_name(tmp_path, wrong):
     path = tmp_path / "gpu.parquet"
     measurement = measured(ScriptedGpu(), seconds=3.0)
@@ -116,7 +118,14 @@ def test_a_file_with_wrong_columns_is_refused_by_name(tmp_path, wrong):
     elif wrong == "zero":
         table = table.set_column(place, "dt_s", pa.array([0.0] * count))
     else:
-        text = {"header": b"[]", "no-field": b"{}", "not-json": b"{" * 4000}[wrong]
+        header = measurement.header
+        text = {
+            "header": b"[]",
+            "no-field": b"{}",
+            "not-json": b"{" * 4000,
+            "pairs": json.dumps(header | {"pairs": [{"kernel": 1}]}).encode(),
+            "task": json.dumps(header | {"task": {"name": "step", "host_s": "1"}}).encode(),
+        }[wrong]
         table = table.replace_schema_metadata({b"crosswind.gpu": text})
     pq.write_table(table, path)
     with pytest.raises(DescriptionError, match=str(path)):

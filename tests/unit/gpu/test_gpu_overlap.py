@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_gpu import ScriptedGpu
 from typer.testing import CliRunner
 
 from crosswind.errors import DescriptionError
+from crosswind.gpu import measure_gpu
 from crosswind.gpu.fit import fit_gpu
-from crosswind.gpu.overlap import OVERLAP, SERIAL, overlapped_s, plan_overlap, recorded_steps
+from crosswind.gpu.overlap import OTHER, OVERLAP, SERIAL, overlapped_s, plan_overlap, recorded_steps
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/gpu/h100.parquet"
@@ -49,6 +51,43 @@ def test_what_slows_the_transfer_more_than_it_gains_is_serialised(h100):
 
 def test_a_limit_that_gains_nothing_that_is_known_is_not_advised(h100):
     assert plan_overlap(h100, "triad", "h2d", 0.02, 600.0).best.way == OVERLAP
+
+
+@pytest.mark.parametrize(
+    ("traffics", "others"),
+    [
+        (("d2h-sm", "d2h-sm:4", "d2h-sm:8", "h2d-sm", "h2d"), ["d2h-sm:4", "d2h-sm:8"]),
+        (("loader:2", "loader:1", "h2d"), ["loader:1"]),
+        (("h2d", "d2h-sm"), []),
+    ],
+)
+def test_each_measured_number_of_blocks_or_threads_is_a_choice(traffics, others):
+    gpu = ScriptedGpu()
+    fit = fit_gpu(measure_gpu(kernels=["chase"], traffics=traffics, max_seconds=12.0, device=gpu, clock=gpu.clock))
+    step = plan_overlap(fit, "chase", traffics[0], 0.02, 200.0)
+    assert sorted(one.by for one in step.choices if one.way == OTHER) == others
+    for one in (one for one in step.choices if one.way == OTHER):
+        pair = fit.pair("chase", one.by)
+        rates = (pair.unpaced.mb_per_s, pair.alone_mb_per_s)
+        assert one.seconds == pytest.approx(overlapped_s(0.02, 200.0, pair.unpaced.loss, *rates))
+        assert one.ci95[0] <= one.seconds <= one.ci95[1]
+    assert {one.by for one in step.choices if one.way != OTHER} == {traffics[0]}
+
+
+def test_fewer_blocks_are_advised_where_they_cost_less_than_they_take_longer():
+    """Of 16 blocks the kernel loses half; of 2 blocks nothing, and they are done before it is."""
+
+    def law(_kernel: str, mb_per_s: float) -> float:
+        return 0.5 * max(0.0, mb_per_s - 6000.0) / 30_000.0
+
+    gpu = ScriptedGpu(law, slowed=0.0)
+    kinds = ("d2h-sm", "d2h-sm:2")
+    fit = fit_gpu(measure_gpu(kernels=["triad"], traffics=kinds, max_seconds=6.0, device=gpu, clock=gpu.clock))
+    best = plan_overlap(fit, "triad", "d2h-sm", 0.02, 90.0).best
+    assert (best.way, best.by) == (OTHER, "d2h-sm:2")
+    assert best.seconds == pytest.approx(0.02, rel=0.01)
+    # 16 is the number that needs no saying.
+    assert plan_overlap(fit, "triad", "d2h-sm:16", 0.02, 90.0).best == best
 
 
 def test_a_pair_that_was_not_measured_and_amounts_of_nothing_are_refused(h100):

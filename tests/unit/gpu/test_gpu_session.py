@@ -79,6 +79,12 @@ def test_a_kernel_beside_which_nothing_moves_gets_no_levels():
     [
         ({"kernels": ["gemm"]}, 'kernel is "gemm"; it must be one of tensor'),
         ({"traffics": ["nvlink"]}, 'traffic is "nvlink"; it must be one of h2d'),
+        ({"traffics": ["h2d:4"]}, 'traffic is "h2d:4"; it must be one of h2d'),
+        ({"traffics": ["d2h-sm:0"]}, 'traffic is "d2h-sm:0"; the number of blocks must be 1 to 132'),
+        ({"traffics": ["h2d-sm:133"]}, 'traffic is "h2d-sm:133"; the number of blocks must be 1 to 132'),
+        ({"traffics": ["loader:9"]}, 'traffic is "loader:9"; the number of threads must be 1 to 8'),
+        ({"traffics": ["loader:"]}, 'traffic is "loader:"; it must be one of h2d'),
+        ({"traffics": ["d2h-sm", "d2h-sm:16"]}, "each once"),
         ({"traffics": []}, "it must name at least one"),
         ({"kernels": ["fma", "fma"]}, "each once"),
         ({"max_seconds": 1.0}, "max_seconds is 1; it must be 5 to 86400 s"),

@@ -6,6 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
+import accelerators
 import checks
 import costly
 import disturbed
@@ -79,6 +80,7 @@ WRITERS = {
     "command-blame": ("blame.json", lambda out: command_blame().save(out)),
     "comparison": ("comparison.json", lambda out: costly.comparison(1.1).save(out)),
     "cost": ("cost.json", lambda out: costly.session((0.02,)).save(out)),
+    "gpu-measurement": ("gpu.parquet", lambda out: accelerators.h100(("triad",), ("h2d",)).save(out)),
     "injection": ("injected.json", lambda out: out.write_text(json.dumps(disturbed.injected().to_dict()))),
     "measurement": ("measurement.parquet", lambda out: reported.measured().save(out)),
     "overlap": ("overlap.json", lambda out: overlap("sim", waits=["event"], nices=[0], cpus=2).save(out)),

@@ -27,6 +27,14 @@ def test_every_layer_with_the_legends_field_fades_and_keeps_its_own_opacity():
     assert opacities[2] is None
 
 
+@pytest.mark.parametrize("x", ["t:Q", "of:N"])
+def test_a_parameter_is_held_by_a_mark_that_vega_lite_does_not_take_apart(x):
+    """On an error bar it is dropped, and the figure is not drawn: the signal has no source."""
+    spec = touchable(layered(chart(x, mark="errorbar"), chart(x), height=100).to_dict())
+    assert "params" not in spec["layer"][0]
+    assert CHOSEN in params(spec)
+
+
 @pytest.mark.parametrize(
     ("drawn", "expected"),
     [

@@ -40,7 +40,8 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
     )
     along = along if numeric else alt.X("x:N", title=x, sort=None, axis=alt.Axis(labelAngle=0))
     colour = coloured("series", names, COLOURS)
-    if names == [""]:
+    legend = None if names == [""] else alt.Legend(title=None, symbolOpacity=1)
+    if legend is None:
         colour.legend = None  # type: ignore[assignment]
     tooltip = [
         alt.Tooltip("series:N", title="series"),
@@ -56,7 +57,7 @@ def curves(rows: Sequence[Mapping[str, Any]], x: str, y: str) -> alt.LayerChart:
     )
     dots = base.mark_point(filled=True, size=50, opacity=1).encode(
         y="mean:Q",
-        shape=alt.Shape("series:N", legend=None, scale=alt.Scale(domain=names, range=[*SHAPES])),
+        shape=alt.Shape("series:N", legend=legend, scale=alt.Scale(domain=names, range=[*SHAPES])),
         tooltip=tooltip,
     )
     return layered(*([lines] if numeric else []), spans, dots, height=HEIGHT)

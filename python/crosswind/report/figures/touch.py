@@ -35,10 +35,11 @@ def touchable(spec: dict[str, Any]) -> dict[str, Any]:
         first = _legend_field(by_legend[0])
         alike = [unit for unit in by_legend if _legend_field(unit) == first]
         select = {"type": "point", "fields": [first]}
-        _params(alike[0]).append({"name": CHOSEN, "select": select, "bind": "legend"})
+        holder = next((unit for unit in alike if not _composite(unit)), alike[0])
+        _params(holder).append({"name": CHOSEN, "select": select, "bind": "legend"})
         for unit in alike:
             _faint_unless_chosen(unit)
-    zoomable = next((unit for unit in units if _zooms(unit)), None)
+    zoomable = next((unit for unit in units if _zooms(unit) and not _composite(unit)), None)
     if zoomable is not None and all(_zooms(unit) or "x" not in unit.get("encoding", {}) for unit in units):
         select = {"type": "interval", "encodings": ["x"], "zoom": _ZOOM, "translate": _MOVE}
         _params(zoomable).append({"name": ZOOMED, "select": select, "bind": "scales"})
@@ -51,6 +52,12 @@ def _units(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _units(one)
     elif "mark" in spec:
         yield spec
+
+
+def _composite(unit: dict[str, Any]) -> bool:
+    """Whether Vega-Lite makes several marks of it: those cannot hold a parameter."""
+    mark = unit["mark"]
+    return (mark["type"] if isinstance(mark, dict) else mark) in ("boxplot", "errorband", "errorbar")
 
 
 def _params(unit: dict[str, Any]) -> list[dict[str, Any]]:
