@@ -504,8 +504,8 @@ import ctypes, os
 os.setgroups([])
 os.setresgid(65534, 65534, 65534)
 os.setresuid(65534, 65534, 65534)
-ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: processes of the same user may trace it
-print("nobody", flush=True)
+ctypes.CDLL(None).prctl(4, 1, 0, 0, 0)  # PR_SET_DUMPABLE: may be traced by processes of one user
+print("NOBODY", flush=True)
 spin()
 """
 
