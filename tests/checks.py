@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from crosswind.check.cluster_result import ClusterCheck
 from crosswind.check.decision import Reading
 from crosswind.check.result import Check
 
@@ -43,3 +44,22 @@ def checked(
         "warnings": [],
     }
     return Check(document | changed, base)
+
+
+def of_a_cluster(hosts: str = "abc") -> ClusterCheck:
+    """Return the check of a cluster without a baseline."""
+    document = {
+        "schema_version": 1,
+        "kind": "cluster-check",
+        "crosswind": "0.0.0",
+        "at": "2026-01-01T00:00:00Z",
+        "cluster": "tcp://s:1",
+        "hosts": dict.fromkeys(hosts, "10.0.0.1"),
+        "tolerance": 0.1,
+        "checks": {host: checked(node=host).document for host in hosts},
+        "links": [{"from": hosts[0], "to": hosts[1], "receive_limit_mb_per_s": 100.0}],
+        "failed": {},
+        "took_s": 30.0,
+        "interrupted": False,
+    }
+    return ClusterCheck(document)

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from reported import BREAKS_ATTRIBUTE, BREAKS_SCRIPT, IS_A_TEMPLATE
 
+from crosswind.blame.command import CommandBlame
 from crosswind.blame.result import Blame
 from crosswind.blame.shares import coalitions
+from crosswind.blame.turns import Turns
 from crosswind.disturbance import Disturbance
 from crosswind.inject import Injected
 from crosswind.papers.scheduling_and_communication import figures, variants
@@ -185,3 +187,18 @@ def recorded():
     source = {"kind": "recorded", "length_s": 10.0, "causes": ["cron", "<b>irq</b>"], "aligned": False}
     source["cpu"] = [{"cpu": cpu, "intervals": each} for cpu, each in zip((0, 4), intervals, strict=True)]
     return Disturbance.from_dict({"schema_version": 1, "name": "noise of two", "source": [source]})
+
+
+def of_a_command(blocks: int = 4, saved_s: float = 0.2) -> CommandBlame:
+    """Return the blame of a command with two causes, the first of which costs something."""
+    rng = np.random.default_rng(1)
+    bare = np.full(blocks, 1.0)
+
+    def noise() -> np.ndarray:
+        return 0.01 * rng.standard_normal(blocks)
+
+    columns = [bare, bare + saved_s + noise(), bare + noise(), bare + saved_s + noise()]
+    names = ["undisturbed", "disturbed", "without agent", "without cron"]
+    told = [{"code": "odd", "message": "two ranks were expected", "hint": "name them"}]
+    turns = Turns(["./app", "--quick"], names, np.array(columns).T, False, told)
+    return CommandBlame("two daemons", ["agent", "cron"], ["timer"], turns)

@@ -27,12 +27,13 @@ from typing import Any
 
 import costly
 import disturbed
+import interacting
 import pyarrow as pa
 import pyarrow.parquet as pq
 import reported
 import streamed
 import synthetic
-from checks import checked
+from checks import checked, of_a_cluster
 
 import crosswind
 from crosswind.errors import CrosswindError
@@ -257,8 +258,11 @@ STUDY = ("fork_of_table_4_corrected.toml", FORK)
 REPORTED = (
     *("farm.runs.json", "program.runs.json", "streams.runs.json", "blame.json", "cost.json", "comparison.json"),
     *("check.json", "contention.json", "plan.json", "measurement.parquet", "trace.parquet", FORK, "noise.toml"),
-    *("links_of_two_sites.toml", "overlap.json", "local_scheduling.json"),
+    *("links_of_two_sites.toml", "overlap.json", "local_scheduling.json", "interactions.json"),
+    *("cluster-check.json", "command-blame.json", "injection.json", "sweep.json"),
 )
+"""A file of every kind that `crosswind report` takes, and of some that it refuses."""
+SWEPT = tuple(f"message_bytes-{size:08d}.parquet" for size in (64_000, 1_000_000))
 TARGETS = {
     "plan": Target(FORK, f"plan {FORK} --task-size-mb 2 --task-work 5"),
     "plan, single": Target(FORK, f"plan {FORK} --task-size-mb 2 --task-work 5 --ports single --json"),
@@ -311,7 +315,9 @@ TARGETS = {
     ),
     **{
         f"report {name}": Target(
-            name, f"report {name} -o r.html", ("noise.intervals.parquet",) if name == "noise.toml" else ()
+            name,
+            f"report {name} -o r.html",
+            {"noise.toml": ("noise.intervals.parquet",), "sweep.json": SWEPT}.get(name, ()),
         )
         for name in REPORTED
     },
@@ -335,7 +341,12 @@ def plant(folder: Path) -> Path:
     costly.session(quads=12).save(folder / "cost.json")
     costly.comparison(quads=12).save(folder / "comparison.json")
     checked(base=checked()).save(folder / "check.json")
+    of_a_cluster().save(folder / "cluster-check.json")
+    disturbed.of_a_command().save(folder / "command-blame.json")
+    (folder / "injection.json").write_text(json.dumps(disturbed.injected().to_dict()))
+    reported.swept(folder)
     disturbed.studied().save(folder / "local_scheduling.json")
+    interacting.studied().save(folder / "interactions.json")
     save_recording(disturbed.recorded().to_toml(), folder / "noise.toml")
     (folder / "flows.csv").write_text("flows,latency_s\n1,0.001\n1,0.0011\n2,0.0019\n2,0.002\n4,0.004\n4,0.0042\n")
     (folder / "rates.csv").write_text("flows,mb_per_s\n1,100\n2,90\n4,70\n")

@@ -518,3 +518,27 @@ fn a_child_that_gave_a_task_back_gets_none_until_it_asks_again() {
     assert_eq!(node.tell(Asked { child: 0, tasks: 1 }), [Ask { tasks: 2 }]);
     assert_eq!(node.tell(Arrived { task: 9 })[0], Send { child: 0, task: 9, limit_mb_per_s: None });
 }
+
+#[test]
+fn a_relay_hands_its_tasks_back_when_its_other_child_has_nothing_and_requests_nothing() {
+    // The second child only passes tasks on, and nothing below it computes: it has no task to give back.
+    let mut node = relay(0.0, 1);
+    let child = ChildSettings {
+        key: Some(2.0),
+        receive_limit_mb_per_s: 5.0,
+        pace_mb_per_s: 5.0,
+        uses_tasks_per_s: 0.0,
+        empties_tasks_per_s: 0.0,
+        send_s: 0.2,
+    };
+    node.tell(Joined { child });
+    node.tell(Arrived { task: 7 });
+    node.tell(Arrived { task: 8 });
+    assert_eq!(node.tell(Left { child: 0 }), [HandBack { task: 7 }, HandBack { task: 8 }]);
+    assert_eq!(node.tell(Asked { child: 1, tasks: 1 }), [Ask { tasks: 2 }], "a node that computes joined below it");
+    // What it has taken it computes, so tasks wait for it, until the last is back and it requests no more.
+    assert_eq!(node.tell(Arrived { task: 9 })[0], Send { child: 1, task: 9, limit_mb_per_s: None });
+    node.tell(Sent { child: 1, task: 9 });
+    assert_eq!(node.tell(Arrived { task: 10 }), []);
+    assert_eq!(node.tell(Returned { child: 1, task: 9 }), [Return { task: 9 }, HandBack { task: 10 }]);
+}

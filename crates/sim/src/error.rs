@@ -2,6 +2,28 @@
 
 use crosswind_schema::DescriptionError;
 
+/// Why nothing computes the tasks of a farm that are left; each with the root's name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Idle {
+    /// No node of the platform computes.
+    #[error("no node of the platform computes; give one, for example the root ({0:?}), a compute_per_s above 0")]
+    Platform(String),
+    /// Those that compute have left.
+    #[error("the nodes that compute have left; give the root ({0:?}) a compute_per_s above 0, or let one of them stay")]
+    Left(String),
+    /// One that computes is there, and is sent nothing.
+    #[error(
+        "the root ({root:?}) computes nothing, and policy.order sends no task to {computes:?}; use another order, or give the \
+         root a compute_per_s above 0"
+    )]
+    Unserved {
+        /// The root.
+        root: String,
+        /// The first node that computes.
+        computes: String,
+    },
+}
+
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum SimError {
@@ -15,13 +37,7 @@ pub enum SimError {
         nodes: usize,
     },
     /// Tasks are left, and nothing will happen any more.
-    #[error(
-        "after {done} of {tasks} tasks nothing more can happen at {time_s} s: {}", if *.left {
-            "the nodes that compute have left; give the root a compute_per_s above 0, or let one of them stay"
-        } else {
-            "no node that is served computes; give one of them a compute_per_s above 0"
-        }
-    )]
+    #[error("after {done} of {tasks} tasks nothing more can happen at {time_s} s: {why}")]
     Stuck {
         /// Tasks done.
         done: u64,
@@ -29,8 +45,8 @@ pub enum SimError {
         tasks: u64,
         /// When.
         time_s: f64,
-        /// Whether nodes have left.
-        left: bool,
+        /// Why, and what to change.
+        why: Idle,
     },
     /// A change that cannot happen.
     #[error("change[{at}], of node {node}: {field} {why}")]

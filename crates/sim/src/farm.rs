@@ -12,7 +12,7 @@ use crosswind_schema::units::Quantity;
 use crosswind_schema::{Node as PlatformNode, Platform};
 
 use crate::agenda::{Agenda, Next};
-use crate::error::SimError;
+use crate::error::{Idle, SimError};
 use crate::inbox::{Inbox, News};
 use crate::outcome::Outcome;
 use crate::port::{NO_NODE, Port, SingleSend};
@@ -208,9 +208,7 @@ impl<'a> Run<'a> {
         while self.world.progress.done < tasks {
             self.world.take_up_rates();
             let Some((time, next)) = self.world.agenda.pop() else {
-                let (done, time_s) = (self.world.progress.done, seconds(self.world.now));
-                let left = self.world.recorded.events.iter().any(|event| event.kind == ChangeKind::Leaves);
-                return Err(SimError::Stuck { done, tasks, time_s, left });
+                return Err(self.stuck());
             };
             if time >= NEVER {
                 return Err(SimError::Endless);
@@ -237,6 +235,28 @@ impl<'a> Run<'a> {
             }
         }
         Ok(self.world.outcome(steps))
+    }
+
+    /// Why tasks are left when nothing more happens.
+    #[cold]
+    fn stuck(&self) -> SimError {
+        let world = &self.world;
+        let nodes = &world.farm.platform.nodes;
+        let root = &nodes[world.tree.root as usize];
+        if root.compute_per_s.get() > 0.0 {
+            return SimError::Broken("tasks are left, and the root, which computes, has none of them");
+        }
+        let root = root.name.clone();
+        let mut computes = nodes.iter().zip(&world.sites).filter(|(node, _)| node.compute_per_s.get() > 0.0).peekable();
+        let why = if computes.peek().is_none() {
+            Idle::Platform(root)
+        } else if let Some((node, _)) = computes.find(|(_, site)| !site.link.gone) {
+            Idle::Unserved { root, computes: node.name.clone() }
+        } else {
+            Idle::Left(root)
+        };
+        let (tasks, done, time_s) = (world.farm.tasks.count, world.progress.done, seconds(world.now));
+        SimError::Stuck { done, tasks, time_s, why }
     }
 
     #[inline]

@@ -41,7 +41,7 @@ mod trace;
 mod transfers;
 mod world;
 
-pub use error::SimError;
+pub use error::{Idle, SimError};
 pub use farm::{Farm, Options, simulate};
 pub use outcome::{Happened, NodeObserved, NodeOutcome, Outcome};
 pub use trace::{Activity, Trace};

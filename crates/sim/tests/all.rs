@@ -25,4 +25,5 @@ mod program_order;
 mod program_windows;
 mod programs;
 mod reference;
+mod relays;
 mod same_bits;

@@ -1,6 +1,6 @@
 //! Laws that hold on any platform: the bound, the plan's rates, conservation, invariance, same seed same bytes.
 
-use crate::farms::{PORTS, Spot, bound, platform, run, run_with, same, way};
+use crate::farms::{PORTS, Spot, bound, comings_and_goings, platform, run, run_with, same, way};
 use crosswind_schema::experiment::draw::{Column, Tasks};
 use crosswind_schema::experiment::{ChangeKind, PlacedChange};
 use crosswind_schema::experiment::{Order, Workload};
@@ -120,32 +120,7 @@ proptest! {
             for order in [Order::Arrival, Order::Interference, Order::Planned] {
                 let way = way(order, ports, Some(2));
                 let span = run(&platform, &tasks, way).makespan_s;
-                let mut times: Vec<f64> = picks.iter().map(|pick| pick.1 * span).collect();
-                times.sort_by(f64::total_cmp);
-                let mut gone = vec![false; tree.len()];
-                let mut changes = Vec::new();
-                for (pick, at_s) in picks.iter().zip(times) {
-                    let node = 1 + pick.0.index(tree.len() - 1);
-                    let mut up = tree[node].parent;
-                    while let Some(above) = up && !gone[above] {
-                        up = tree[above].parent;
-                    }
-                    if up.is_some() {
-                        continue; // a node above it is gone
-                    }
-                    let kind = if gone[node] { ChangeKind::Joins } else { ChangeKind::Leaves };
-                    gone[node] = !gone[node];
-                    if kind == ChangeKind::Joins {
-                        for below in node + 1..tree.len() {
-                            let mut up = tree[below].parent;
-                            while let Some(above) = up && above > node {
-                                up = tree[above].parent;
-                            }
-                            gone[below] &= up != Some(node);
-                        }
-                    }
-                    changes.push(PlacedChange { at_s, node: node as u32, kind });
-                }
+                let changes = comings_and_goings(&tree, &picks, span);
                 let options = Options { changes: &changes, trace: true };
                 let outcome = run_with(&platform, &tasks, way, result, options);
                 let trace = outcome.trace.unwrap();

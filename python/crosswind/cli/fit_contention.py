@@ -50,8 +50,11 @@ def contention(
         _print(found)
 
 
-def _interval(ends: list[float] | None) -> str:
-    return "" if ends is None else f"{ends[0]:.4g} .. {ends[1]:.4g}"
+def _interval(ends: list[float | None] | None) -> str:
+    if ends is None:
+        return ""
+    low, high = ends
+    return f"{low:.4g} or more" if high is None else f"{low:.4g} .. {high:.4g}"
 
 
 def _print(found: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -43,7 +44,7 @@ def page_of(scenes: Scenes) -> str:
         holds_s=scenes.task_size_mb / float(slowest["receive_limit_mb_per_s"]),
         scenes=scenes,
         root_computes=float(scenes.platform.nodes[0]["compute_per_s"]) > 0.0,
-        sending_costs=any(float(node.get("ir_send_s_per_mb") or 0.0) > 0.0 for node in scenes.platform.nodes[1:]),
+        sending_costs=any(map(_costs_its_sender, scenes.platform.nodes[1:])),
         arrival=scenes.as_given[0],
         bandwidth=scenes.as_given[1],
         tasks=TASKS,
@@ -54,6 +55,12 @@ def page_of(scenes: Scenes) -> str:
         policy=POLICY.format(script=_hash(program)),
         version=__version__,
     )
+
+
+def _costs_its_sender(node: Mapping[str, Any]) -> bool:
+    """Return whether sending to a node costs its parent computation; losses stand in the place of the rate."""
+    losses = node.get("send_losses") or []
+    return any(lost > 0.0 for _, lost in losses) if losses else float(node.get("ir_send_s_per_mb") or 0.0) > 0.0
 
 
 def _children(scenes: Scenes) -> list[dict[str, Any]]:

@@ -34,6 +34,8 @@ By = Literal["latency", "throughput"]
 
 SCHEMA_VERSION = 1
 MOST_FLOWS = 100_000
+MOST_POINTS = 1000
+"""Ratios that are fitted together: numbers of flows, times kinds."""
 LEAST, MOST = 1e-12, 1e12
 """Latencies, s, and rates, MB/s, that are read: their ratios stay within what a float can hold."""
 RESAMPLES = 1000
@@ -41,6 +43,7 @@ _MEASURES: dict[str, By] = {"latency_s": "latency", "mb_per_s": "throughput"}
 _HINT = "a table has the columns flows, and latency_s or mb_per_s (of all flows together), and may have kind"
 # Where the one parameter of each form is looked for, and how the form is written.
 _SEARCHED = {"linear-latency": ("per_flow", 0.0, 100.0), "reconstructed": ("window_messages", 1.0, 1e9)}
+_LEAST_SEARCHED = 1e-6  # of a parameter that may be 0
 _COARSE, _FINE = 300, 1500  # values of the parameter at which a form is computed, and between them interpolated
 _PRINTED_UP_TO = 1e5  # messages/s that a link may carry, for the printed form
 
@@ -199,6 +202,11 @@ def fit_contention(
     several = [one for one in samples if one.flows > 1]
     if not several:
         raise DescriptionError("nothing was measured with 2 flows or more", "too-few-points", _HINT)
+    if len(several) > MOST_POINTS:
+        message = f"{len(several)} numbers of flows were measured, each kind counted; at most {MOST_POINTS} are fitted"
+        raise DescriptionError(
+            message, "too-many-points", "leave out some numbers of flows, or fit the files one by one"
+        )
     return _fitted(several, names, next(iter(measures)), link_mb_per_s, seed)
 
 
@@ -255,32 +263,55 @@ def _warnings(points: list[dict[str, Any]], by: By) -> list[Told]:
 
 
 @dataclass(frozen=True)
-class _Errors:
-    """Drawn errors of the logarithms of all ratios, by what was sampled together: one array (draw, ratio) for each.
+class _Part:
+    """Drawn errors of what was sampled together: rows are draws, columns the ratios at `places`."""
 
-    Ratios share the samples of one flow, so their errors go together.
+    places: np.ndarray
+    errors: np.ndarray
+    freedom: int
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Drawn errors of the logarithms of all ratios, by what was sampled together.
+
+    Ratios share the samples of one flow, so their errors go together. Memory grows with the number of ratios, neither
+    with its square nor with the number of samples.
     """
 
-    parts: list[np.ndarray]
-    freedom: list[int]
+    parts: list[_Part]
+    count: int
 
     @classmethod
     def of(cls, samples: Sequence[Samples], random: np.random.Generator) -> _Errors:
         """Draw the mean of everything that was sampled, once for all ratios that depend on it."""
-        together: dict[str, list[tuple[int, float, np.ndarray]]] = {}
+        together: dict[str, list[tuple[int, np.ndarray]]] = {}
+        bases: dict[str, list[int]] = {}
         for at, one in enumerate(samples):
-            together.setdefault(f"of {one.draw}", []).append((at, 1.0, one.logs))
+            together.setdefault(one.draw, []).append((at, one.logs))
             if one.base.size:
-                together.setdefault(f"base {one.base_draw}", []).append((at, -1.0, one.base))
+                bases.setdefault(one.base_draw, []).append(at)
         parts = []
         for members in together.values():
-            noise = random.normal(size=(RESAMPLES, max(logs.size for _, _, logs in members)))
-            part = np.zeros((RESAMPLES, len(samples)))
-            for at, sign, logs in members:
-                deviations = (logs - logs.mean()) / math.sqrt(logs.size * (logs.size - 1))
-                part[:, at] += sign * noise[:, : logs.size] @ deviations
-            parts.append(part)
-        return cls(parts, [min(logs.size for _, _, logs in members) - 1 for members in together.values()])
+            sizes = [logs.size for _, logs in members]
+            deviations = np.zeros((max(sizes), len(members)))
+            for column, (_, logs) in enumerate(members):
+                deviations[: logs.size, column] = _deviations(logs)
+            places = np.array([at for at, _ in members])
+            parts.append(_Part(places, _drawn(deviations, random), min(sizes) - 1))
+        for places_of in bases.values():
+            base = samples[places_of[0]].base
+            errors = np.repeat(-_drawn(_deviations(base)[:, None], random), len(places_of), axis=1)
+            parts.append(_Part(np.array(places_of), errors, base.size - 1))
+        return cls(parts, len(samples))
+
+    @property
+    def total(self) -> np.ndarray:
+        """The errors of all ratios, one row for each draw."""
+        found = np.zeros((RESAMPLES, self.count))
+        for part in self.parts:
+            found[:, part.places] += part.errors
+        return found
 
     def ends(self, best: Callable[[np.ndarray], np.ndarray], ratios: np.ndarray) -> list[float]:
         """Return the 95 % interval of a parameter that `best` fits to ratios, one row for each draw.
@@ -288,16 +319,29 @@ class _Errors:
         Few samples say little of their own spread: the errors are widened by Student's t with the degrees of freedom of
         Welch and Satterthwaite, each part weighted by what it does to the parameter's logarithm.
         """
-        errors = np.sum(self.parts, axis=0)
+        errors = self.total
         found = np.log(best(ratios * np.exp(errors)))
         slopes = np.linalg.lstsq(errors, found - found.mean(), rcond=None)[0]
-        parts = [float(np.var(part @ slopes)) for part in self.parts]
+        parts = [float(np.var(part.errors @ slopes[part.places])) for part in self.parts]
         total = sum(parts)
         if total > 0.0:
-            freedom = total**2 / sum(part**2 / free for part, free in zip(parts, self.freedom, strict=True))
-            errors = errors * float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
+            freedom = total**2 / sum(spread**2 / part.freedom for spread, part in zip(parts, self.parts, strict=True))
+            errors *= float(special.stdtrit(freedom, 0.975) / special.ndtri(0.975))
             found = np.log(best(ratios * np.exp(errors)))
         return [float(end) for end in np.exp(np.quantile(found, [0.025, 0.975]))]
+
+
+def _deviations(logs: np.ndarray) -> np.ndarray:
+    """Return deviations from the mean whose sum of squares is the variance of the mean."""
+    found: np.ndarray = (logs - logs.mean()) / math.sqrt(logs.size * (logs.size - 1))
+    return found
+
+
+def _drawn(deviations: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Draw errors of means that have the covariance of their deviations, a column each."""
+    root = np.asarray(np.linalg.qr(deviations, mode="r"))
+    found: np.ndarray = random.normal(size=(RESAMPLES, root.shape[0])) @ root
+    return found
 
 
 def _log_ratio(one: Samples) -> tuple[float, float | None]:
@@ -323,16 +367,26 @@ def _form(form: str, flows: list[int], ratios: np.ndarray, errors: _Errors | Non
         return _curve(form, tuple(flows), value)
 
     # By its logarithm: both parameters range over many powers of ten.
-    limits = (math.log(max(low, 1e-6)), math.log(high))
+    limits = (math.log(max(low, _LEAST_SEARCHED)), math.log(high))
     found = optimize.minimize_scalar(
         lambda log: float(np.sum((curve(math.exp(log)) - ratios) ** 2)), limits, method="bounded", bounds=limits
     )
     value = math.exp(float(found.x))
-    ends = None
+    ends: list[float | None] | None = None
     if errors is not None:
         fine, curves = _curves(form, tuple(flows), limits)
-        ends = errors.ends(lambda of: _nearest(fine, curves, of), ratios)
+        ends = _bounded(errors.ends(lambda of: _nearest(fine, curves, of), ratios), value, low, high)
     return {"form": form, "parameter": parameter, "value": value, "value_ci95": ends} | _errors(curve(value), ratios)
+
+
+def _bounded(ends: Sequence[float], value: float, low: float, high: float) -> list[float | None]:
+    """Return an interval that holds its value; None where the search, not the measurement, bounds it.
+
+    The least that is searched is the least that the form permits, and a bound. The most is only as far as is searched.
+    """
+    step = (high / max(low, _LEAST_SEARCHED)) ** (1.0 / (_FINE - 1))
+    least, most = min(ends[0], value), max(ends[1], value)
+    return [low if least <= max(low, _LEAST_SEARCHED) * step else least, None if most >= high / step else most]
 
 
 def _curve(form: str, flows: tuple[int, ...], value: float) -> np.ndarray:
@@ -363,7 +417,8 @@ def _nearest(logs: np.ndarray, curves: np.ndarray, of: np.ndarray) -> np.ndarray
 
 def _printed(flows: list[int], ratios: np.ndarray) -> dict[str, Any]:
     """Return the printed form over its own value for one flow, for the messages per second that suit it best."""
-    tried = np.geomspace(2.0 * max(flows), _PRINTED_UP_TO, 400)
+    least = 2.0 * max(flows)
+    tried = np.geomspace(least, max(_PRINTED_UP_TO, 10.0 * least), 400)
 
     def curve(rate: float) -> np.ndarray:
         form = {"form": "literal", "messages_per_s": rate}
@@ -413,8 +468,8 @@ def _of_table(content: bytes, name: str, link_mb_per_s: float | None) -> tuple[B
             message = f"{name}: nothing was measured with 1 flow{whose}"
             raise DescriptionError(message, "too-few-points", "ratios are over one flow alone")
         sign = 1.0 if measure == "throughput" else -1.0
-        of = f"{name} {kind}"
-        found += [Samples(n, kind, sign * np.array(logs), sign * base, f"{of} {n}", of) for n, logs in values.items()]
+        base, of = sign * base, f"{name} {kind}"
+        found += [Samples(n, kind, sign * np.array(logs), base, f"{of} {n}", of) for n, logs in values.items()]
     return measure, found
 
 

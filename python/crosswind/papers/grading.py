@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 Verdict = Literal["holds", "does not hold", "not decidable from the text", "paper wrong"]
+HINT = "`crosswind reproduce` writes one"
+"""Where a `study.json` comes from."""
 HOLDS: Verdict = "holds"
 FAILS: Verdict = "does not hold"
 OPEN: Verdict = "not decidable from the text"

@@ -10,11 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import DescriptionError
-from crosswind.files.reading import json_of
 from crosswind.files.stored import write_json
 from crosswind.files.tabular import Plotted
-from crosswind.papers.grading import Claim
+from crosswind.papers.grading import HINT, Claim
 
 SCHEMA_VERSION = 1
 Cell = str | float | int | None
@@ -123,26 +121,20 @@ class TabledStudy(Plotted):
         Raises
         ------
         DescriptionError
-            When it is none, one of another version, or damaged.
+            When it is none, one of another version, or with the first field that is wrong.
         """
-        hint = "`crosswind reproduce` writes one"
-        document = json_of(path, "no-study", hint)
-        if not isinstance(document, dict) or document.get("kind") != "study":
-            raise DescriptionError(f"{path}: is no study.json", "no-study", hint)
-        if document.get("schema_version") != SCHEMA_VERSION:
-            message = f"{path}: schema_version is {document.get('schema_version')}; this build reads {SCHEMA_VERSION}"
-            raise DescriptionError(message, "schema-version")
-        try:
-            return cls(
-                paper=document["paper"],
-                title=document["title"],
-                form=document["form"],
-                calibration=[(name, value, whence) for name, value, whence in document["calibration"]],
-                claims=[Claim.from_dict(entry) for entry in document["claims"]],
-                parts=[Part.from_dict(entry) for entry in document["parts"]],
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise DescriptionError(f"{path}: is a damaged study.json: {error!r}", "no-study", hint) from None
+        from crosswind.files.shape import read_shaped
+        from crosswind.papers.shape import TabledShape
+
+        document = read_shaped(path, "study", SCHEMA_VERSION, HINT, TabledShape)
+        return cls(
+            paper=document["paper"],
+            title=document["title"],
+            form=document["form"],
+            calibration=[(name, value, whence) for name, value, whence in document["calibration"]],
+            claims=[Claim.from_dict(entry) for entry in document["claims"]],
+            parts=[Part.from_dict(entry) for entry in document["parts"]],
+        )
 
     def part(self, name: str) -> Part:
         """Return the part of this id.

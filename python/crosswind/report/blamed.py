@@ -61,7 +61,7 @@ TERMS = (
 
 @dataclass(frozen=True)
 class BlamedSection:
-    """What each cause costs."""
+    """What each cause of a disturbance costs, a program or a command."""
 
     id: str
     title: str
@@ -71,16 +71,12 @@ class BlamedSection:
     bars: Figure
     table: Table
     warnings: list[dict[str, str]]
+    terms: Sequence[Term] = TERMS
 
     @property
     def figures(self) -> list[Figure]:
         """Every figure of the section."""
         return [self.bars]
-
-    @property
-    def terms(self) -> Sequence[Term]:
-        """The terms that it links to."""
-        return TERMS
 
 
 def blamed_section(blame: Blame, place: int) -> BlamedSection:
@@ -164,11 +160,15 @@ def _bars(blame: Blame, prefix: str) -> Figure:
     for one in causes:
         for way, found in (("share", one.shared), ("saved when removed", one.removed), ("cost alone", one.alone)):
             if found is not None:
-                low, high = (end if math.isfinite(end) else found.mean for end in (found.low, found.high))
-                values = {"middle": found.mean / bare, "low": low / bare, "high": high / bare}
-                rows.append({"cause": one.cause, "way": way, **values})
+                rows.append(bar(one.cause, way, found, bare))
     alt = f"Bars of the cost of {len(causes)} causes with 95 % intervals."
     return Figure(f"{prefix}-causes", "What each cause costs", alt, cost_bars(rows))
+
+
+def bar(cause: str, way: str, found: Estimate, bare: float) -> dict[str, Any]:
+    """Return a bar of a cost as a part of the undisturbed time; without an interval it has no ends."""
+    low, high = (end if math.isfinite(end) else found.mean for end in (found.low, found.high))
+    return {"cause": cause, "way": way, "middle": found.mean / bare, "low": low / bare, "high": high / bare}
 
 
 def _table(blame: Blame) -> Table:

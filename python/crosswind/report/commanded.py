@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from crosswind.blame.command import CommandBlame
 from crosswind.blame.shares import Estimate
 from crosswind.report.blamed import TERMS as OF_BLAMES
-from crosswind.report.blamed import listed, part_of, slowed
+from crosswind.report.blamed import BlamedSection, bar, listed, part_of, slowed
 from crosswind.report.figure import Figure
 from crosswind.report.figures.slowdowns import cost_bars
 from crosswind.report.measured import Card
@@ -28,50 +27,17 @@ TERMS = (
 )
 
 
-@dataclass(frozen=True)
-class CommandSection:
-    """What removing each cause of a disturbance saves a command."""
-
-    id: str
-    title: str
-    where: str
-    headline: str
-    cards: list[Card]
-    bars: Figure
-    table: Table
-    warnings: list[dict[str, str]]
-
-    @property
-    def figures(self) -> list[Figure]:
-        """Every figure of the section."""
-        return [self.bars]
-
-    @property
-    def terms(self) -> Sequence[Term]:
-        """The terms that it links to."""
-        return TERMS
-
-
-def command_section(found: CommandBlame, place: int) -> CommandSection:
+def command_section(found: CommandBlame, place: int) -> BlamedSection:
     """Prepare the section of a blame of a command at `place` (from 1)."""
     bare = found.undisturbed.mean
     saves = {cause: found.removed_saves_s(cause) for cause in found.causes}
     ordered = sorted(saves.items(), key=lambda item: -item[1].mean)
-    rows = [
-        {
-            "cause": cause,
-            "way": "saved when removed",
-            "middle": one.mean / bare,
-            "low": one.low / bare,
-            "high": one.high / bare,
-        }
-        for cause, one in ordered
-    ]
+    rows = [bar(cause, "saved when removed", one, bare) for cause, one in ordered]
     kept = f", {len(found.kept)} more in every disturbed run" if found.kept else ""
     interrupted = "; interrupted" if found.turns.interrupted else ""
     id_ = f"command-blame-{place}"
     alt = f"Bars of what removing each of {len(rows)} causes saves, with 95 % intervals."
-    return CommandSection(
+    return BlamedSection(
         id=id_,
         title=f"Blame: {shortened(shlex.join(found.turns.command), 60)}",
         where=f"under {found.disturbance}; {found.blocks} blocks, {len(rows)} causes removed in turn"
@@ -82,6 +48,7 @@ def command_section(found: CommandBlame, place: int) -> CommandSection:
         bars=Figure(f"{id_}-causes", "What removing each cause saves", alt, cost_bars(rows)),
         table=_table(ordered, bare),
         warnings=found.turns.warnings,
+        terms=TERMS,
     )
 
 

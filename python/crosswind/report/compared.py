@@ -10,7 +10,7 @@ from pathlib import PurePath
 from statistics import fmean
 from typing import Any
 
-from crosswind.report.fastest import fastest
+from crosswind.report.fastest import Fastest, fastest
 from crosswind.report.words import plain
 from crosswind.run.interval import span
 from crosswind.run.results import Run, Runs, mean_of_bound
@@ -44,7 +44,7 @@ class Group:
         `of_bound`, one per application and order.
     points : list of str
         What each row is a run of, as in `Pair.point`.
-    fastest : list of list of str
+    fastest : list of Fastest
         The fastest orders of each application.
     repetitions : int
         Most runs of a row.
@@ -57,7 +57,7 @@ class Group:
     relative: bool
     rows: list[dict[str, Any]] = field(default_factory=list)
     points: list[str] = field(default_factory=list)
-    fastest: list[list[str]] = field(default_factory=list)
+    fastest: list[Fastest] = field(default_factory=list)
     repetitions: int = 1
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from crosswind.report.export import FORMATS, write_figure
 from crosswind.report.figure import Figure
 from crosswind.report.figures.curves import curves
 from crosswind.report.inputs import Item, gather
+from crosswind.report.words import plain
 from crosswind.run.interval import span
 from crosswind.run.results import Runs
 
@@ -46,7 +48,7 @@ def draw(
     y : str
         A column with numbers, such as `makespan_s`, `throughput_tasks_per_s`, `slowdown`.
     where : sequence of str
-        `PATH=VALUE`: only runs with this value.
+        `PATH=VALUE`: only runs with this value; the end of a path, such as `order`, is enough where it is of one only.
     title : str, optional
         Above the figure; default: none, a paper has a caption.
     force : bool
@@ -88,7 +90,7 @@ def draw(
     rows = _rows(items)
     chosen = [series] if isinstance(series, str) else list(series)
     rows = _only(rows, where)
-    x, chosen = _column(rows, x), [_column(rows, one) for one in chosen]
+    x, y, chosen = _column(rows, x), _column(rows, y), [_column(rows, one) for one in chosen]
     found = points(rows, x, chosen, y)
     words = f"{len(found)} means of {y} over {x}"
     chart = curves(found, label(x), label(y)).properties(title=_note(found))
@@ -101,6 +103,12 @@ def _column(rows: Sequence[dict[str, Any]], name: str) -> str:
     columns = list(dict.fromkeys(column for row in rows for column in row))
     ending = [column for column in columns if column.endswith(f".{name}")]
     return ending[0] if name not in columns and len(ending) == 1 else name
+
+
+def _refuse_unknown(rows: Sequence[dict[str, Any]], name: str) -> None:
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    if name not in columns:
+        raise DescriptionError(f"no column {name!r} in these runs", "no-column", f"there are {', '.join(columns)}")
 
 
 def _note(found: Sequence[dict[str, Any]]) -> Any:
@@ -118,10 +126,8 @@ def points(
     rows: Sequence[dict[str, Any]], x: str, series: Sequence[str] = (), y: str = "makespan_s"
 ) -> list[dict[str, Any]]:
     """Return `x`, `series`, `mean`, `low`, `high`, `count` of each point; errors as of `draw`."""
-    columns = list(dict.fromkeys(name for row in rows for name in row))
     for name in (x, y, *series):
-        if name not in columns:
-            raise DescriptionError(f"no column {name!r} in these runs", "no-column", f"there are {', '.join(columns)}")
+        _refuse_unknown(rows, name)
     if not all(isinstance(row.get(y), (int, float)) for row in rows):
         raise DescriptionError(f"column {y!r} does not hold numbers in every run", "no-number", "--y makespan_s")
     _refuse_mixed(rows, {x, *series})
@@ -186,15 +192,32 @@ def _rows(items: Item | Sequence[Item]) -> list[dict[str, Any]]:
 
 def _only(rows: list[dict[str, Any]], where: Sequence[str]) -> list[dict[str, Any]]:
     for condition in where:
-        path, equals, value = condition.partition("=")
-        values = list(dict.fromkeys(str(row.get(path)) for row in rows))
-        if not equals or value not in values:
-            hint = f"--where {path}={values[0]}" if values and values != ["None"] else "--where PATH=VALUE"
-            raise DescriptionError(
-                f"where {condition!r} holds for no run; of {path}: {', '.join(values)}", "where", hint
-            )
-        rows = [row for row in rows if str(row.get(path)) == value]
+        name, equals, wanted = condition.partition("=")
+        if not equals:
+            raise DescriptionError(f"where is {condition!r}, without a value", "where", f"--where {name}=VALUE")
+        path = _column(rows, name)
+        _refuse_unknown(rows, path)
+        kept = [row for row in rows if _is(row.get(path), wanted)]
+        if not kept:
+            values = list(dict.fromkeys(_written(row.get(path)) for row in rows))
+            message = f"where {condition!r} holds for no run; of {path}: {', '.join(values)}"
+            raise DescriptionError(message, "where", f"--where {path}={values[0]}")
+        rows = kept
     return rows
+
+
+def _written(value: Any) -> str:
+    """Return a value as tables and TOML write it."""
+    return plain(value) if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is(value: Any, wanted: str) -> bool:
+    """Whether a value is the one that was typed; numbers however they are written."""
+    if wanted in (str(value), _written(value)):
+        return True
+    with suppress(ValueError):
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and float(wanted) == value
+    return False
 
 
 def _refuse_mixed(rows: Sequence[dict[str, Any]], told: set[str]) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,11 +13,25 @@ from crosswind.blame.shares import ROUNDING, cost_estimate
 from crosswind.run.results import Run
 
 
-def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> list[str]:
+class Fastest(NamedTuple):
+    """The orders of one point that no other is faster than.
+
+    Attributes
+    ----------
+    orders : list of str
+        Several, if compared, are a tie: their differences may be chance.
+    compared : bool
+        Whether each ran with a seed of each other, so that what settles nothing is a tie.
+    """
+
+    orders: list[str]
+    compared: bool = True
+
+
+def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> Fastest:
     """Return the orders that no other is faster than, in the order given.
 
-    An order is slower than the one with the least mean makespan where the 95 % interval of their differences, paired by
-    seed, is above 0. Several orders in the result are a tie: their differences may be chance.
+    An order is slower than another where the 95 % interval of their differences, paired by seed, is above 0.
 
     Parameters
     ----------
@@ -26,74 +42,93 @@ def fastest(by_order: Mapping[str, Sequence[Run]], exact: bool) -> list[str]:
 
     Examples
     --------
-    >>> def runs(*makespans):
-    ...     return [Run({"seed": seed, "makespan_s": makespan}) for seed, makespan in enumerate(makespans)]
+    >>> def runs(*makespans, first=0):
+    ...     return [Run({"seed": seed, "makespan_s": makespan}) for seed, makespan in enumerate(makespans, first)]
     >>> fastest({"planned": runs(1.0, 2.0, 3.0), "arrival": runs(1.1, 2.12, 3.11)}, exact=True)
-    ['planned']
+    Fastest(orders=['planned'], compared=True)
     >>> fastest({"planned": runs(1.0, 2.0, 3.0), "arrival": runs(1.3, 1.8, 3.2)}, exact=True)
-    ['planned', 'arrival']
+    Fastest(orders=['planned', 'arrival'], compared=True)
+    >>> fastest({"planned": runs(1.0, 2.0), "arrival": runs(7.0, 8.0, first=2)}, exact=True)
+    Fastest(orders=['planned', 'arrival'], compared=False)
     """
     seconds = {order: {run.seed: run.makespan_s for run in runs} for order, runs in by_order.items()}
-    shared = set.intersection(*(set(of) for of in seconds.values()))
-    means = {order: fmean(of[seed] for seed in sorted(shared or of)) for order, of in seconds.items()}
-    best = min(means, key=means.__getitem__)
 
-    def slower(order: str) -> bool:
-        seeds = sorted(set(seconds[order]) & set(seconds[best]))
-        longer = np.array([seconds[order][seed] - seconds[best][seed] for seed in seeds])
+    def slower(order: str, other: str) -> bool:
+        seeds = sorted(set(seconds[order]) & set(seconds[other]))
+        if not seeds:
+            return False
+        longer = np.array([seconds[order][seed] - seconds[other][seed] for seed in seeds])
+        least = ROUNDING * fmean(seconds[other][seed] for seed in seeds)
         if len(seeds) > 1:
-            return cost_estimate(longer).low > ROUNDING * means[best]
-        return exact and bool(seeds) and float(longer[0]) > ROUNDING * means[best]
+            return cost_estimate(longer).low > least
+        single = len(seconds[order]) == len(seconds[other]) == 1
+        return exact and single and float(longer[0]) > least
 
-    return [order for order in by_order if order == best or not slower(order)]
+    found = [order for order in seconds if not any(slower(order, other) for other in seconds if other != order)]
+    if not found:  # each is slower than another, with seeds that the third does not have
+        return Fastest(list(seconds), compared=False)
+    return Fastest(found, all(set(seconds[one]) & set(seconds[other]) for one, other in combinations(found, 2)))
 
 
-def in_words(found: Sequence[Sequence[str]], orders: Sequence[str]) -> str:
-    """Return how often each order, or each tie of several, was fastest.
+def in_words(found: Sequence[Fastest], orders: Sequence[str]) -> str:
+    """Return how often each order, or each tie of several, was fastest, and which were not compared.
 
     Parameters
     ----------
-    found : sequence of sequence of str
-        The fastest orders of each point.
+    found : sequence of Fastest
+        Of each point.
     orders : sequence of str
         All orders that were compared.
 
     Examples
     --------
-    >>> in_words([["planned"]], ["planned", "arrival"])
+    >>> def of(*several):
+    ...     return [Fastest(list(one)) for one in several]
+    >>> in_words(of(["planned"]), ["planned", "arrival"])
     'planned was fastest'
-    >>> in_words([["a"], ["a"], ["b"], ["a", "b"], ["a", "b", "c"]], ["a", "b", "c"])
+    >>> in_words(of("a", "a", "b", "ab", "abc"), ["a", "b", "c"])
     'a was fastest at 2 of 5 points, b at 1; tied: a and b at 1, all 3 orders at 1'
-    >>> in_words([["a", "b"], ["a", "b"]], ["a", "b"])
+    >>> in_words(of("ab", "ab"), ["a", "b"])
     'all 2 orders tied for the fastest at 2 of 2 points'
+    >>> in_words([*of("a"), Fastest(["a", "b"], compared=False)], ["a", "b"])
+    'a was fastest at 1 of 2 points; no seed in common: all 2 orders at 1'
+    >>> in_words([Fastest(["a", "c"], compared=False)], ["a", "b", "c"])
+    'not compared, since they have no seed in common: a and c'
     """
     points = len(found)
-    counts: dict[tuple[str, ...], int] = {}
-    for first in found:
-        counts[tuple(first)] = counts.get(tuple(first), 0) + 1
+    counts: dict[tuple[tuple[str, ...], bool], int] = {}
+    for one in found:
+        key = (tuple(one.orders), one.compared)
+        counts[key] = counts.get(key, 0) + 1
     by_count = sorted(counts.items(), key=lambda item: -item[1])
-    alone = [(first[0], count) for first, count in by_count if len(first) == 1]
-    tied = [(first, count) for first, count in by_count if len(first) > 1]
+    alone = [(first[0], count) for (first, _), count in by_count if len(first) == 1]
+    tied = [(first, count) for (first, compared), count in by_count if len(first) > 1 and compared]
+    apart = [(first, count) for (first, compared), count in by_count if len(first) > 1 and not compared]
 
     def where(count: int, of: bool) -> str:
         return "" if points == 1 else f" at {count} of {points} points" if of else f" at {count}"
 
-    if not alone and len(tied) == 1:
+    def names(first: Sequence[str]) -> str:
+        return f"all {len(first)} orders" if len(first) == len(orders) else listed(first)
+
+    def several(groups: Sequence[tuple[Sequence[str], int]], of: bool) -> str:
+        shown = [f"{names(first)}{where(count, of=of)}" for first, count in groups[:_MOST_TIES]]
+        rest = sum(count for _, count in groups[_MOST_TIES:])
+        return ", ".join(shown + [f"other orders{where(rest, of=False)}"] * bool(rest))
+
+    if not alone and not apart and len(tied) == 1:
         (first, count) = tied[0]
-        names = f"all {len(first)} orders" if len(first) == len(orders) else listed(first)
-        return f"{names} tied for the fastest{where(count, of=True)}"
+        return f"{names(first)} tied for the fastest{where(count, of=True)}"
     parts = [
         f"{order} {'was fastest' if not k else ''}".strip() + where(n, not k) for k, (order, n) in enumerate(alone)
     ]
-    ties = [
-        f"{f'all {len(first)} orders' if len(first) == len(orders) else listed(first)}{where(count, of=not alone)}"
-        for first, count in tied
-    ]
-    more = len(ties) - _MOST_TIES
-    if more > 0:
-        rest = sum(count for _, count in tied[_MOST_TIES:])
-        ties = [*ties[:_MOST_TIES], f"other orders{where(rest, of=False)}"]
-    return "; ".join([", ".join(parts)] * bool(parts) + [f"tied: {', '.join(ties)}"] * bool(ties))
+    said = [", ".join(parts)] * bool(parts)
+    if tied:
+        said.append(f"tied: {several(tied, of=not said)}")
+    if apart:
+        why = "no seed in common" if said else "not compared, since they have no seed in common"
+        said.append(f"{why}: {several(apart, of=not said)}")
+    return "; ".join(said)
 
 
 _MOST_TIES = 3

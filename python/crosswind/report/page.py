@@ -13,6 +13,7 @@ from typing import Any
 
 import jinja2
 import vl_convert
+from markupsafe import Markup
 
 from crosswind._core import __version__
 from crosswind.errors import CrosswindError, DescriptionError
@@ -213,8 +214,7 @@ def _files(items: Item | Sequence[Item]) -> list[str | Path]:
 def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, list[Section], str]:
     contents = gathered.contents
     made = [(kind, _sections(kind, gathered, partial)) for kind in contents]
-    sections = [(kind.template, section) for kind, several in made for section in several]
-    several = [section for _, section in sections]
+    several = [one.section for _, of_kind in made for one in of_kind]
     headings = [kind.heading for kind, of_kind in made if of_kind and kind.heading]
     figures = [figure for section in several for figure in section.figures]
     bundle, program = _bundle(), _asset("page.js")
@@ -226,7 +226,7 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
         short=_short(several),
         concerns=_concerns(several),
         unread=gathered.unread,
-        sections=sections,
+        sections=[one.html for _, of_kind in made for one in of_kind],
         terms=_terms(several),
         figures=figures,
         sources=_sources(contents),
@@ -240,23 +240,29 @@ def _page(gathered: Gathered, title: str | None, partial: bool) -> tuple[str, li
     return page, several, title
 
 
-def _sections(kind: Kind, gathered: Gathered, partial: bool) -> list[Section]:
-    """Return the sections of a kind; with `partial`, without those items whose section cannot be made."""
+@dataclass(frozen=True)
+class _Rendered:
+    """A section and its HTML."""
+
+    section: Section
+    html: Markup
+
+
+def _sections(kind: Kind, gathered: Gathered, partial: bool) -> list[_Rendered]:
+    """Return the sections of a kind; with `partial`, without those items whose section cannot be made or rendered."""
     items, contents = gathered.contents[kind], gathered.contents
-    try:
-        return _drawn(kind.sections(items, contents))
-    except Exception:
-        failing = [(item, error) for item in items if (error := _failure(kind, item)) is not None]
-        if not failing:
-            raise  # only together
-        unshown = [(item, _unshown(kind, gathered.sources.get(id(item)), error)) for item, error in failing]
-        if not partial or len(failing) == sum(map(len, contents.values())):
-            raise unshown[0][1] from failing[0][1]
-    for item, refused in unshown:
-        items[:] = [one for one in items if one is not item]
-        name = gathered.sources.get(id(item)) or type(item).__name__
-        gathered.unread.append(Unread(name, str(refused), getattr(refused, "hint", None)))
-    return _drawn(kind.sections(items, contents))
+    while True:
+        try:
+            return _rendered(kind, kind.sections(items, contents))
+        except Exception as error:
+            failing = _failing(kind, items, contents) or [(items[-1], error)]
+            unshown = [(item, _unshown(kind, gathered.sources.get(id(item)), why)) for item, why in failing]
+            if not partial or len(failing) == sum(map(len, contents.values())):
+                raise unshown[0][1] from failing[0][1]
+        for item, refused in unshown:
+            items[:] = [one for one in items if one is not item]
+            name = gathered.sources.get(id(item)) or type(item).__name__
+            gathered.unread.append(Unread(name, str(refused), getattr(refused, "hint", None)))
 
 
 def _unshown(kind: Kind, source: str | None, error: Exception) -> Exception:
@@ -267,16 +273,30 @@ def _unshown(kind: Kind, source: str | None, error: Exception) -> Exception:
     return DescriptionError(message, "shape", UNSHOWN)
 
 
-def _drawn(sections: list[Section]) -> list[Section]:
-    for figure in (figure for section in sections for figure in section.figures):
-        figure.spec  # noqa: B018 (made here, an error in it costs its own file only)
-    return sections
+def _rendered(kind: Kind, sections: list[Section]) -> list[_Rendered]:
+    """Render sections and all that the page takes of them: an error in it costs their own files only."""
+    template = _environment().get_template(kind.template)
+    for section in sections:
+        _ = [figure.json for figure in section.figures]
+        _ = _short([section]), _concerns([section]), _terms([section])
+    return [_Rendered(section, Markup(template.render(section=section))) for section in sections]
 
 
-def _failure(kind: Kind, item: Any) -> Exception | None:
-    """Return why the section of an item alone cannot be made."""
+def _failing(kind: Kind, items: Sequence[Any], contents: Contents) -> list[tuple[Any, Exception]]:
+    """Return the items whose section cannot be made alone, or the first that cannot be beside those before it."""
+    alone = [(item, why) for item in items if (why := _failure(kind, [item], {kind: [item]})) is not None]
+    if alone:
+        return alone
+    for place, item in enumerate(items, 1):
+        if (why := _failure(kind, items[:place], contents)) is not None:
+            return [(item, why)]
+    return []
+
+
+def _failure(kind: Kind, items: Sequence[Any], contents: Contents) -> Exception | None:
+    """Return why the sections of items cannot be made."""
     try:
-        _drawn(kind.sections([item], {kind: [item]}))
+        _rendered(kind, kind.sections(items, contents))
     except Exception as error:
         return error
     return None
@@ -330,6 +350,7 @@ def _sources(contents: Contents) -> str:
     return ", ".join(parts)
 
 
+@cache
 def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.PackageLoader("crosswind.report", "templates"),

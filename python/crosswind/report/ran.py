@@ -269,7 +269,7 @@ def _findings(groups: Sequence[Group]) -> list[str]:
             found += _alone(group, where)
             continue
         how = "differences paired by seed, 95 %" if group.repetitions > 1 else "one run each"
-        first = max(group.series, key=lambda series: sum(series in one for one in group.fastest))
+        first = max(group.series, key=lambda series: sum(series in one.orders for one in group.fastest))
         near = (
             f"; {first} reaches {percent(share)} of the bound on average" if (share := _of_bound(group, first)) else ""
         )

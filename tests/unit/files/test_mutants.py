@@ -3,6 +3,9 @@
 import mutants
 import pytest
 
+from crosswind.files.kinds import found_at
+from crosswind.report.inputs import _LOADERS
+
 EACH = 4
 REPORTS = 1
 """Of a report: drawing it takes a second."""
@@ -17,6 +20,10 @@ FOUND = (
 def folder(tmp_path_factory):
     mutants.import_all()
     return mutants.plant(tmp_path_factory.mktemp("mutants") / "seeds")
+
+
+def test_every_kind_that_a_report_takes_is_tried(folder):
+    assert set(_LOADERS) <= {found_at(folder / name).kind for name in mutants.REPORTED}
 
 
 @pytest.mark.parametrize("name", mutants.TARGETS)

@@ -102,3 +102,25 @@ def test_a_root_that_only_sends_is_taught_as_well(tmp_path):
     assert "master computes nothing" in page
     assert "<code>root-only</code>" not in page
     assert "children wait for a task" in page
+
+
+@pytest.mark.parametrize(
+    ("costs", "same"),
+    [
+        ({}, True),
+        ({"ir_send_s_per_mb": 0.05}, False),
+        ({"send_losses": [[2.0, 0.1], [4.0, 0.3]]}, False),
+        ({"send_losses": [[2.0, 0.1]], "ir_send_s_per_mb": 0.0}, False),
+        ({"send_losses": [[4.0, 0.0]], "ir_send_s_per_mb": 0.05}, True),  # the losses stand in the place of the rate
+    ],
+)
+def test_a_page_says_that_sending_costs_nothing_only_where_that_is_so(tmp_path, costs, same):
+    nodes = [{"name": "root", "compute_per_s": 2.0}]
+    nodes += [
+        {"name": name, "parent": "root", "compute_per_s": 1.0, "receive_limit_mb_per_s": limit, **costs}
+        for name, limit in (("a", 4.0), ("b", 2.0))
+    ]
+    fork = Platform.from_dict({"schema_version": 1, "name": "fork", "node": nodes})
+    page = lesson(fork, tmp_path / "lesson.html", task_size_mb=1.0, task_work=1.0).read_text()
+    assert ("so both orders are the same here" in page) == same
+    assert ("what sending costs root's own computation" in page) != same

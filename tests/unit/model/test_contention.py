@@ -2,11 +2,14 @@
 
 import json
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import crosswind
+from crosswind.cli import app
 from crosswind.errors import DescriptionError
 from crosswind.experiment import Experiment
 from crosswind.model import flows
@@ -200,7 +203,7 @@ def test_the_interval_of_a_parameter_holds_the_truth_as_often_as_it_says(monkeyp
         errors = flows._Errors.of([Samples(n, "", logs[n], logs[1], str(n), "1") for n in numbers], random)
         ratios = np.exp([logs[n].mean() - logs[1].mean() for n in numbers])
         low, high = flows._form(form, numbers, ratios, errors)["value_ci95"]
-        holds += low <= value <= high
+        holds += low <= value <= (math.inf if high is None else high)
     assert holds >= 53
 
 
@@ -213,7 +216,7 @@ def test_streams_of_one_run_have_errors_in_common():
         )
         for other in ("r", "s")
     )
-    correlated = [np.corrcoef(np.sum(errors.parts, axis=0).T)[0, 1] for errors in (together, apart)]
+    correlated = [np.corrcoef(errors.total.T)[0, 1] for errors in (together, apart)]
     assert correlated[0] > 0.99 > 0.2 > abs(correlated[1])
 
 
@@ -231,3 +234,56 @@ def test_amounts_at_the_ends_of_their_range_are_fitted(tmp_path):
     file = tmp_path / "flows.csv"
     file.write_text("flows,latency_s\n1,1e12\n1,1e-12\n2,1e12\n2,1e-12\n3,1e-12\n3,1e12\n")
     assert all(math.isfinite(form["value"]) for form in fit_contention([file]).forms)
+
+
+@pytest.mark.parametrize(
+    ("latencies", "form", "ends"),
+    [
+        ({1: 1.0, 2: 1.0, 3: 1.0}, "linear-latency", [0.0, None]),  # nothing is lost: 0 is the least that there is
+        ({1: 1.0, 2: 1.0, 3: 1.0}, "reconstructed", [None, math.inf]),
+        ({1: 1.0, 2: 1e5, 3: 1e5}, "linear-latency", [None, math.inf]),
+        ({1: 1.0, 2: 1.1, 3: 1.2}, "linear-latency", [None, None]),
+    ],
+)
+@pytest.mark.parametrize("spread", [0.0, 1e-7, 0.01])
+def test_an_interval_holds_its_value_and_has_no_end_where_the_search_ends(tmp_path, latencies, form, ends, spread):
+    rows = [(n, latency * (1.0 + spread * sign)) for n, latency in latencies.items() for sign in (-1, 1, 0.5)]
+    found = fit_contention([table(tmp_path / "flows.csv", rows, "flows,latency_s")])
+    (fitted,) = [one for one in found.forms if one["form"] == form]
+    low, high = fitted["value_ci95"]
+    assert low <= fitted["value"] <= (math.inf if high is None else high)
+    if ends[0] is not None:
+        assert low == ends[0]
+    assert (high is None) == (ends[1] == math.inf)
+    shown = CliRunner().invoke(app, ["fit", "contention", str(tmp_path / "flows.csv")]).stdout
+    assert high is not None or f"{low:.4g} or more" in shown
+
+
+def test_memory_grows_with_the_ratios_and_not_with_their_square_or_the_samples():
+    random = np.random.default_rng(1)
+    base = random.normal(size=20_000)
+    samples = [Samples(n, "", random.normal(size=3), base, str(n), "1") for n in range(2, 202)]
+    tracemalloc.start()
+    try:
+        errors = flows._Errors.of(samples, random)
+        assert errors.total.shape == (flows.RESAMPLES, 200)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 10 * errors.total.nbytes
+
+
+def test_more_points_than_are_fitted_together_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(flows, "MOST_POINTS", 3)
+    rows = [(n, 1.0 + n) for n in range(1, 6)]
+    with pytest.raises(DescriptionError, match="4 numbers of flows were measured") as refused:
+        fit_contention([table(tmp_path / "flows.csv", rows, "flows,latency_s")])
+    assert refused.value.code == "too-many-points"
+
+
+def test_the_printed_form_is_tried_at_rates_that_it_permits_however_many_flows_there_are(tmp_path):
+    rows = [(1, 1.0), (60_000, 2.0), (90_000, 3.0)]
+    found = fit_contention([table(tmp_path / "flows.csv", rows, "flows,latency_s")])
+    (printed,) = [one for one in found.forms if one["form"] == "literal"]
+    assert printed["value"] >= 2 * 90_000
+    assert math.isfinite(printed["rms"])

@@ -112,7 +112,7 @@ def test_a_study_is_read_back_as_it_was_written(study, tmp_path):
     ("text", "code"),
     [
         ('{"kind": "study", "parts": []}', "schema-version"),
-        ('{"kind": "study", "schema_version": 1, "parts": [{"id": 1}]}', "no-study"),
+        ('{"kind": "study", "schema_version": 1, "parts": [{"id": 1}]}', "shape"),
         ('{"parts": []}', "no-study"),
         ("{", "no-study"),
     ],

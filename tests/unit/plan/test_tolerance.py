@@ -79,6 +79,43 @@ def recorded(causes):
     return Disturbance.from_dict({"schema_version": 1, "name": "recorded", "source": [source]})
 
 
+def with_a_daemon_before(recording):
+    """Return a recording as the second source of a disturbance."""
+    description = recording.to_dict()
+    daemon = {"kind": "daemon", "cause": "agent", "interval_s": 1.0, "duration_s": 0.001}
+    return Disturbance.from_dict({**description, "source": [daemon, *description["source"]]})
+
+
+def test_the_limit_of_a_recorded_cause_names_the_source_as_the_file_has_it():
+    alone = plan_tolerance(recorded(3), ranks=16, work_per_barrier_s=0.01)
+    found = plan_tolerance(with_a_daemon_before(recorded(3)), ranks=16, work_per_barrier_s=0.01)
+    own = [limit for limit in found.limits if limit["source"] == 1]
+    assert [limit | {"source": 0} for limit in own] == alone.limits
+    assert {limit["cause"] for limit in found.limits if limit["source"] == 0} == {"agent"}
+
+
+def test_a_recorded_cause_is_simulated_alone_wherever_its_source_stands():
+    asked = {"ranks": 16, "work_per_barrier_s": 0.01, "simulate": True, "seeds": 1}
+    alone = plan_tolerance(recorded(2), **asked)
+    found = plan_tolerance(with_a_daemon_before(recorded(2)), **asked)
+    assert [limit | {"source": 0} for limit in found.limits if limit["source"] == 1] == alone.limits
+
+
+def test_a_recording_is_gone_through_once_however_many_causes_it_has(monkeypatch):
+    read = []
+    from_dict = Disturbance.from_dict
+
+    def counted(description):
+        read.append(sum(len(cpu["intervals"]) for source in description["source"] for cpu in source["cpu"]))
+        return from_dict(description)
+
+    many = recorded(45)
+    monkeypatch.setattr(Disturbance, "from_dict", counted)
+    monkeypatch.setattr(Disturbance, "keeping", None)
+    plan_tolerance(many, ranks=16, work_per_barrier_s=0.01)
+    assert sum(read) == 90
+
+
 @pytest.mark.parametrize("ranks", [1, 64, 1024, 100_000])
 def test_a_recording_has_a_limit_for_each_cause_and_is_printed_at_every_number_of_ranks(ranks, tmp_path):
     found = plan_tolerance(recorded(4), ranks=ranks, work_per_barrier_s=0.01)

@@ -8,7 +8,7 @@ import reported
 import crosswind
 from crosswind.errors import DescriptionError
 from crosswind.report import draw, plot, report, written
-from crosswind.report.drawn import points
+from crosswind.report.drawn import _only, _rows, points
 from crosswind.report.pdf import BROWSERS, browser
 
 
@@ -90,6 +90,37 @@ def test_only_runs_that_are_asked_for_are_drawn(tmp_path):
     draw(reported.ran(), tmp_path / "f.svg", x="workload.task_work", where=["policy.order=planned"])
     with pytest.raises(DescriptionError, match="holds for no run"):
         draw(reported.ran(), tmp_path / "f.svg", x="workload.task_work", where=["policy.order=none"])
+
+
+@pytest.mark.parametrize(
+    ("where", "path", "value"),
+    [
+        ("order=planned", "policy.order", "planned"),
+        ("policy.order=planned", "policy.order", "planned"),
+        ("task_work=5", "workload.task_work", 5),
+        ("workload.task_work=5.0", "workload.task_work", 5),
+    ],
+)
+def test_runs_are_chosen_by_the_short_names_of_the_table_and_numbers_as_it_writes_them(tmp_path, where, path, value):
+    rows = _rows(reported.ran())
+    kept = _only(rows, [where])
+    assert kept == [row for row in rows if row[path] == value]
+    assert 0 < len(kept) < len(rows)
+    draw(reported.ran(), tmp_path / "f.svg", x="task_work", series=["order"], where=[where])
+
+
+def test_a_condition_without_a_value_or_of_no_column_is_refused_by_name():
+    rows = [row(1.0, "a", 0, 1.0) | {"other.order": "b", "polls": True}]
+    for where, said in [
+        ("policy.order", "without a value"),
+        ("orders=a", "no column 'orders'"),
+        ("order=a", "no column 'order'"),  # of two paths
+        ("size=2", "of workload.size: 1"),
+        ("polls=false", "of polls: true"),
+    ]:
+        with pytest.raises(DescriptionError, match=said):
+            _only(rows, [where])
+    assert _only(rows, ["polls=true", "size=1", "size=1.0", "policy.order=a"]) == rows
 
 
 def test_every_result_plots_itself():

@@ -4,37 +4,25 @@ import html
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import accelerators
 import checks
 import costly
 import disturbed
-import numpy as np
 import pytest
 import reported
 from typer.testing import CliRunner
 
-from crosswind.blame.command import CommandBlame
-from crosswind.blame.turns import Turns
-from crosswind.check.cluster_result import ClusterCheck
 from crosswind.cli import app
 from crosswind.errors import CrosswindError
 from crosswind.overlap import overlap
+from crosswind.report import page as page_module
 from crosswind.report.inputs import _LOADERS
 from crosswind.report.sections import KINDS
 
 ROOT = Path(__file__).parents[3]
-
-
-def command_blame(blocks=4, saved_s=0.2):
-    rng = np.random.default_rng(1)
-    bare, noise = np.full(blocks, 1.0), lambda: 0.01 * rng.standard_normal(blocks)
-    columns = [bare, bare + saved_s + noise(), bare + noise(), bare + saved_s + noise()]
-    names = ["undisturbed", "disturbed", "without agent", "without cron"]
-    told = [{"code": "odd", "message": "two ranks were expected", "hint": "name them"}]
-    turns = Turns(["./app", "--quick"], names, np.array(columns).T, False, told)
-    return CommandBlame("two daemons", ["agent", "cron"], ["timer"], turns)
 
 
 def of_a_verb(*arguments):
@@ -45,24 +33,6 @@ def of_a_verb(*arguments):
         assert done.exception is None, done.exception
 
     return write
-
-
-def cluster_check(out):
-    document = {
-        "schema_version": 1,
-        "kind": "cluster-check",
-        "crosswind": "0.0.0",
-        "at": "2026-01-01T00:00:00Z",
-        "cluster": "tcp://s:1",
-        "hosts": dict.fromkeys("abc", "10.0.0.1"),
-        "tolerance": 0.1,
-        "checks": {host: checks.checked(node=host).document for host in "abc"},
-        "links": [{"from": "a", "to": "b", "receive_limit_mb_per_s": 100.0}],
-        "failed": {},
-        "took_s": 30.0,
-        "interrupted": False,
-    }
-    ClusterCheck(document).save(out)
 
 
 def swept(out):
@@ -76,8 +46,8 @@ SMALL = ("--seeds", "2", "--set", "workload.ranks=4", "--set", "workload.paramet
 WRITERS = {
     "blame": ("blame.json", of_a_verb("blame", "examples/barriers_under_daemons.toml", *SMALL, "-o", "OUT")),
     "check": ("check.json", lambda out: checks.checked().save(out)),
-    "cluster-check": ("cluster.json", cluster_check),
-    "command-blame": ("blame.json", lambda out: command_blame().save(out)),
+    "cluster-check": ("cluster.json", lambda out: checks.of_a_cluster().save(out)),
+    "command-blame": ("blame.json", lambda out: disturbed.of_a_command().save(out)),
     "comparison": ("comparison.json", lambda out: costly.comparison(1.1).save(out)),
     "cost": ("cost.json", lambda out: costly.session((0.02,)).save(out)),
     "gpu-measurement": ("gpu.parquet", lambda out: accelerators.h100(("triad",), ("h2d",)).save(out)),
@@ -172,6 +142,18 @@ BAD = {
     ),
     "no time at all": (changed("command-blame", lambda d: d.pop("elapsed_s")), "elapsed_s is missing"),
     "an injection without ranks": (changed("injection", lambda d: d.pop("ranks")), "KeyError"),
+    "a number in the place of a word": (
+        changed("study", lambda d: d["claims"][0]["checks"][2].update(text=1e-300)),
+        "claims[0].checks[2].text is 1e-300",
+    ),
+    "a figure without rows": (
+        changed("study", lambda d: d["figures"]["figure-3"].update(rows=[])),
+        "figures.figure-3.rows is []",
+    ),
+    "a word in the place of a number": (
+        changed("study", lambda d: d["figures"]["figure-1"]["rows"][1].update(slowdown="much")),
+        "figures.figure-1.rows[1].slowdown is 'much'",
+    ),
     "a plan without nodes": (changed("plan", lambda d: d.pop("nodes")), ""),
 }
 
@@ -212,6 +194,35 @@ def test_a_fault_in_one_section_costs_its_own_file_only(tmp_path, monkeypatch):
     assert 'id="platform-1"' in (tmp_path / "report.html").read_text()
 
 
+def test_a_fault_while_a_section_is_rendered_costs_its_own_file_only(tmp_path):
+    study = disturbed.studied()
+    claim = study.claims[0]
+    wrong = replace(claim, checks=[replace(claim.checks[0], text=1e-300), *claim.checks[1:]])
+    page = tmp_path / "report.html"
+    bad = replace(study, claims=[wrong, *study.claims[1:]])
+    found = page_module.written([bad, reported.platform()], page, partial=True)
+    assert [(one.name, "has no len" in one.message) for one in found.unread] == [("Study", True)]
+    assert [section.id for section in found.sections] == ["platform-1"]
+    assert 'id="platform-1"' in page.read_text()
+
+
+def test_a_file_that_fails_beside_another_only_is_named_and_the_other_is_shown(tmp_path, monkeypatch):
+    (kind,) = [one for one in KINDS if one.noun == "plan"]
+    make = kind.sections
+
+    def together(items, contents):
+        return make(items, contents) if len(items) < 2 else 1 / 0
+
+    monkeypatch.setattr(type(kind), "__setattr__", object.__setattr__)
+    monkeypatch.setattr(kind, "sections", together)
+    plan, other = written("plan", tmp_path), tmp_path / "other.json"
+    shutil.copy(plan, other)
+    code, told = typed(plan, other, "-o", tmp_path / "report.html")
+    assert code == 3
+    assert "other.json: this plan cannot be shown: ZeroDivisionError" in told
+    assert 'id="plan-1"' in (tmp_path / "report.html").read_text()
+
+
 def test_a_run_that_fails_leaves_no_file(tmp_path):
     (tmp_path / "bad.goal").write_text("num_ranks 1\nrank 0 {\nl1: calc 5 cpu 1\n}\n")
     head = 'schema_version = 1\nname = "e"\n[workload]\nkind = "program"\nprogram = "goal"\n'
@@ -222,13 +233,13 @@ def test_a_run_that_fails_leaves_no_file(tmp_path):
 
 
 def test_the_blame_of_a_command_says_only_what_its_intervals_settle(tmp_path):
-    settled = command_blame()
+    settled = disturbed.of_a_command()
     settled.save(tmp_path / "blame.json")
     typed(tmp_path / "blame.json", "-o", tmp_path / "report.html")
     text = text_of(tmp_path / "report.html")
     assert "Removing agent saves most: 20 %" in text
     assert "two ranks were expected" in text
-    command_blame(saved_s=0.0).save(tmp_path / "blame.json")
+    disturbed.of_a_command(saved_s=0.0).save(tmp_path / "blame.json")
     typed(tmp_path / "blame.json", "-o", tmp_path / "report.html")
     text = text_of(tmp_path / "report.html")
     assert "The cost of the disturbance is not distinguishable from 0" in text

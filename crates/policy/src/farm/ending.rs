@@ -36,6 +36,8 @@ const LAST: u64 = 5;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ending {
     on: bool,
+    /// Whether results come back: they tell how many tasks a child has.
+    returns: bool,
     root: bool,
     /// Tasks still to come from above; none: unknown.
     remaining: Option<u64>,
@@ -59,6 +61,7 @@ impl Ending {
         let own = if settings.computes { settings.own_tasks_per_s } else { 0.0 };
         Self {
             on: settings.level_end.is_some() && settings.returns, // without results it is unknown which node has what
+            returns: settings.returns,
             root: settings.root,
             own,
             all: own,
@@ -131,7 +134,7 @@ impl Ending {
     /// A child has a task more.
     #[inline]
     pub fn lent(&mut self, child: &mut ChildState) {
-        if !self.on {
+        if !self.returns {
             return;
         }
         child.out += 1;

@@ -129,8 +129,10 @@ impl Node {
             Event::Computed { task } => self.computed(task, commands),
             Event::Returned { child, task } => {
                 self.returned(child, task, commands);
-                // Before the end of a run a result changes nothing of what can begin.
-                if self.ports == Ports::Single && self.ending.left(self.ready.len()).is_none() {
+                // Before the end of a run a result changes nothing of what can begin; but where tasks wait at a node that computes
+                // nothing, it may be the last that this child returns.
+                let waits = !self.computes && !self.root && !self.ready.is_empty();
+                if self.ports == Ports::Single && !waits && self.ending.left(self.ready.len()).is_none() {
                     return;
                 }
             }
@@ -176,9 +178,7 @@ impl Node {
             Event::HandedBack { child, task } => {
                 self.settled(child);
                 if self.knows(child) {
-                    self.ending.count(&self.children[child as usize], false);
-                    self.waiting.take_back(&mut self.children, child);
-                    self.refresh(child);
+                    self.suspend(child);
                 }
                 if self.ledger.as_mut().is_none_or(|ledger| ledger.settle(task)) {
                     self.ready.put_back(task);
@@ -237,8 +237,8 @@ impl Node {
         {
             self.compute(task, commands);
         }
-        if !self.can_place() {
-            self.hand_back(commands);
+        if !self.computes && !self.root && !self.ready.is_empty() {
+            self.place_or_hand_back(commands);
         }
         if !self.children.is_empty() {
             match self.ports {
@@ -253,6 +253,32 @@ impl Node {
     #[inline]
     fn can_place(&self) -> bool {
         self.computes || self.root || self.children.iter().any(ChildState::is_open)
+    }
+
+    /// Hands the tasks that wait here back, unless a child will take them.
+    ///
+    /// A child below which a node computes has tasks or has requested some. One that has none and has requested none is idle
+    /// until it requests one: it only passes tasks on, nothing below it computes any more, and it has no task to give back by
+    /// which its parent would learn that.
+    #[inline]
+    fn place_or_hand_back(&mut self, commands: &mut impl Commands) {
+        if self.children.iter().any(ChildState::is_awaited) {
+            return;
+        }
+        if self.returns {
+            (0..self.children.len()).for_each(|child| self.suspend(child as Child));
+        }
+        if !self.can_place() {
+            self.hand_back(commands);
+        }
+    }
+
+    /// A child is sent nothing until it requests a task.
+    #[cold]
+    fn suspend(&mut self, child: Child) {
+        self.ending.count(&self.children[child as usize], false);
+        self.waiting.suspend(&mut self.children, child);
+        self.refresh(child);
     }
 
     /// Gives the tasks that wait back to the parent, which takes what was asked for as withdrawn.

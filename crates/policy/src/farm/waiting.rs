@@ -28,8 +28,11 @@ pub(crate) struct ChildState {
     /// Whether it is ever served.
     pub served: bool,
     gone: bool,
-    /// Whether it gave a task back and has not asked since: nothing below it computes.
+    /// Whether nothing below it computes, as far as is known: it gave a task back, or had none and requested none when tasks
+    /// waited for a child. Until it requests one.
     idle: bool,
+    /// Whether it ever requested a task.
+    asked: bool,
     pub transfer: Transfer,
     /// Tasks that it asked for and that have not begun to leave.
     requests: u32,
@@ -63,6 +66,7 @@ impl ChildState {
             served: settings.key.is_some(),
             gone: false,
             idle: false,
+            asked: false,
             uses: settings.uses_tasks_per_s,
             empties: settings.empties_tasks_per_s,
             send_s: settings.send_s,
@@ -92,7 +96,13 @@ impl ChildState {
         self.served && !self.idle
     }
 
-    /// It asked for tasks. Returns whether it had given one back before.
+    /// Whether a task may wait for it, as far as is known: it has some, has requested some, or its first request is to come.
+    #[inline]
+    pub fn is_awaited(&self) -> bool {
+        self.is_open() && (self.requests > 0 || self.out > 0 || !self.asked && self.uses > 0.0)
+    }
+
+    /// It asked for tasks. Returns whether it was idle before.
     #[inline]
     pub fn wakes(&mut self) -> bool {
         std::mem::take(&mut self.idle)
@@ -139,6 +149,7 @@ impl Waiting {
             return;
         }
         let asked = u32::try_from(tasks).unwrap_or(u32::MAX);
+        state.asked = true;
         state.requests = state.requests.saturating_add(asked);
         if self.rule == Rule::Arrival {
             self.requests.came(child, u64::from(asked));
@@ -232,8 +243,8 @@ impl Waiting {
         }
     }
 
-    /// A child that gave a task back asks for nothing until it says so.
-    pub fn take_back(&mut self, children: &mut [ChildState], child: Child) {
+    /// A child below which nothing computes is sent nothing until it requests a task.
+    pub fn suspend(&mut self, children: &mut [ChildState], child: Child) {
         (children[child as usize].idle, children[child as usize].requests) = (true, 0);
         self.ranking.remove(child);
         self.requests.forget(child);
@@ -242,6 +253,6 @@ impl Waiting {
     /// A child that left waits for nothing.
     pub fn forget(&mut self, children: &mut [ChildState], child: Child) {
         (children[child as usize].served, children[child as usize].gone) = (false, true);
-        self.take_back(children, child);
+        self.suspend(children, child);
     }
 }

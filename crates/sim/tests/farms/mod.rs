@@ -6,9 +6,10 @@ use crosswind_model::{Task, plan};
 use crosswind_policy::farm::{FarmOptions, MeanTask};
 use crosswind_schema::Platform;
 use crosswind_schema::experiment::draw::{Column, Tasks};
-use crosswind_schema::experiment::{Order, Policy};
+use crosswind_schema::experiment::{ChangeKind, Order, PlacedChange, Policy};
 use crosswind_schema::plan::{Method, Ports};
-use crosswind_sim::{Farm, Options, Outcome, simulate};
+use crosswind_sim::{Farm, Options, Outcome, SimError, simulate};
+use proptest::prelude::*;
 
 /// A node: parent's place, compute rate, receive limit, ir_receive, ir_send, send limit, drop.
 #[derive(Clone, Debug, Default)]
@@ -80,6 +81,16 @@ pub fn run(platform: &Platform, tasks: &Tasks, way: Way) -> Outcome {
 }
 
 pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f64, options: Options<'_>) -> Outcome {
+    try_run_with(platform, tasks, way, result_size_mb, options).unwrap()
+}
+
+pub fn try_run_with(
+    platform: &Platform,
+    tasks: &Tasks,
+    way: Way,
+    result_size_mb: f64,
+    options: Options<'_>,
+) -> Result<Outcome, SimError> {
     let task = mean(tasks);
     let policy = Policy {
         order: way.order,
@@ -99,7 +110,7 @@ pub fn run_with(platform: &Platform, tasks: &Tasks, way: Way, result_size_mb: f6
     };
     let wishes = if rates.is_empty() { wishes } else { wishes.with_plan(&rates) };
     let farm = Farm { platform, tasks, wishes, chunk_kib: policy.chunk_kib, result_size_mb };
-    simulate(&farm, options, &mut |_| true).unwrap()
+    simulate(&farm, options, &mut |_| true)
 }
 
 pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
@@ -108,3 +119,39 @@ pub fn bound(platform: &Platform, tasks: &Tasks, ports: Ports) -> f64 {
 }
 
 pub const PORTS: [Ports; 2] = [Ports::Single, Ports::Multi];
+
+/// Nodes that leave, with all below them, or join again: which, and at which part of `span_s`. A node below one that is gone
+/// does neither.
+pub fn comings_and_goings(tree: &[Spot], picks: &[(prop::sample::Index, f64)], span_s: f64) -> Vec<PlacedChange> {
+    let mut times: Vec<f64> = picks.iter().map(|pick| pick.1 * span_s).collect();
+    times.sort_by(f64::total_cmp);
+    let mut gone = vec![false; tree.len()];
+    let mut changes = Vec::new();
+    for (pick, at_s) in picks.iter().zip(times) {
+        let node = 1 + pick.0.index(tree.len() - 1);
+        let mut up = tree[node].parent;
+        while let Some(above) = up
+            && !gone[above]
+        {
+            up = tree[above].parent;
+        }
+        if up.is_some() {
+            continue; // a node above it is gone
+        }
+        let kind = if gone[node] { ChangeKind::Joins } else { ChangeKind::Leaves };
+        gone[node] = !gone[node];
+        if kind == ChangeKind::Joins {
+            for below in node + 1..tree.len() {
+                let mut up = tree[below].parent;
+                while let Some(above) = up
+                    && above > node
+                {
+                    up = tree[above].parent;
+                }
+                gone[below] &= up != Some(node);
+            }
+        }
+        changes.push(PlacedChange { at_s, node: node as u32, kind });
+    }
+    changes
+}

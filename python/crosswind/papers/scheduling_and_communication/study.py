@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from crosswind.errors import DescriptionError
-from crosswind.files.reading import json_of
 from crosswind.files.stored import is_of_kind, write_json
 from crosswind.files.tabular import Plotted
 from crosswind.papers.driver import Work
-from crosswind.papers.grading import Claim
+from crosswind.papers.grading import HINT, Claim
 from crosswind.papers.scheduling_and_communication import daemons, figures, variants
 from crosswind.papers.scheduling_and_communication.calibration import PROGRAMS, Calibration, of
 from crosswind.papers.scheduling_and_communication.claims import claims
@@ -63,14 +61,12 @@ class Study(Plotted):
         Raises
         ------
         DescriptionError
-            When it is none, or one of another version.
+            When it is none, one of another version, or with the first field that is wrong.
         """
-        document = json_of(path, "no-study")
-        if not is_study(document):
-            raise DescriptionError(f"{path}: is no study.json", "no-study", "`crosswind reproduce` writes one")
-        if document.get("schema_version") != SCHEMA_VERSION:
-            message = f"{path}: schema_version is {document.get('schema_version')}; this build reads {SCHEMA_VERSION}"
-            raise DescriptionError(message, "schema-version")
+        from crosswind.files.shape import read_shaped
+        from crosswind.papers.shape import StudyShape
+
+        document = read_shaped(path, "study", SCHEMA_VERSION, HINT, StudyShape)
         return cls(
             form=document["form"],
             calibration=[(one[0], one[1], one[2]) for one in document["calibration"]],

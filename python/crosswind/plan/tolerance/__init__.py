@@ -128,20 +128,18 @@ def plan_tolerance(
         message = f"work_per_barrier_s is {work_per_barrier_s:g}; simulated it must be at most 1 s"
         raise DescriptionError(message, "argument", "the closed forms hold for more")
     data = json.loads(_core.tolerance(disturbance._checked, ranks, work_per_barrier_s, slowdown))
-    asked = [
-        one for limit in data["limits"] for one in _by_cause(disturbance, limit, ranks, work_per_barrier_s, slowdown)
-    ]
-    data["limits"] = [limit for limit, _ in asked]
+    asked = _by_cause(disturbance, data["limits"], ranks, work_per_barrier_s, slowdown)
+    data["limits"] = [limit for limit, _, _ in asked]
     if simulate:
         from crosswind.plan.tolerance.simulated import simulated_limit
 
         data["seeds"] = seeds
-        for number, (limit, alone) in enumerate(asked):
+        for number, (limit, alone, place) in enumerate(asked):
             if progress:
                 progress(number / len(data["limits"]), f"{limit['cause']}: {limit['field']}")
             found = simulated_limit(
                 alone,
-                limit,
+                {**limit, "source": place},
                 ranks=ranks,
                 work_per_barrier_s=work_per_barrier_s,
                 slowdown=slowdown,
@@ -152,20 +150,41 @@ def plan_tolerance(
 
 
 def _by_cause(
-    whole: Disturbance, limit: dict[str, Any], ranks: int, work_per_barrier_s: float, slowdown: float
-) -> list[tuple[dict[str, Any], Disturbance]]:
-    """Return a limit with the disturbance that it is of; that of a recorded source once for each cause alone."""
-    source = whole.to_dict()["source"][limit["source"]]
-    if source["kind"] != "recorded" or len(source["causes"]) < 2:
-        return [(limit, whole)]
-    found = []
-    for cause in source["causes"]:
-        alone = whole.keeping([cause])
-        recorded = [k for k, one in enumerate(alone.to_dict()["source"]) if one["kind"] == "recorded"]
-        own = json.loads(_core.tolerance(alone._checked, ranks, work_per_barrier_s, slowdown))
-        found += [
-            ({**one, "cause": cause, "expected": own["expected"]}, alone)
-            for one in own["limits"]
-            if one["source"] in recorded
-        ]
-    return sorted(found, key=lambda pair: pair[0]["limit"])
+    whole: Disturbance, limits: list[dict[str, Any]], ranks: int, work_per_barrier_s: float, slowdown: float
+) -> list[tuple[dict[str, Any], Disturbance, int]]:
+    """Return limits, each with the disturbance that it is of and the source's place there.
+
+    That of a recorded source stands once for each of its causes alone, the tightest first, with the source's place in
+    the whole disturbance. A recording is gone through once, however many causes it has.
+    """
+    description = whole.to_dict()
+    found: list[tuple[dict[str, Any], Disturbance, int]] = []
+    by_cause: dict[int, list[tuple[dict[str, Any], Disturbance, int]]] = {}
+    for limit in limits:
+        place = limit["source"]
+        source = description["source"][place]
+        if source["kind"] != "recorded" or len(source["causes"]) < 2:
+            found.append((limit, whole, place))
+        elif place not in by_cause:
+            own = by_cause[place] = []
+            for cause, intervals in zip(source["causes"], _each_alone(source), strict=True):
+                alone = Disturbance.from_dict({**description, "source": [{**source, "cpu": intervals}]})
+                told = json.loads(_core.tolerance(alone._checked, ranks, work_per_barrier_s, slowdown))
+                of_whole = {"cause": cause, "source": place, "expected": told["expected"]}
+                for one in told["limits"]:
+                    field = one["field"].replace("source[0]", f"source[{place}]", 1)
+                    own.append(({**one, **of_whole, "field": field}, alone, 0))
+            found += sorted(own, key=lambda entry: entry[0]["limit"])
+    return found
+
+
+def _each_alone(source: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
+    """Return for each cause of a recorded source its CPUs with the intervals of that cause alone."""
+    found: list[list[dict[str, Any]]] = [[] for _ in source["causes"]]
+    for cpu in source["cpu"]:
+        own: dict[int, list[Any]] = {}
+        for interval in cpu["intervals"]:
+            own.setdefault(interval[2], []).append(interval)
+        for cause, cpus in enumerate(found):
+            cpus.append({**cpu, "intervals": own.get(cause, [])})
+    return found
