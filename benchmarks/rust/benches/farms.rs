@@ -1,5 +1,4 @@
 //! Cost of a task of a farm: by shape and port mode.
-#![allow(missing_docs)] // criterion's macros make functions without
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use crosswind_policy::farm::{FarmOptions, MeanTask};

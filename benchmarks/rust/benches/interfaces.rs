@@ -1,5 +1,4 @@
 //! Cost of a frame through network interfaces: by discipline, length of messages, credits.
-#![allow(missing_docs)] // criterion's macros make functions without
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use crosswind_schema::StreamsExperiment;

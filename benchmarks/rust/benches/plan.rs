@@ -1,5 +1,4 @@
 //! Cost of the planner per tree: shape, port mode and size.
-#![allow(missing_docs)] // criterion's macros make functions without
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use crosswind_model::{Columns, Task, plan_columns};

@@ -1,5 +1,4 @@
 //! Cost of a message of a parallel program: by size, network and window.
-#![allow(missing_docs)] // criterion's macros make functions without
 
 use std::num::NonZeroU32;
 

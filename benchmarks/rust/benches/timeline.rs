@@ -1,5 +1,4 @@
 //! Cost of a timeline per call: the simulator asks for every operation of every rank.
-#![allow(missing_docs)] // criterion's macros make functions without
 
 use std::hint::black_box;
 

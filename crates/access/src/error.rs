@@ -15,10 +15,7 @@ pub enum AccessError {
     },
     /// A token that is no line of text.
     #[error("the token has {what} in it; it must be printable text without spaces around it")]
-    Unprintable {
-        /// What it has.
-        what: &'static str,
-    },
+    Unprintable { what: &'static str },
     /// A token that can be guessed.
     #[error("the token has {bytes} bytes; it must have at least {SHORTEST}")]
     Short {
@@ -28,7 +25,6 @@ pub enum AccessError {
     /// A file or directory that is missing or wrong.
     #[error("{path}: {why}")]
     File {
-        /// Where it is.
         path: String,
         /// What is wrong with it.
         why: String,
@@ -36,9 +32,7 @@ pub enum AccessError {
     /// A key that other users may read, or a file or directory that they may write.
     #[error("{path} has mode {mode:04o}: users other than its owner may {may} it")]
     Loose {
-        /// Where it is.
         path: String,
-        /// What it is.
         mode: u32,
         /// What other users may do.
         may: &'static str,
@@ -47,26 +41,16 @@ pub enum AccessError {
     },
     /// A file of another user.
     #[error("{path} belongs to user {uid}, which may change it; it must belong to this user or to root")]
-    Foreign {
-        /// Where it is.
-        path: String,
-        /// The owner.
-        uid: u32,
-    },
+    Foreign { path: String, uid: u32 },
     /// A name that cannot stand in a certificate.
     #[error("the name {name:?} {why}")]
     Name {
-        /// As it was given.
         name: String,
         /// What is wrong with it.
         why: String,
     },
-    /// There is one already.
     #[error("{path} is there already")]
-    Exists {
-        /// Where it is.
-        path: String,
-    },
+    Exists { path: String },
     /// A disk without room for a certificate.
     #[error("no space left on {directory}")]
     Full {
@@ -79,17 +63,14 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Of a file.
     pub(crate) fn file(path: &Path, why: impl ToString) -> Self {
         Self::File { path: path.display().to_string(), why: why.to_string() }
     }
 
-    /// Of what makes certificates.
     pub(crate) fn sealing(why: impl ToString) -> Self {
         Self::Sealing(why.to_string())
     }
 
-    /// Stable word for scripts.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -100,7 +81,6 @@ impl AccessError {
         }
     }
 
-    /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {

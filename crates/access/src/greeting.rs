@@ -11,7 +11,6 @@ pub const GREETING_BYTES: usize = 40;
 pub struct Protocol {
     /// First bytes of every connection.
     pub magic: [u8; 4],
-    /// Its version.
     pub version: u16,
 }
 
@@ -30,14 +29,8 @@ pub enum GreetingError {
     /// The first bytes are of something else.
     #[error("is no Crosswind of this kind: the first bytes are wrong")]
     Stranger,
-    /// Another version.
     #[error("speaks version {there} of the protocol; this build speaks {here}")]
-    Version {
-        /// What it speaks.
-        there: u16,
-        /// What we do.
-        here: u16,
-    },
+    Version { there: u16, here: u16 },
 }
 
 impl Greeting {

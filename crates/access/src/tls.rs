@@ -106,9 +106,7 @@ pub(crate) fn names(certificate: &CertificateDer<'_>, name: &str) -> bool {
 /// What other users may do to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// Nothing: a key.
     Secret,
-    /// Read it: a certificate.
     Readable,
 }
 

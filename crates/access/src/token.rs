@@ -19,19 +19,15 @@ pub const SHORTEST: usize = 16;
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
-/// The end that proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The end that dialled.
     Caller,
-    /// The end that listened.
     Listener,
 }
 
 /// What no other connection has: a proof for one meeting is none for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meeting {
-    /// What is spoken.
     pub protocol: Protocol,
     /// What the caller drew at random.
     pub caller: [u8; 32],

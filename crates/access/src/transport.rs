@@ -22,7 +22,6 @@ const AT_ONCE: usize = 64 << 10;
 /// First byte of an alert, and of a greeting, of TLS.
 const OF_TLS: std::ops::RangeInclusive<u8> = 0x14..=0x17;
 
-/// The connection.
 #[derive(Debug)]
 pub struct Transport {
     socket: TcpStream,
@@ -77,7 +76,6 @@ impl Transport {
         &self.socket
     }
 
-    /// What to watch.
     #[must_use]
     pub fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()

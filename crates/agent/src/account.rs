@@ -14,7 +14,6 @@ const LAST_EVENTS: usize = 8;
 pub struct Passed {
     /// Results, by the number of the node that computed them.
     pub results: BTreeMap<u32, u64>,
-    /// The last events.
     pub events: VecDeque<AgentEvent>,
     /// How many events there were in all.
     pub happened: u64,
@@ -39,24 +38,19 @@ impl Passed {
 /// A piece of an agent's report.
 #[derive(Debug)]
 pub struct Piece {
-    /// Whose it is.
     pub node: u32,
     /// Which part.
     pub part: u8,
-    /// The piece.
     pub bytes: Vec<u8>,
 }
 
-/// What is told.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub totals: Totals,
     pub rows: Vec<Row>,
     pub log: Option<Log>,
     pub happened: Vec<AgentEvent>,
-    /// Not at the root.
     pub passed: Passed,
-    /// At the root.
     pub pieces: Vec<Piece>,
 }
 
@@ -72,7 +66,6 @@ impl Account {
         }
     }
 
-    /// Adds a row.
     pub fn row(
         &mut self,
         activity: Activity,

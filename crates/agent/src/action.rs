@@ -13,7 +13,6 @@ pub trait TaskBytes: Clone + Debug {
     /// So many bytes of no meaning.
     fn blank(bytes: u64) -> Self;
 
-    /// How many.
     fn bytes(&self) -> u64;
 
     /// How many of them are in this process's memory.
@@ -26,7 +25,6 @@ pub trait TaskBytes: Clone + Debug {
 /// The other end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
-    /// The parent.
     Parent,
     /// A child, by its number in the policy.
     Child(u32),
@@ -35,12 +33,10 @@ pub enum Peer {
 /// Which way a transfer goes, and what belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// A task, down.
     Task {
         /// Work units; 0 where not known.
         work: f64,
     },
-    /// A result, up.
     Result {
         /// The node that computed it.
         node: u32,
@@ -59,24 +55,18 @@ pub enum Heard<P> {
         /// MB/s of the platform, where the link is emulated; else 0.
         rate: f64,
     },
-    /// A whole task.
     Task {
-        /// Its number.
         task: u64,
         /// Work units; 0 where not known.
         work: f64,
-        /// Its input.
         payload: P,
     },
-    /// A whole result.
     Result {
-        /// Of which task.
         task: u64,
         /// The node that computed it.
         node: u32,
         /// Whether it is a result, not an error's text.
         ok: bool,
-        /// The result.
         payload: P,
     },
 }
@@ -93,15 +83,12 @@ pub enum Outcome {
 /// A transfer's end, or its stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Of which task.
     pub task: u64,
-    /// Which way.
     pub kind: Kind,
     /// What became of it.
     pub outcome: Outcome,
     /// When, by the pace where there is one.
     pub at_ns: u64,
-    /// When it began.
     pub began_ns: u64,
     /// Bytes moved since then.
     pub bytes: u64,
@@ -110,7 +97,6 @@ pub struct Done {
 /// A task that was worked on.
 #[derive(Debug)]
 pub struct Worked<P> {
-    /// Which.
     pub task: u64,
     /// Whether the answer is a result, not an error's text.
     pub ok: bool,
@@ -127,18 +113,15 @@ pub struct Worked<P> {
 /// A try that is being made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trying {
-    /// Of which task.
     pub task: u64,
     /// The how manieth it is here.
     pub tried: u32,
-    /// When it began.
     pub began_ns: u64,
 }
 
 /// How fast a transfer goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// On the wire.
     pub bytes_per_ns: f64,
     /// MB/s of the platform: what frames say; 0: the link is not emulated.
     pub told: f64,
@@ -147,69 +130,52 @@ pub struct Rate {
 /// What an agent wants done, in this order.
 #[derive(Clone, Debug)]
 pub enum Action<P> {
-    /// Send a frame.
     Say {
-        /// The receiver.
         to: Peer,
-        /// What.
         frame: Frame,
     },
     /// Begin to send a task or a result, behind those on the same link; its end is a [`Done`].
     Send {
-        /// The receiver.
         to: Peer,
-        /// Its number.
         task: u64,
-        /// What it is.
         kind: Kind,
         /// Its bytes.
         payload: P,
         /// How fast; none: as fast as the link allows.
         rate: Option<Rate>,
-        /// From when on.
         at_ns: u64,
     },
     /// Go on with the transfer that is held.
     GoOn {
-        /// The receiver.
         child: u32,
         /// How fast; none: as fast as the link allows.
         rate: Option<Rate>,
-        /// From when on.
         at_ns: u64,
     },
     /// Hold the transfer at the end of its chunk.
     Hold {
-        /// The receiver.
         child: u32,
-        /// From when on.
         at_ns: u64,
     },
     /// Change the rate of the transfer.
     Pace {
-        /// The receiver.
         child: u32,
         /// How fast; none: as fast as the link allows.
         rate: Option<Rate>,
-        /// From when on.
         at_ns: u64,
         /// Whether the child is told, once it knows of the transfer.
         tell: bool,
     },
     /// Close a child's link; what it still sends is not heard.
     Close {
-        /// Whose.
         child: u32,
-        /// Whether to say goodbye.
         bye: bool,
     },
     /// Work on a task, behind those given before; its end is a [`Worked`].
     Compute {
-        /// Which.
         task: u64,
         /// Work units; 0 where not known.
         work: f64,
-        /// Its input.
         input: P,
         /// Whether what was said to the parent must be on its way first: the work may end this process.
         told: bool,
@@ -227,7 +193,6 @@ pub enum Action<P> {
 /// How an agent's run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As it should.
     Bye,
     /// The parent is gone, and why; below it begins again.
     ParentLost(String),

@@ -20,7 +20,6 @@ pub struct Seat {
     pub name: String,
     /// What the run is about, with the child.
     pub run: RunSettings,
-    /// Its number.
     pub number: u32,
     place: u32,
 }

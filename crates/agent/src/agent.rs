@@ -30,7 +30,6 @@ const FORGIVEN_NS: u64 = 20_000_000;
 /// A pace that the receiver has not been told yet.
 const UNTOLD: f64 = -1.0;
 
-/// What computes.
 #[derive(Debug)]
 pub(crate) enum Processor {
     /// One that exists in the platform's file only: this crate keeps its time.
@@ -192,7 +191,6 @@ impl<P: TaskBytes> Agent<P> {
         !self.results.is_empty()
     }
 
-    /// Tasks that wait here.
     #[must_use]
     pub fn waiting(&self) -> u64 {
         self.policy.ready()

@@ -63,7 +63,6 @@ pub(crate) struct Out {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sending {
     pub task: u64,
-    /// Whether it is held.
     pub paused: bool,
     /// Its rate as frames say it, MB/s of the platform; none: it is not paced.
     pub told: Option<f64>,
@@ -130,7 +129,6 @@ impl Child {
 }
 
 impl<P: TaskBytes> Agent<P> {
-    /// A child is gone.
     pub(crate) fn lose(&mut self, child: u32, why: &str, now_ns: u64) {
         let Some(state) = self.children.get(child as usize).filter(|child| !child.left) else { return };
         let (name, suspect) = (state.name.clone(), state.suspect());

@@ -6,7 +6,6 @@
 //!
 //! Results count on their link like tasks, at both ends (as in crates/sim, results.rs).
 
-/// The processor.
 #[derive(Debug)]
 pub struct EmulatedProcessor {
     compute_per_s: f64,
@@ -49,7 +48,6 @@ impl EmulatedProcessor {
         }
     }
 
-    /// A child more.
     pub fn child(&mut self, ir_send: f64) {
         self.ir_send.push(ir_send);
         self.send_mb_per_s.push(0.0);
@@ -108,7 +106,6 @@ impl EmulatedProcessor {
         self.send_mb_per_s.iter().sum()
     }
 
-    /// Begins a task.
     pub fn begin(&mut self, task: u64, work: f64, at_ns: u64) {
         let rate_per_ns = self.rate_per_ns();
         self.job = Some(Job { task, left: work, rate_per_ns, at_ns, began_ns: at_ns });

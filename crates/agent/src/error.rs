@@ -1,6 +1,5 @@
 //! What can be wrong with the settings of a run.
 
-/// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// A setting is out of its range.
@@ -8,9 +7,7 @@ pub enum SettingsError {
     Value {
         /// Name of the setting.
         field: String,
-        /// What was given.
         value: String,
-        /// What is permitted.
         permitted: String,
     },
     /// The run cannot be set up as described.

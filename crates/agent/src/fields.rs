@@ -8,23 +8,12 @@
 pub enum FrameError {
     /// A length beyond what is permitted.
     #[error("a frame of {bytes} bytes; at most {limit} are read")]
-    TooLarge {
-        /// What it says.
-        bytes: usize,
-        /// What is permitted.
-        limit: usize,
-    },
-    /// An unknown kind.
+    TooLarge { bytes: usize, limit: usize },
     #[error("a frame of kind {0}, which this version does not know")]
     Kind(u8),
     /// Fields that do not fit the kind.
     #[error("a frame of kind {kind} with {what}")]
-    Fields {
-        /// The kind.
-        kind: u8,
-        /// What is wrong.
-        what: &'static str,
-    },
+    Fields { kind: u8, what: &'static str },
 }
 
 /// The length that a frame's first four bytes tell.
@@ -71,7 +60,6 @@ pub fn long(out: &mut Vec<u8>, kind: u8, value: u64) {
 pub struct Reader<'a> {
     /// The frame's kind.
     pub kind: u8,
-    /// What is left.
     pub bytes: &'a [u8],
 }
 
@@ -130,7 +118,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Whatever is left.
     pub fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes).to_vec()
     }

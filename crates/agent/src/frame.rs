@@ -27,69 +27,46 @@ pub enum Form {
     Blank,
 }
 
-/// What is said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
     /// Child to parent: its name, and a proof that it knows the token.
     Prove {
-        /// HMAC over both nonces.
         proof: [u8; 32],
-        /// Name in the platform.
         name: String,
         /// JSON: parameters of a node that the platform does not know; may be empty.
         about: String,
     },
     /// Parent to child: you are let in, and I know the token too.
     Welcome {
-        /// HMAC over both nonces.
         proof: [u8; 32],
         /// JSON: what the run is about.
         settings: Vec<u8>,
     },
     /// It will not be done.
-    Refused {
-        /// Why.
-        why: String,
-    },
+    Refused { why: String },
     /// Parent to child: a piece of the code that computes (a pickled callable), or its last one.
-    Code {
-        /// Whether nothing follows.
-        last: bool,
-        /// The piece.
-        piece: Vec<u8>,
-    },
+    Code { last: bool, piece: Vec<u8> },
     /// Child to parent: all of my subtree that is expected is here, and this is my first request.
-    Ready {
-        /// Agents in the subtree.
-        agents: u32,
-        /// Tasks asked for.
-        tasks: u64,
-    },
+    Ready { agents: u32, tasks: u64 },
     /// Parent to child: time 0 was now.
     Start {
         /// The root's clock then, ns.
         root_ns: u64,
     },
     /// Child to parent: so many tasks more.
-    Ask {
-        /// How many.
-        tasks: u64,
-    },
+    Ask { tasks: u64 },
     /// Child to parent: are you there, and what is the time?
     Ping {
         /// The child's clock, ns.
         child_ns: u64,
     },
-    /// Parent to child.
     Pong {
-        /// What the ping said.
         child_ns: u64,
         /// The root's clock as the parent knows it, ns.
         root_ns: u64,
     },
     /// A task begins; body: its first bytes.
     Task {
-        /// Its number.
         task: u64,
         /// Bytes of its input, in this frame and in the chunks that follow.
         total: u64,
@@ -101,10 +78,7 @@ pub enum Frame {
         rate: f64,
     },
     /// More of a task's input.
-    Chunk {
-        /// The task.
-        task: u64,
-    },
+    Chunk { task: u64 },
     /// The paced link goes on at this rate; 0: the send is held.
     Pace {
         /// MB/s of the platform.
@@ -116,25 +90,15 @@ pub enum Frame {
         rate: f64,
     },
     /// Child to parent, from one that has children: this is what I compute myself now, whatever else you sent me.
-    Computing {
-        /// The task.
-        task: u64,
-    },
+    Computing { task: u64 },
     /// Parent to child: hold so many tasks from now on.
-    Places {
-        /// How many.
-        tasks: u64,
-    },
+    Places { tasks: u64 },
     /// Parent to child: so many tasks are still to come to you, about.
-    RemainingHint {
-        /// How many.
-        tasks: u64,
-    },
+    RemainingHint { tasks: u64 },
     /// Child to parent: what my subtree can use, by what was seen of it.
     Subtree(Subtree),
     /// A result begins; body: its first bytes.
     Result {
-        /// The task.
         task: u64,
         /// Bytes of the result.
         total: u64,
@@ -148,40 +112,28 @@ pub enum Frame {
         rate: f64,
     },
     /// More of a result.
-    ResultChunk {
-        /// The task.
-        task: u64,
-    },
+    ResultChunk { task: u64 },
     /// Parent to child: no more tasks; tell what you did.
     Finish,
     /// Child to parent: what an agent of my subtree did, a piece at a time.
     Report {
-        /// Whose it is.
         node: u32,
         /// Which part.
         part: u8,
-        /// The piece.
         piece: Vec<u8>,
     },
     /// Child to parent: my subtree has told everything.
     Reported,
     /// Child to parent: something happened in my subtree.
-    Happened {
-        /// JSON.
-        event: String,
-    },
+    Happened { event: String },
     /// The connection ends as it should.
     Bye,
     /// Child to parent: I am to leave. Send me no more tasks; say `Finish` when none is out under me.
     Draining,
     /// Child to parent: here is a task back that I have not begun.
-    HandBack {
-        /// The task.
-        task: u64,
-    },
+    HandBack { task: u64 },
     /// Child to parent: this task is over its time, and I end, since nothing else ends it.
     OverTime {
-        /// The task.
         task: u64,
         /// How often it was tried here, this time included.
         tried: u32,
@@ -191,7 +143,6 @@ pub enum Frame {
 /// A frame, the bytes that it took, and the bytes of body that follow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
-    /// What was said.
     pub frame: Frame,
     /// Bytes read.
     pub used: usize,

@@ -20,15 +20,12 @@ pub const AGENT_FAILED: &str = "agent-failed";
 /// How far a run is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Children are waited for.
     Gathering,
     /// All are here; the start is waited for (not at the root).
     Ready,
-    /// Time has begun.
     Running,
     /// No more tasks: reports are gathered.
     Finishing,
-    /// All is told.
     Reported,
 }
 

@@ -28,20 +28,15 @@ pub enum Activity {
     Result = 2,
 }
 
-/// One activity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// What it is.
     pub activity: Activity,
-    /// Whose.
     pub node: u32,
     /// The node at the other end.
     pub child: u32,
-    /// Which task.
     pub task: u64,
     /// When it began: an agent's own clock, and after the reports were gathered the root's, ns.
     pub start_ns: u64,
-    /// When it ended.
     pub end_ns: u64,
     /// Bytes moved.
     pub bytes: u64,
@@ -99,13 +94,11 @@ impl Row {
 pub struct Totals {
     /// Name of the node.
     pub name: String,
-    /// Tasks computed.
     pub tasks: u64,
     /// Time in which its processor was computing, ns.
     pub busy_ns: u64,
     /// Bytes of tasks received from the parent.
     pub received_bytes: u64,
-    /// Attempts beyond the first.
     pub tried_again: u64,
     /// What was seen of its processor.
     pub seen: ObservedNode,
@@ -123,13 +116,11 @@ pub struct ObservedLink {
     pub seen: ObservedNode,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentEvent {
     /// The root's clock, ns.
     pub root_ns: u64,
-    /// Stable word for scripts.
     pub code: String,
     /// The node that it is about.
     pub node: Option<String>,
@@ -137,7 +128,6 @@ pub struct AgentEvent {
     pub number: Option<u32>,
     /// How many tasks it is about.
     pub tasks: Option<u64>,
-    /// What happened.
     pub message: String,
 }
 
@@ -146,7 +136,6 @@ pub struct AgentEvent {
 pub struct Log(pub String);
 
 impl Log {
-    /// Adds a line.
     pub fn note(&mut self, at_ns: u64, event: &Event, commands: &[Command]) {
         // Writing to a string never fails.
         let _ = write!(self.0, "{at_ns} {} >", event_words(event));

@@ -30,15 +30,9 @@ pub enum Work {
     /// Nothing: the result is empty.
     Noop,
     /// A kernel of the probe, as much of it as the task's work says.
-    Kernel {
-        /// Its name.
-        name: String,
-    },
+    Kernel { name: String },
     /// A user's command with `{input}` and `{output}`.
-    Command {
-        /// The line.
-        line: String,
-    },
+    Command { line: String },
     /// Code that came with the run.
     Callable,
 }
@@ -75,7 +69,6 @@ impl Default for TaskLimits {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSettings {
-    /// The tree.
     pub platform: Platform,
     /// The policy: the order of service and its options.
     pub policy: Policy,
@@ -92,7 +85,6 @@ pub struct RunSettings {
     /// What happens to the platform in mid-run: emulated rates only.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// What agents do.
     pub work: Work,
     /// How long agents wait for each other.
     #[serde(default)]
@@ -100,7 +92,6 @@ pub struct RunSettings {
     /// What a task may take, and how often it is tried.
     #[serde(default)]
     pub task_limits: TaskLimits,
-    /// What is recorded.
     #[serde(default)]
     pub recording: Recording,
     /// How large inputs and results may be.
@@ -142,7 +133,6 @@ pub struct Recording {
 pub struct Sizes {
     /// Larger ones go to files.
     pub spool_over_bytes: u64,
-    /// Larger ones are refused.
     pub largest_task_bytes: u64,
 }
 
@@ -164,7 +154,6 @@ pub struct Admission {
     pub parent: u32,
     /// Whether time 0 is over, so that the child joins a run.
     pub running: bool,
-    /// Whether code follows.
     pub code: bool,
 }
 

@@ -16,13 +16,11 @@ pub(crate) struct Stored<P> {
 /// A result on its way up.
 #[derive(Clone, Debug)]
 pub struct Finished<P> {
-    /// Of which task.
     pub task: u64,
     /// The node that computed it.
     pub node: u32,
     /// Whether it is a result, not an error's text.
     pub ok: bool,
-    /// The result.
     pub payload: P,
 }
 

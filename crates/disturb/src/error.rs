@@ -4,10 +4,8 @@ use std::io;
 
 use crosswind_schema::DescriptionError;
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum DisturbError {
-    /// The disturbance is wrong.
     #[error(transparent)]
     Description(#[from] DescriptionError),
     /// A setting is out of its range.
@@ -15,9 +13,7 @@ pub enum DisturbError {
     Value {
         /// Name of the setting.
         field: String,
-        /// What was given.
         value: String,
-        /// What is permitted.
         permitted: String,
     },
     /// It cannot be done as described.
@@ -26,14 +22,8 @@ pub enum DisturbError {
     /// What was started cannot be ended.
     #[error("{0}")]
     Lost(String),
-    /// The system refused something.
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
 }
 
 impl DisturbError {
@@ -43,7 +33,6 @@ impl DisturbError {
         move |source| Self::System { what, source }
     }
 
-    /// Stable word for scripts.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -33,7 +33,6 @@ pub fn tried_name() -> String {
     owner::name(TRIED)
 }
 
-/// What was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leftover {
     /// A trace instance, which the kernel still writes to.

@@ -13,7 +13,6 @@ fn bytes<T, const N: usize>(values: impl Iterator<Item = T>, encode: impl Fn(T) 
     values.flat_map(encode).collect()
 }
 
-/// Of a simulated run.
 #[must_use]
 pub fn of_trace(trace: &Trace) -> Columns {
     let amounts = |values: &[f64]| bytes(values.iter(), |value| value.to_ne_bytes());

@@ -41,7 +41,6 @@ impl From<NoProgram> for ExperimentError {
 }
 
 impl ExperimentError {
-    /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -38,7 +38,6 @@ pub struct RootAsked {
     pub sync: bool,
     /// An experiment's point whose own tasks are run, as JSON; none: tasks are handed over.
     pub drawn: Option<String>,
-    /// Whether results are dropped.
     pub discard: bool,
 }
 

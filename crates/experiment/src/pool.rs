@@ -65,7 +65,6 @@ impl<R: Send + 'static> Pool<R> {
         Ok(pool)
     }
 
-    /// Adds a job.
     pub fn put(&self, number: u64, job: impl FnOnce(Watch<'_>) -> R + Send + 'static) {
         if let Some(jobs) = &self.jobs {
             // Threads live as long as the pool, so one receives.

@@ -46,7 +46,6 @@ pub struct LiveProgram {
     pub about: About,
     /// The experiment without a sweep.
     pub experiment: ProgramExperiment,
-    /// What takes processors away.
     pub disturbance: Option<Disturbance>,
 }
 
@@ -174,13 +173,11 @@ pub struct Opened {
     pub begin: Box<dyn FnOnce() + Send>,
     /// Where the end is told.
     pub ended: Receiver<Ended>,
-    /// Ends it early.
     pub stop: Stop,
     /// HOST:PORT at which it listens.
     pub address: String,
     /// How many ranks there must be.
     pub ranks: u32,
-    /// What is run.
     pub program: LiveProgram,
 }
 
@@ -228,7 +225,6 @@ impl ConductorAsked {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankAsked {
-    /// Its number.
     pub rank: u32,
     /// HOST:PORT of the conductor.
     pub conductor: String,

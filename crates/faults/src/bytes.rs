@@ -11,7 +11,6 @@ use crate::schedule::TaskPlan;
 pub struct Bytes(pub Arc<Vec<u8>>);
 
 impl Bytes {
-    /// Of a vector.
     #[must_use]
     pub fn of(bytes: Vec<u8>) -> Self {
         Self(Arc::new(bytes))

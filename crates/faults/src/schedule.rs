@@ -10,20 +10,15 @@ pub const SECOND: u64 = 1_000 * MS;
 /// What a task does where it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// It has a result.
     Works,
     /// It fails so often in one place, then works.
     Fails(u32),
-    /// It never ends.
     Hangs,
-    /// It ends its agent.
     Kills,
 }
 
-/// A task.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskPlan {
-    /// Its number.
     pub task: u64,
     /// When the user has it, from the beginning, ns.
     pub at_ns: u64,
@@ -31,16 +26,13 @@ pub struct TaskPlan {
     pub bytes: (u64, u64),
     /// What one try takes, ns.
     pub takes_ns: u64,
-    /// What it does.
     pub deed: Deed,
 }
 
-/// A node.
 #[derive(Clone, Debug)]
 pub struct NodePlan {
     /// Its place in the tree; none: the root.
     pub parent: Option<usize>,
-    /// Whether it computes.
     pub computes: bool,
     /// Whether the platform does not know it, so that it joins with its rates.
     pub guest: bool,
@@ -54,7 +46,6 @@ pub struct NodePlan {
     pub clock_ns: u64,
 }
 
-/// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The process is killed, and starts again after a while (0: never). The other ends are told, or find out themselves.
@@ -78,14 +69,12 @@ pub enum Trouble {
     },
     /// The link to the parent is so many times as slow for a while.
     Slow {
-        /// How many times.
         times: u64,
         /// How long, ns.
         for_ns: u64,
     },
     /// It is asked to leave, so many times, and comes again after a while (0: never).
     Leaves {
-        /// How many times.
         times: usize,
         /// Until it comes again, ns.
         again_ns: u64,
@@ -105,21 +94,18 @@ pub enum Trouble {
         /// How long, ns.
         for_ns: u64,
     },
-    /// Its clock jumps ahead.
     ClockJumps {
         /// How far, ns.
         by_ns: u64,
     },
 }
 
-/// A fault.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// When, ns from the beginning.
     pub at_ns: u64,
     /// Where: place of a node.
     pub node: usize,
-    /// What.
     pub trouble: Trouble,
 }
 
@@ -132,9 +118,7 @@ pub struct Schedule {
     pub nodes: Vec<NodePlan>,
     /// The tasks, in the order of their times.
     pub tasks: Vec<TaskPlan>,
-    /// The faults.
     pub faults: Vec<Fault>,
-    /// Policy, as JSON.
     pub policy: String,
     /// Retries of a task that failed.
     pub retries: u32,
@@ -147,7 +131,6 @@ pub struct Schedule {
 const ORDERS: [&str; 5] = ["interference", "bandwidth", "compute", "arrival", "planned"];
 
 impl Schedule {
-    /// What a seed makes.
     #[must_use]
     pub fn drawn(seed: u64) -> Self {
         let mut random = Random::new(seed, 1);

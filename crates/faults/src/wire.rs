@@ -45,7 +45,6 @@ impl Transfer {
     }
 }
 
-/// What sends.
 #[derive(Debug, Default)]
 pub struct Sender {
     chunk: u64,
@@ -132,7 +131,6 @@ struct Inbound {
     got: Vec<u8>,
 }
 
-/// What receives.
 #[derive(Debug, Default)]
 pub struct Receiver {
     buffer: Vec<u8>,

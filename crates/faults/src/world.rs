@@ -28,26 +28,51 @@ const LAST_NS: u64 = 60 * SECOND;
 #[derive(Debug)]
 enum What {
     /// A process's loop goes round.
-    Wake { node: usize, life: u64, token: u64 },
+    Wake {
+        node: usize,
+        life: u64,
+        token: u64,
+    },
     /// Bytes come up (0) or down (1) a connection.
-    Arrive { connection: usize, down: usize, bytes: Vec<u8> },
+    Arrive {
+        connection: usize,
+        down: usize,
+        bytes: Vec<u8>,
+    },
     /// A direction of a connection is free.
-    Free { connection: usize, down: usize },
+    Free {
+        connection: usize,
+        down: usize,
+    },
     /// An end of a connection hears that it is over.
-    Broken { connection: usize, end: usize },
+    Broken {
+        connection: usize,
+        end: usize,
+    },
     /// A process dials its parent.
-    Dial { node: usize, life: u64 },
+    Dial {
+        node: usize,
+        life: u64,
+    },
     /// A process is let in.
-    Welcomed { connection: usize, node: usize, life: u64, admission: Box<Admission> },
-    /// A process starts.
-    Start { node: usize },
+    Welcomed {
+        connection: usize,
+        node: usize,
+        life: u64,
+        admission: Box<Admission>,
+    },
+    Start {
+        node: usize,
+    },
     /// The work on a task ends.
-    Worked { node: usize, life: u64, job: u64 },
-    /// A fault.
+    Worked {
+        node: usize,
+        life: u64,
+        job: u64,
+    },
     Trouble(usize),
 }
 
-/// How a clock goes.
 #[derive(Debug)]
 struct Clock {
     shift_ns: u64,
@@ -80,9 +105,7 @@ struct Place {
 /// How the run ended at the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RootEnd {
-    /// All tasks are answered.
     Bye,
-    /// No agent was left.
     AllLost(String),
 }
 
@@ -113,7 +136,6 @@ pub struct World<'a> {
 pub struct Outcome {
     /// What is wrong; empty: nothing.
     pub violations: Vec<String>,
-    /// How the run ended.
     pub end: Option<RootEnd>,
     /// When, ns.
     pub ended_ns: u64,
@@ -121,7 +143,6 @@ pub struct Outcome {
     pub trace: Vec<String>,
 }
 
-/// Runs a schedule.
 #[must_use]
 pub fn run(schedule: &Schedule, trace: bool) -> Outcome {
     let mut world = World::new(schedule, trace);

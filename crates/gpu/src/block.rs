@@ -10,14 +10,12 @@ use crate::work::Kernel;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Block {
-    /// What computes.
     #[serde(default)]
     pub kernel: Option<Kernel>,
     /// Rounds of work in one launch.
     pub rounds: u32,
     /// Launches, or calls of the caller's function, between the two events: the same work in every block of a kernel.
     pub launches: u32,
-    /// What moves.
     #[serde(default)]
     pub traffic: Option<Traffic>,
     /// Asked rate, MB/s in each direction; none: as fast as it goes.

@@ -13,7 +13,6 @@ pub struct Condition {
     pub memory_mhz: Option<u32>,
     /// Power, W.
     pub power_w: Option<f64>,
-    /// Temperature, degrees Celsius.
     pub celsius: Option<u32>,
     /// Performance state, 0 the fastest.
     pub state: Option<u32>,

@@ -184,14 +184,12 @@ impl Drop for Event {
 #[derive(Debug)]
 pub(crate) struct Buffer {
     at: sys::CUdeviceptr,
-    /// Its size.
     pub(crate) bytes: usize,
     #[allow(dead_code)]
     context: Arc<Context>,
 }
 
 impl Buffer {
-    /// Takes memory, all zero.
     pub(crate) fn new(context: &Arc<Context>, bytes: usize) -> Result<Self, GpuError> {
         // SAFETY: plain allocation in the current context.
         let at = unsafe { result::malloc_sync(bytes) }.map_err(named("cuMemAlloc"))?;
@@ -201,7 +199,6 @@ impl Buffer {
         Ok(found)
     }
 
-    /// Fills its beginning.
     pub(crate) fn fill(&self, words: &[u32]) -> Result<(), GpuError> {
         assert!(size_of_val(words) <= self.bytes, "more words than the buffer holds");
         // SAFETY: no more than the buffer holds, as checked.
@@ -227,7 +224,6 @@ impl Drop for Buffer {
 pub(crate) enum HostBuffer {
     /// Page-locked; the device sees it at the same address.
     Pinned(*mut c_void, usize),
-    /// Ordinary.
     Pageable(Vec<u8>),
 }
 

@@ -21,28 +21,18 @@ pub enum GpuError {
     TooOld {
         /// The driver's CUDA version, or the device's compute capability.
         what: &'static str,
-        /// Its version.
         found: String,
-        /// The oldest that works.
         least: &'static str,
     },
     /// A value of a block is out of range.
     #[error("{field} is {value}; it must be {permitted}")]
-    Value {
-        /// The field.
-        field: &'static str,
-        /// Its value.
-        value: String,
-        /// What is permitted.
-        permitted: String,
-    },
+    Value { field: &'static str, value: String, permitted: String },
     /// The caller's function failed; what it raised is the caller's.
     #[error("the function failed")]
     Function,
     /// A call of the driver failed.
     #[error("{call} failed: {why}")]
     Driver {
-        /// What was called.
         call: &'static str,
         /// The driver's text.
         why: String,
@@ -50,7 +40,6 @@ pub enum GpuError {
 }
 
 impl GpuError {
-    /// A stable name.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -62,7 +51,6 @@ impl GpuError {
         }
     }
 
-    /// What helps.
     #[must_use]
     pub fn hint(&self) -> &'static str {
         match self {

@@ -38,16 +38,12 @@ const LEADING: u32 = 10;
 /// Enqueues work on [`Gpu::stream`], this number of times.
 pub type Enqueue<'a> = &'a mut dyn FnMut(u32) -> Result<(), GpuError>;
 
-/// What a device is.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct About {
-    /// Its name.
     pub name: String,
     /// Its UUID, as `nvidia-smi -L` prints it.
     pub uuid: String,
-    /// Compute capability.
     pub capability: String,
-    /// Streaming multiprocessors.
     pub multiprocessors: u32,
     /// Memory, MB.
     pub memory_mb: f64,
@@ -163,7 +159,6 @@ impl Gpu {
         })
     }
 
-    /// What the device is.
     #[must_use]
     pub fn about(&self) -> &About {
         &self.about

@@ -8,7 +8,6 @@ use crate::error::GpuError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Path {
-    /// Into the GPU.
     HostToDevice,
     /// Out of the GPU.
     DeviceToHost,
@@ -18,7 +17,6 @@ pub enum Path {
     DeviceToDevice,
 }
 
-/// What moves them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
@@ -44,11 +42,9 @@ pub enum Memory {
     Pageable,
 }
 
-/// Traffic beside a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Traffic {
-    /// Which way.
     pub path: Path,
     /// By what.
     pub engine: Engine,

@@ -44,7 +44,6 @@ pub struct Shape {
 }
 
 impl Kernel {
-    /// Every kernel.
     pub const ALL: [Self; 7] =
         [Self::Tensor, Self::Fma, Self::Triad, Self::Mixed16, Self::Mixed64, Self::Chase, Self::Step];
 

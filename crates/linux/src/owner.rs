@@ -8,7 +8,6 @@ use crate::processes::Pid;
 /// A process as a name tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Its number.
     pub pid: Pid,
     /// When it started, in ticks since boot: numbers are used again. None in names of earlier versions.
     started: Option<u64>,

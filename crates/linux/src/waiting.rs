@@ -71,19 +71,16 @@ impl Bell {
         }
     }
 
-    /// What to watch.
     #[must_use]
     pub fn fd(&self) -> RawFd {
         self.0.as_raw_fd()
     }
 
-    /// Rings.
     pub fn ring(&self) {
         // SAFETY: eight live bytes. A full counter rings already.
         unsafe { libc::write(self.fd(), (&raw const ONE).cast(), 8) };
     }
 
-    /// Is silent again.
     pub fn silence(&self) {
         let mut rung = 0u64;
         // SAFETY: eight live bytes. Silence that was there already is no failure.

@@ -28,7 +28,6 @@ pub(crate) struct Welcome {
     pub stream: Transport,
     pub admission: Admission,
     pub code: Vec<u8>,
-    /// What came beyond.
     pub rest: Vec<u8>,
 }
 
@@ -37,7 +36,6 @@ pub(crate) struct Entered {
     pub stream: Transport,
     /// What came with the welcome.
     pub settings: Vec<u8>,
-    /// What came beyond.
     pub rest: Vec<u8>,
 }
 
@@ -157,7 +155,6 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
 struct Conversation<'a> {
     stream: Transport,
     address: &'a str,
-    /// This end.
     name: &'a str,
     bytes: Vec<u8>,
     until: Instant,

@@ -5,7 +5,6 @@ use std::io;
 use crosswind_access::AccessError;
 use crosswind_agent::SettingsError;
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// A setting is out of its range.
@@ -13,9 +12,7 @@ pub enum LiveError {
     Value {
         /// Name of the setting.
         field: String,
-        /// What was given.
         value: String,
-        /// What is permitted.
         permitted: String,
     },
     /// Others reach the address, and there is nothing to keep them out; or a token that can be guessed.
@@ -24,19 +21,13 @@ pub enum LiveError {
     /// The other end answered, but not as an agent of this farm should.
     #[error("{peer}: {why}")]
     Refused {
-        /// Its address.
         peer: String,
         /// What it said, or what was wrong with it.
         why: String,
     },
     /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
-    Unreachable {
-        /// Its address.
-        peer: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Unreachable { peer: String, source: io::Error },
     /// No agent is left to work with.
     #[error("{0}")]
     Lost(String),
@@ -52,35 +43,19 @@ pub enum LiveError {
     /// A file that is not a journal, or the journal of another run.
     #[error("{file}: {why}")]
     Journal {
-        /// Its path.
         file: String,
-        /// What is wrong.
         why: String,
         /// What to do about it.
         hint: &'static str,
     },
     /// Recorded events give other commands than those recorded.
     #[error("line {line} of the log of {node}: {why}")]
-    Replay {
-        /// Whose log.
-        node: String,
-        /// Where.
-        line: usize,
-        /// What differs.
-        why: String,
-    },
-    /// The system refused something.
+    Replay { node: String, line: usize, why: String },
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
     /// A task is over its time, and only the end of this process ends it.
     #[error("task {task} is over its time of {timeout_s} s, and this agent ends with it")]
     OverTime {
-        /// Its number.
         task: u64,
         /// What it was given, s.
         timeout_s: f64,
@@ -106,7 +81,6 @@ impl LiveError {
         move |source| Self::System { what, source }
     }
 
-    /// Stable word for scripts.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -127,7 +101,6 @@ impl LiveError {
         }
     }
 
-    /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {

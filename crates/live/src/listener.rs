@@ -25,7 +25,6 @@ struct Stranger {
     peer: String,
     since_ns: u64,
     bytes: Vec<u8>,
-    /// Once it has greeted.
     meeting: Option<Meeting>,
 }
 
@@ -35,13 +34,10 @@ pub(crate) struct Caller {
     pub peer: String,
     pub name: String,
     pub about: String,
-    /// What it sent beyond.
     pub rest: Vec<u8>,
-    /// Our own proof.
     pub proof: [u8; 32],
 }
 
-/// The listener.
 pub(crate) struct Listener {
     listener: TcpListener,
     access: Access,
@@ -56,7 +52,6 @@ enum Step {
 }
 
 impl Listener {
-    /// Opens the port.
     pub fn open(address: &str, access: Access) -> Result<Self, LiveError> {
         access.permits(address)?;
         let listening = || LiveError::system(format!("listening on {address}"));

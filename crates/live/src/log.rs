@@ -11,7 +11,6 @@ use crate::error::LiveError;
 /// Different complaints that are remembered, so that each is written once.
 const REMEMBERED: usize = 1_000;
 
-/// Where lines go.
 pub struct Log {
     name: String,
     out: Box<dyn Write + Send>,
@@ -19,13 +18,11 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log on stderr.
     #[must_use]
     pub fn on_stderr(name: &str) -> Self {
         Self::new(name, Box::new(std::io::stderr()))
     }
 
-    /// A log somewhere else.
     #[must_use]
     pub fn new(name: &str, out: Box<dyn Write + Send>) -> Self {
         Self { name: name.into(), out, written: HashSet::new() }

@@ -6,7 +6,6 @@ use crate::error::MeasureError;
 use crate::protocol::ChannelSpec;
 pub use crosswind_schema::measurement::{Direction, PacedBy, Wait};
 
-/// What computes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KernelConfig {
@@ -48,7 +47,6 @@ pub struct ChannelConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
-    /// What computes.
     pub kernel: KernelConfig,
     /// HOST:PORT of each peer.
     pub peers: Vec<String>,
@@ -71,7 +69,6 @@ pub struct Config {
     pub socket_buffer_bytes: Option<u64>,
     /// Congestion control; none: the system's.
     pub congestion_control: Option<String>,
-    /// Where threads run.
     #[serde(default)]
     pub placement: Placement,
 }
@@ -98,7 +95,6 @@ pub struct ForeignConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pin {
-    /// Before it starts.
     #[default]
     Process,
     /// Once it has started: all its threads, and those that they start.

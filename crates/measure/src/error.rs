@@ -4,7 +4,6 @@ use std::io;
 
 use crosswind_access::AccessError;
 
-/// What went wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// A setting is out of its range.
@@ -12,7 +11,6 @@ pub enum MeasureError {
     Value {
         /// Name of the setting, as in `measure(...)`.
         field: String,
-        /// What was given.
         value: String,
         /// What is permitted, with its unit.
         permitted: String,
@@ -23,49 +21,27 @@ pub enum MeasureError {
     /// The other end answered, but not as a peer of this version should.
     #[error("{peer}: {why}")]
     Refused {
-        /// Its address.
         peer: String,
         /// What it said, or what was wrong with it.
         why: String,
     },
     /// The peer could not be reached.
     #[error("{peer}: cannot be reached: {source}")]
-    Unreachable {
-        /// Its address.
-        peer: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    Unreachable { peer: String, source: io::Error },
     /// The other end was there and went away.
     #[error("{peer}: the peer was lost: {why}")]
-    Lost {
-        /// Its address.
-        peer: String,
-        /// How that showed.
-        why: String,
-    },
+    Lost { peer: String, why: String },
     /// The user's own work failed.
     #[error("the task failed: {0}")]
     Task(String),
     /// A unit of the user's own work takes longer than there is time.
     #[error("no unit of the task ended within {0:.1} s")]
     Slow(f64),
-    /// The system refused something.
     #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-    },
+    System { what: String, source: io::Error },
     /// A foreign process ended, complained, or said something else than the protocol has it say.
     #[error("{probe}: {why}")]
-    Foreign {
-        /// Its command.
-        probe: String,
-        /// What happened.
-        why: String,
-    },
+    Foreign { probe: String, why: String },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -83,7 +59,6 @@ impl MeasureError {
         Self::Value { field: field.into(), value: value.to_string(), permitted: permitted.into() }
     }
 
-    /// Stable word for scripts.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -100,7 +75,6 @@ impl MeasureError {
         }
     }
 
-    /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         Some(match self {

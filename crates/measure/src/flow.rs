@@ -69,15 +69,12 @@ impl FlowTally {
 
 /// A connection and how it is used.
 pub struct Flow<'a> {
-    /// The connection.
     pub stream: &'a TcpStream,
     /// Bytes per message.
     pub message_bytes: usize,
-    /// How this end waits.
     pub wait: Wait,
     /// Keeps the rate, where this end does.
     pub pacer: Option<Pacer<'a>>,
-    /// What is told.
     pub tally: &'a FlowTally,
 }
 
@@ -191,7 +188,6 @@ struct Places {
 
 /// Messages until the next place.
 const MESSAGES_EACH: usize = 32;
-/// Places, where they fit.
 const MOST_PLACES: usize = 8;
 /// Bytes of all places, unless one message has more.
 const MOST_BYTES: usize = 16_000_000;

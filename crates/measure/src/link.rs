@@ -25,7 +25,6 @@ use crate::placement;
 const PINGS: usize = 11;
 const ODD: &str = "it answers something else than was asked";
 
-/// An authenticated control connection.
 pub struct Control {
     address: String,
     stream: Transport,
@@ -270,7 +269,6 @@ impl ChannelLink {
         }
     }
 
-    /// What the threads tell.
     pub fn tallies(&self) -> impl Iterator<Item = &FlowTally> {
         self.flows.iter().map(|flow| &*flow.tally)
     }

@@ -60,7 +60,6 @@ impl Gate {
         self.wake();
     }
 
-    /// Whether it is over.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
@@ -136,7 +135,6 @@ impl<'gate> Pacer<'gate> {
         }
     }
 
-    /// Counts what has moved.
     pub fn moved(&mut self, bytes: usize) {
         self.moved += bytes as f64;
     }

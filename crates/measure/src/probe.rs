@@ -42,7 +42,6 @@ pub struct Block {
     pub settle_s: f64,
     /// Length of a sampling interval, s.
     pub interval_s: f64,
-    /// What it is for.
     pub phase: String,
     /// Which cycle it belongs to; -1: none.
     pub cycle: i32,
@@ -193,7 +192,6 @@ impl Probe {
         })
     }
 
-    /// What connecting found out.
     #[must_use]
     pub fn peers(&self) -> &[PeerLink] {
         &self.peers
@@ -211,7 +209,6 @@ impl Probe {
         Ok(())
     }
 
-    /// What is in force.
     #[must_use]
     pub fn header(&self) -> Header {
         let in_force = self.work.in_force();

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Direction;
 
-/// What is spoken.
 pub const PROTOCOL: Protocol = Protocol { magic: *b"XWND", version: 3 };
 /// Most bytes of a frame.
 pub const LARGEST_FRAME: usize = 64 << 10;
@@ -47,7 +46,6 @@ pub fn new_ticket() -> io::Result<String> {
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Requests and replies.
     Control,
     /// Bytes of a session's channel.
     Data,
@@ -78,7 +76,6 @@ impl Role {
 pub struct ChannelSpec {
     /// Seen from the measured host.
     pub direction: Direction,
-    /// Connections.
     pub streams: u32,
     /// Bytes per message.
     pub message_bytes: u64,
@@ -88,7 +85,6 @@ pub struct ChannelSpec {
     pub paced_there: bool,
     /// Socket buffers, bytes.
     pub socket_buffer_bytes: Option<u64>,
-    /// Congestion control.
     pub congestion_control: Option<String>,
 }
 
@@ -98,22 +94,18 @@ pub struct ChannelSpec {
 pub enum Request {
     /// A session with these channels.
     Open {
-        /// Its channels.
         channels: Vec<ChannelSpec>,
     },
     /// Rates of the channels, MB/s; null: no limit.
     Levels {
-        /// One for each channel.
         rates: Vec<Option<f64>>,
     },
     /// Keep another server busy with this many connections; 0 ends it.
     Load {
         /// HOST:PORT of a server that answers the handshake.
         target: String,
-        /// Connections.
         streams: u32,
     },
-    /// Are you there?
     Ping {},
     /// How many bytes has each channel moved, counted at your end?
     Moved {},
@@ -128,7 +120,6 @@ pub enum Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
-    /// HMAC over the meeting.
     pub proof: [u8; 32],
 }
 
@@ -151,7 +142,6 @@ impl Belongs {
         Self { session, channel, proof: key.proof(meeting, End::Caller, &Self::what(role, session, channel)) }
     }
 
-    /// Whether it is proved.
     #[must_use]
     pub fn is_proved(&self, role: Role, key: &Token, meeting: &Meeting) -> bool {
         key.accepts(meeting, End::Caller, &Self::what(role, self.session, self.channel), &self.proof)
@@ -162,11 +152,9 @@ impl Belongs {
     }
 }
 
-/// What a peer answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Reply {
-    /// The session is there.
     Opened {
         /// Its number. It is no secret: connections prove that they belong to the session.
         session: u64,
@@ -177,14 +165,11 @@ pub enum Reply {
     },
     /// You are let in, and this end knows the token too.
     Proved {
-        /// HMAC over the meeting.
         proof: [u8; 32],
     },
-    /// It is done.
     Done {},
     /// Bytes of each channel, from the session's start.
     Moved {
-        /// One for each channel.
         bytes: Vec<u64>,
     },
     /// Of use once, on a connection of its own.
@@ -194,7 +179,6 @@ pub enum Reply {
     },
     /// It will not be done.
     Refused {
-        /// Why.
         why: String,
     },
 }

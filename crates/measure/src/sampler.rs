@@ -25,7 +25,6 @@ pub struct Use {
     pub cpu_s: f64,
     /// Time runnable but waiting, s.
     pub wait_s: f64,
-    /// Times switched in.
     pub switches: f64,
 }
 
@@ -34,15 +33,11 @@ pub struct Use {
 pub struct CpuTimes {
     /// User code, niced or not.
     pub user_s: f64,
-    /// The kernel.
     pub system_s: f64,
-    /// Interrupts.
     pub irq_s: f64,
-    /// Soft interrupts.
     pub softirq_s: f64,
     /// Taken by the hypervisor.
     pub steal_s: f64,
-    /// Nothing.
     pub idle_s: f64,
 }
 
@@ -53,9 +48,7 @@ pub struct RuntimeCpu {
     pub all_s: f64,
     /// Those that carry virtual threads; the task and the traffic may be among what they carry.
     pub carriers_s: f64,
-    /// Compilers.
     pub jit_s: f64,
-    /// Garbage collectors.
     pub gc_s: f64,
 }
 
@@ -72,7 +65,6 @@ pub struct Reading {
     pub calls: u64,
     /// The computing thread and its children.
     pub compute: Use,
-    /// All traffic threads.
     pub traffic: Use,
     /// What a runtime's own threads have had, where there is a runtime.
     pub runtime: Option<RuntimeCpu>,

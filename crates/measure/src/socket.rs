@@ -79,7 +79,6 @@ fn set(stream: &TcpStream, level: i32, name: i32, value: i32) -> io::Result<()> 
 /// What the kernel uses for a connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
-    /// Congestion control.
     pub congestion_control: String,
     /// Send buffer as the kernel counts it, bytes.
     pub send_buffer: i32,

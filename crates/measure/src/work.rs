@@ -46,7 +46,6 @@ pub trait Workload: Send {
     /// Computes and moves bytes, or holds still.
     fn pause(&self, paused: bool);
 
-    /// Steps so far.
     fn steps(&self) -> u64;
 
     /// Whether it has ended; [`Workload::check`] tells why.

@@ -22,9 +22,7 @@ pub enum ModelError {
     Extreme {
         /// Index of the node.
         node: usize,
-        /// Which rate.
         what: &'static str,
-        /// Its value.
         value: f64,
     },
     /// A policy whose outcome has no closed form here.
@@ -42,7 +40,6 @@ pub enum ModelError {
         jobs: usize,
         /// Number of machines.
         machines: usize,
-        /// Steps allowed.
         budget: u64,
     },
 }
@@ -52,7 +49,6 @@ impl ModelError {
         Self::Argument { field: field.into(), sentence: sentence.into() }
     }
 
-    /// What would mend it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

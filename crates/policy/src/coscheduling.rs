@@ -24,13 +24,9 @@ struct Requirement {
 /// Bytes that move in a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Of which message.
     pub id: u64,
-    /// The sender.
     pub from: u32,
-    /// The receiver.
     pub to: u32,
-    /// How many.
     pub bytes: u64,
 }
 

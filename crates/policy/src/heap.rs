@@ -66,7 +66,6 @@ impl<K: Copy, O: Order<K>> Heap<K, O> {
         Self { place: vec![ABSENT; count], ..Self::default() }
     }
 
-    /// What comes out first.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<(K, u32)> {

@@ -15,7 +15,6 @@ struct Wire {
     /// What is under way: when it arrives, its sender, its class, whether it is the last of the parallel ones.
     frames: VecDeque<(u64, usize, Class, bool)>,
     grants: VecDeque<(u64, usize, Grant)>,
-    /// What the receiver holds.
     held: [VecDeque<(usize, Class)>; 2],
     arrived: [u64; 2],
     most_held: [usize; 2],

@@ -10,16 +10,13 @@ pub trait ProgramVisitor {
     /// What comes of it.
     type Out;
 
-    /// Does it.
     fn visit<P: Program>(self, program: &P) -> Self::Out;
 }
 
 /// Why there is no program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NoProgram {
-    /// Its parameters are wrong.
     Description(DescriptionError),
-    /// Its GOAL file is.
     Goal(GoalError),
 }
 

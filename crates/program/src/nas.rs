@@ -28,7 +28,6 @@ use crate::rank::Program;
 pub struct SkeletonMessage {
     /// The host that sends it, from 0.
     pub from: u32,
-    /// Another host.
     pub to: u32,
     /// How long it is, at least 1.
     pub bytes: u64,
@@ -68,7 +67,6 @@ impl Skeleton {
         Self { hosts, steps: steps::of(parameters, hosts).into() }
     }
 
-    /// How many hosts.
     #[must_use]
     pub const fn hosts(&self) -> u32 {
         self.hosts

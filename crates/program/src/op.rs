@@ -7,12 +7,10 @@
 /// Data on its way: what the receiver gets, whatever number of bytes it counts for on the wire.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Body {
-    /// Nothing.
     #[default]
     Empty,
     /// Two words at most, which fit into one packet of any network.
     Pair([u64; 2]),
-    /// More.
     Words(Box<[u64]>),
 }
 
@@ -55,7 +53,6 @@ pub enum Op {
         /// The receiver: below the number of ranks; itself is allowed, and costs no network but where
         /// [`Rank::ITSELF_BY_NETWORK`](crate::Rank::ITSELF_BY_NETWORK) says so.
         to: u32,
-        /// What for.
         kind: Kind,
         /// Bytes on the wire, at least 1; of a get: of the request.
         bytes: u32,
@@ -78,7 +75,6 @@ pub enum Op {
     Barrier,
     /// Sends to a receive of the same tag; over when the last packet is with the network.
     Send {
-        /// The receiver; not itself.
         to: u32,
         /// What the receive must ask for.
         tag: u32,
@@ -87,7 +83,6 @@ pub enum Op {
     },
     /// Waits for a send of that tag; of several, the first sent.
     Receive {
-        /// The sender.
         from: u32,
         /// What the send must say.
         tag: u32,

@@ -11,7 +11,6 @@ use crate::op::{Body, Kind, Op};
 use crate::random::Stream;
 use crate::rank::{Program, Rank};
 
-/// What one rank did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Nanoseconds computed between messages.
@@ -30,7 +29,6 @@ pub struct Tally {
     pub sends: u64,
     /// Bytes of those.
     pub sent_bytes: u64,
-    /// Barriers and store syncs.
     pub barriers: u64,
     /// Syncs, waits for stored bytes and other waits.
     pub waits: u64,
@@ -66,12 +64,10 @@ impl Tally {
     }
 }
 
-/// What a run left.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// What each rank holds at the end.
     pub results: Vec<Vec<u64>>,
-    /// What each rank did.
     pub tallies: Vec<Tally>,
 }
 

@@ -9,7 +9,6 @@ pub struct Reply {
     pub ns: u64,
     /// Bytes of the answer on the wire, where there is one.
     pub bytes: u32,
-    /// The answer.
     pub body: Body,
 }
 
@@ -56,9 +55,7 @@ pub trait Rank {
     }
 }
 
-/// A parallel program.
 pub trait Program {
-    /// Its ranks.
     type Rank: Rank;
 
     /// How many ranks, at least 1.

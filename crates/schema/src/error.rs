@@ -28,7 +28,6 @@ impl Warning {
 
 /// What is wrong. Each variant is something the user can act on; its message says what.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[allow(missing_docs)] // the message of each variant is its documentation
 pub enum Problem {
     #[error("is empty")]
     Empty,

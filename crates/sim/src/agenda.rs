@@ -14,13 +14,14 @@ const NO_SEAT: u32 = u32::MAX;
 const APART: usize = 2;
 const FIRST_APART: u32 = NO_SEAT - APART as u32;
 
-/// What is next.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// The entry of this number.
     Slot(u32),
-    /// A message arrives.
-    Message { node: u32, news: News },
+    Message {
+        node: u32,
+        news: News,
+    },
 }
 
 #[derive(Debug)]
@@ -55,7 +56,6 @@ pub(crate) struct Agenda {
     keys: Tournament,
     /// The same of the slots that have a place apart.
     apart: [u128; APART],
-    /// Whether there are any.
     has_apart: bool,
     /// The lowest bits of a key, which are the slot.
     slot_bits: u32,

@@ -17,7 +17,6 @@ pub enum Idle {
          root a compute_per_s above 0"
     )]
     Unserved {
-        /// The root.
         root: String,
         /// The first node that computes.
         computes: String,
@@ -39,11 +38,8 @@ pub enum SimError {
     /// Tasks are left, and nothing will happen any more.
     #[error("after {done} of {tasks} tasks nothing more can happen at {time_s} s: {why}")]
     Stuck {
-        /// Tasks done.
         done: u64,
-        /// Tasks in all.
         tasks: u64,
-        /// When.
         time_s: f64,
         /// Why, and what to change.
         why: Idle,
@@ -51,52 +47,30 @@ pub enum SimError {
     /// A change that cannot happen.
     #[error("change[{at}], of node {node}: {field} {why}")]
     Change {
-        /// Which.
         at: usize,
         /// The node that the change is about.
         node: u32,
         /// Which field of it.
         field: &'static str,
-        /// Why not.
         why: &'static str,
     },
     /// A parallel program's network that is none.
     #[error("network.{field} is {value}; it must be {permitted}")]
-    Network {
-        /// Which field.
-        field: &'static str,
-        /// What it is.
-        value: f64,
-        /// What it may be.
-        permitted: &'static str,
-    },
+    Network { field: &'static str, value: f64, permitted: &'static str },
     /// A fat tree that is none.
     #[error("{field} is {value}; it must be {permitted}")]
-    FatTree {
-        /// Which field.
-        field: &'static str,
-        /// What it is.
-        value: u32,
-        /// What it may be.
-        permitted: &'static str,
-    },
+    FatTree { field: &'static str, value: u32, permitted: &'static str },
     /// What is decided outside of the ranks' processors.
     #[error("{setting} cannot be simulated with network.fat_tree: leave one of the two away")]
     NotInFatTree {
         /// As it stands in the description.
         setting: &'static str,
     },
-    /// A program without ranks.
     #[error("the program has 0 ranks; it must have at least 1")]
     NoRanks,
     /// A disturbance for another number of ranks.
     #[error("the program has {ranks} ranks, but the disturbance is that of {timelines}")]
-    Timelines {
-        /// Of the program.
-        ranks: u32,
-        /// Of the disturbance.
-        timelines: u32,
-    },
+    Timelines { ranks: u32, timelines: u32 },
     /// A packet would be sent again before its sender could know that it is lost.
     #[error("policy.resend_s is {} s; it must be at least a round trip, {} s", *.resend_ns as f64 * 1e-9, *.round_trip_ns as f64 * 1e-9)]
     Resend {
@@ -112,21 +86,14 @@ pub enum SimError {
         rank: u32,
         /// The rank that the operation names.
         named: u32,
-        /// How many there are.
         ranks: u32,
     },
-    /// A send to oneself.
     #[error("rank {rank} sends to itself; a send must go to another rank")]
-    SendToItself {
-        /// The rank.
-        rank: u32,
-    },
+    SendToItself { rank: u32 },
     /// Nothing can happen any more, and ranks are not at their end.
     #[error("deadlock: after {time_s} s nothing more can happen, and {waiting} of {ranks} ranks wait. {named}")]
     Deadlock {
-        /// How many wait.
         waiting: usize,
-        /// How many there are.
         ranks: usize,
         /// When the last thing happened.
         time_s: f64,
@@ -139,7 +106,6 @@ pub enum SimError {
          policy.away = \"buffer\" packets wait"
     )]
     Starved {
-        /// The sender.
         from: u32,
         /// The destination that is away.
         to: u32,
@@ -149,34 +115,22 @@ pub enum SimError {
     /// A job's message is longer than messages can be.
     #[error("a message of a job has {bytes} bytes; it must have at most {most}")]
     LongMessage {
-        /// Its length.
         bytes: u64,
         /// The most.
         most: u64,
     },
     /// A job runs on a host that does not exist.
     #[error("a job runs on host {host}; the hosts are 0 to {}", .hosts - 1)]
-    NoSuchHost {
-        /// The host.
-        host: u32,
-        /// How many there are.
-        hosts: u32,
-    },
+    NoSuchHost { host: u32, hosts: u32 },
     /// Jobs of another experiment.
     #[error("the experiment has {asked} jobs, but the messages of {given} were given")]
-    Jobs {
-        /// Of the experiment.
-        asked: usize,
-        /// Given.
-        given: usize,
-    },
+    Jobs { asked: usize, given: usize },
     /// Messages are made faster than links carry them, without end.
     #[error(
         "after {time_s} s {messages} messages wait: streams with arrivals = \"open\" make more than the links carry; make \
          gap_s longer, or messages fewer"
     )]
     Overrun {
-        /// How many wait.
         messages: usize,
         /// When it was given up.
         time_s: f64,

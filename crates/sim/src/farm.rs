@@ -24,10 +24,8 @@ use crate::time::{NEVER, nanos, seconds};
 use crate::trace::Trace;
 use crate::world::{Adaptation, Changing, Executor, Network, Progress, Recorded, World};
 
-/// What to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Farm<'a> {
-    /// On what.
     pub platform: &'a Platform,
     /// The tasks, all at the root at the start.
     pub tasks: &'a Tasks,

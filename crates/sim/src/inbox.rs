@@ -6,12 +6,19 @@ use crosswind_policy::farm::{Child, Event, TaskId};
 #[derive(Debug)]
 pub(crate) enum News {
     /// [`Event::Asked`].
-    Asked { child: Child, tasks: u64 },
+    Asked {
+        child: Child,
+        tasks: u64,
+    },
     /// [`Event::Arrived`].
-    Arrived { task: TaskId },
+    Arrived {
+        task: TaskId,
+    },
     /// [`Event::Returned`].
-    Returned { child: Child, task: TaskId },
-    /// Any other.
+    Returned {
+        child: Child,
+        task: TaskId,
+    },
     Other(Box<Event>),
 }
 

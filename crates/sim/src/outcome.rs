@@ -8,11 +8,9 @@ use crate::trace::Trace;
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// Tasks done.
     pub tasks: u64,
     /// From the start to the end of the last task; with results that have a size, to the last one's arrival at the root. s.
     pub makespan_s: f64,
-    /// Tasks / makespan.
     pub throughput_tasks_per_s: f64,
     /// Tasks per second between the end of the first quarter of them and that of the third: without start-up and end.
     pub steady_tasks_per_s: f64,
@@ -22,16 +20,13 @@ pub struct Outcome {
     pub seen: Vec<NodeObserved>,
     /// Changes, and what they led to.
     pub events: Vec<Happened>,
-    /// Events that were simulated.
     pub steps: u64,
     /// What each node did and when, if requested.
     pub trace: Option<Trace>,
 }
 
-/// What one node did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NodeOutcome {
-    /// Tasks computed.
     pub tasks: u64,
     /// Seconds in which it had a task to compute, however slowly; with those of a task that it was computing when it left.
     pub busy_s: f64,
@@ -59,7 +54,6 @@ pub struct Happened {
     pub t_s: f64,
     /// The receiver: place in the platform's file.
     pub node: u32,
-    /// What.
     pub kind: ChangeKind,
     /// Tasks that were out under it and are done again.
     pub tasks: u64,

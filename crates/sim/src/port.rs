@@ -3,7 +3,6 @@
 use crate::shared::Shared;
 use crate::time::{Nanos, after, span};
 
-/// No child, no port.
 pub(crate) const NO_NODE: u32 = u32::MAX;
 
 /// A node's sends, and its children by the policy's numbers.

@@ -6,7 +6,6 @@
 
 use crate::time::{Nanos, after, span};
 
-/// No task.
 pub(crate) const IDLE: u64 = u64::MAX;
 
 #[derive(Clone, Debug)]
@@ -156,9 +155,7 @@ impl Processor {
 
 /// What a changed rate means for the agenda.
 pub(crate) enum Refreshed {
-    /// Nothing.
     Same,
-    /// The task ends then.
     Ends(Nanos),
     /// The task does not end at this rate.
     StandsStill,

@@ -14,7 +14,6 @@ use crate::time::{Nanos, after, span};
 use crate::trace::Activity;
 use crate::world::World;
 
-/// A result under way.
 #[derive(Clone, Copy, Debug)]
 struct Sending {
     task: TaskId,

@@ -20,13 +20,10 @@ const ROUNDING: f64 = 1e-12;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// There is none.
     Absent,
-    /// Its own limit binds.
     Capped,
     /// It gets the share.
     Fair,
-    /// It was held.
     Paused,
 }
 
@@ -66,7 +63,6 @@ pub(crate) struct Shared {
     fair_ends: Heap<f64>,
     fair_caps: Heap<f64>,
     capped_ends: Heap<f64>,
-    /// Largest first: negative.
     capped_caps: Heap<f64>,
     fair: usize,
     capped: usize,
@@ -79,7 +75,6 @@ pub(crate) struct Shared {
     pub band: (f64, f64),
     /// The fair are told of every change.
     pub exact: bool,
-    /// They always are.
     pub tells_all: bool,
 }
 
@@ -249,7 +244,6 @@ impl Shared {
         self.recap(now, child);
     }
 
-    /// Another receive limit.
     pub fn receive_limit(&mut self, now: Nanos, child: u32, limit: f64) {
         let send = &mut self.sends[child as usize];
         if send.receive_limit == limit && matches!(send.kind, Kind::Absent | Kind::Paused) {

@@ -2,10 +2,8 @@
 
 use crate::time::{Nanos, seconds};
 
-/// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activity {
-    /// A task was computed.
     Compute,
     /// A task was sent to a child. One that was held in between has a row for each part.
     Send,
@@ -16,13 +14,11 @@ pub enum Activity {
 /// One value per activity in each column, in the order of their ends.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Trace {
-    /// What.
     pub kind: Vec<Activity>,
     /// The node: place in the platform's file.
     pub node: Vec<u32>,
     /// The child whose task or result it was: place in the platform's file; none where a task was computed.
     pub child: Vec<Option<u32>>,
-    /// Task.
     pub task: Vec<u64>,
     /// Start, s.
     pub start_s: Vec<f64>,
@@ -37,13 +33,11 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// How many activities.
     #[must_use]
     pub fn len(&self) -> usize {
         self.kind.len()
     }
 
-    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.kind.is_empty()

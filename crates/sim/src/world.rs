@@ -53,7 +53,6 @@ pub(crate) struct Changing<'a> {
     pub settings: Option<Vec<Settings>>,
 }
 
-/// Tasks that are done.
 pub(crate) struct Progress {
     pub done: u64,
     /// Where results have no size and none is lost, a task is done when it is computed, and word of it means nothing.
@@ -73,7 +72,6 @@ impl Progress {
         Self { done: 0, by_computing, computed: 0, last_computed: 0, quarters: [0; 2], quarters_at }
     }
 
-    /// A task is computed.
     #[inline]
     pub fn count_computed(&mut self, now: Nanos) {
         (self.computed, self.last_computed) = (self.computed + 1, now);
@@ -225,7 +223,6 @@ impl World<'_> {
         }
     }
 
-    /// A task is done.
     #[inline]
     pub fn count_done(&mut self) {
         self.progress.done += 1;

@@ -12,11 +12,9 @@ use super::outcome::How;
 use super::script::Described;
 use crate::DisturbError;
 
-/// What is asked for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
-    /// Program and arguments.
     pub command: Vec<OsString>,
     /// Ranks that the command will have; none: as many as are found.
     pub ranks: Option<u32>,

@@ -16,18 +16,14 @@ use crosswind_linux::watchdog::process_descriptor;
 /// How a process ended: its exit status or the signal, and the CPU seconds (user, system) of it and those it waited for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct End {
-    /// Exit status.
     pub status: Option<i32>,
-    /// Signal.
     pub signal: Option<i32>,
     /// User and system, s.
     pub cpu_s: (f64, f64),
 }
 
-/// A running command.
 #[derive(Debug)]
 pub struct Running {
-    /// Its first process.
     pub pid: Pid,
     descriptor: OwnedFd,
     end: Option<End>,

@@ -43,10 +43,8 @@ use self::script::Script;
 use crate::DisturbError;
 use crosswind_linux::Bell;
 
-/// How to inject.
 #[derive(Clone, Debug)]
 pub struct InjectConfig {
-    /// Program and arguments.
     pub command: Vec<OsString>,
     /// Ranks that the command will have; others are left alone. None: as many as are found.
     pub ranks: Option<u32>,

@@ -20,7 +20,6 @@ pub enum How {
 }
 
 impl How {
-    /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,20 +46,16 @@ pub struct Done {
     pub asked_ns: u64,
     /// How long it was to take.
     pub asked_for_ns: u64,
-    /// When it began.
     pub start_ns: u64,
-    /// When it ended.
     pub end_ns: u64,
     /// Place of its cause.
     pub cause: u16,
-    /// How.
     pub how: How,
 }
 
 /// What was done to one rank.
 #[derive(Clone, Debug, Default)]
 pub struct RankDone {
-    /// Which.
     pub rank: u32,
     /// Its processes when it was seen last.
     pub processes: Vec<i32>,
@@ -68,7 +63,6 @@ pub struct RankDone {
     pub cpus: Vec<usize>,
     /// CPUs that were kept busy while it was held.
     pub busy: Vec<usize>,
-    /// What was injected.
     pub done: Vec<Done>,
     /// Intervals that were too short to be injected, and their sum in ns.
     pub too_short: (u64, u64),
@@ -89,20 +83,16 @@ impl RankDone {
     }
 }
 
-/// Why the injection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The command did.
     Exited,
     /// The time limit was reached.
     Limit,
-    /// A signal requested it.
     Asked(i32),
     /// The watchdog is gone: without it nothing may be held.
     Unwatched,
 }
 
-/// The whole.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// From the start of the command to its end, s.
@@ -115,7 +105,6 @@ pub struct Outcome {
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Why the injection ended.
     pub ending: Ending,
     /// Each rank that was there.
     pub ranks: Vec<RankDone>,

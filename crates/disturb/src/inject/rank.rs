@@ -20,7 +20,6 @@ const LOOK_NS: u64 = 1_000_000;
 
 /// What a rank's thread knows.
 pub struct Target {
-    /// Which rank.
     pub rank: u32,
     /// Its leading processes, as found last.
     pub leaders: Arc<Mutex<Vec<Pid>>>,

@@ -9,7 +9,6 @@ use super::outcome::How;
 /// the command says when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Away {
-    /// Its begin.
     pub start_ns: u64,
     /// Its end, later than its begin.
     pub end_ns: u64,
@@ -23,7 +22,6 @@ pub type Intervals = Box<dyn Iterator<Item = Away> + Send>;
 /// A cause, and what fits it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Its name.
     pub name: String,
     /// Whether it is a daemon beside the rank, which needs its CPU; otherwise the rank itself is away: a slice of time.
     pub is_daemon: bool,

@@ -20,7 +20,6 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// With the command.
     pub(super) fn at(began_ns: u64) -> Self {
         Self { told_by: None, zero_ns: Some(began_ns) }
     }

@@ -8,13 +8,11 @@ use super::RecordConfig;
 use super::outcome::Means;
 use crate::DisturbError;
 
-/// What is asked for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
     /// For how long, s.
     pub seconds: f64,
-    /// On which CPUs.
     pub cpus: Vec<usize>,
     /// Shorter gaps are not kept, us.
     pub threshold_us: f64,

@@ -17,9 +17,7 @@ const BLUR_NS: u64 = 1_000;
 pub struct Piece {
     /// First ns.
     pub start_ns: u64,
-    /// End.
     pub end_ns: u64,
-    /// What had the CPU.
     pub cause: CauseId,
 }
 
@@ -37,7 +35,6 @@ impl Default for Turns {
 }
 
 impl Turns {
-    /// Adds the next one.
     pub fn push(&mut self, turn: Turn) {
         // The trace of one CPU is in order but for what clocks do in virtual machines.
         let from_ns = self.waiting.back().map_or(turn.from_ns, |last| turn.from_ns.max(last.from_ns));

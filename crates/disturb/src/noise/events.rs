@@ -45,7 +45,6 @@ impl Names {
         place
     }
 
-    /// All names.
     #[must_use]
     pub fn all(&self) -> &[String] {
         &self.names
@@ -125,7 +124,6 @@ fn kind_of(name: &str) -> &str {
 pub struct Follower {
     /// The thread that has the CPU when no interrupt has it.
     thread: CauseId,
-    /// Interrupts, the innermost last.
     nested: Vec<CauseId>,
     /// Whether the loop has lost the CPU although it could have run on.
     loop_is_ready: bool,

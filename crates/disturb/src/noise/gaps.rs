@@ -16,7 +16,6 @@ use crosswind_linux::now_ns;
 pub struct Gap {
     /// Last look before it, monotonic clock, ns.
     pub start_ns: u64,
-    /// First look after it.
     pub end_ns: u64,
     /// Whether another thread had the CPU meanwhile, as far as it was asked.
     pub preempted: bool,
@@ -38,7 +37,6 @@ pub struct Watch {
     pub cpu: usize,
     /// When it begins and ends, monotonic clock, ns.
     pub from_ns: u64,
-    /// End.
     pub until_ns: u64,
     /// Shorter gaps are the loop itself.
     pub threshold_ns: u64,

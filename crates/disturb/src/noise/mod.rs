@@ -38,12 +38,9 @@ use crate::DisturbError;
 use crosswind_linux::now_ns;
 use crosswind_linux::watchdog::{Undo, Watchdog};
 
-/// How to record.
 #[derive(Clone, Debug)]
 pub struct RecordConfig {
-    /// For how long.
     pub length: Duration,
-    /// On which CPUs.
     pub cpus: Vec<usize>,
     /// Shorter gaps are not kept.
     pub threshold: Duration,

@@ -7,7 +7,6 @@ use crosswind_schema::units::{PositiveSeconds, Seconds};
 use super::blame::{Piece, is_own};
 use super::events::{CauseId, LOST, UNKNOWN, WITHHELD};
 
-/// How causes became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Means {
     /// By the kernel's trace.
@@ -17,7 +16,6 @@ pub enum Means {
 }
 
 impl Means {
-    /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -30,22 +28,18 @@ impl Means {
 /// What was seen on one CPU.
 #[derive(Clone, Debug, Default)]
 pub struct CpuNoise {
-    /// Its number.
     pub cpu: usize,
     /// Pieces of gaps, in order, ns since the begin. Our own are among them.
     pub pieces: Vec<Piece>,
 }
 
-/// A recording.
 #[derive(Clone, Debug)]
 pub struct Recording {
     /// How long was recorded, ns.
     pub length_ns: u64,
-    /// Per CPU.
     pub cpus: Vec<CpuNoise>,
     /// Names of causes, by their place.
     pub names: Vec<String>,
-    /// How causes became known.
     pub means: Means,
     /// Why the kernel's trace was not used, where it was not.
     pub no_trace: Option<String>,

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 pub struct Quota(Vec<PathBuf>);
 
 impl Quota {
-    /// Of this process.
     #[must_use]
     pub fn own() -> Self {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -16,7 +15,6 @@ impl Quota {
         Self(own.lines().flat_map(|line| groups(line, &mounts)).filter(|group| has_quota(group)).collect())
     }
 
-    /// Whether there is any.
     #[must_use]
     pub fn holds(&self) -> bool {
         !self.0.is_empty()

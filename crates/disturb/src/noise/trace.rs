@@ -14,7 +14,6 @@ use super::events::{CauseId, Follower, Names, Turn};
 use crate::leftovers;
 use crosswind_linux::watchdog::Undo;
 
-/// Where distributions mount it.
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// The event without which nothing is told.
 const SWITCH: &str = "sched/sched_switch";
@@ -90,7 +89,6 @@ impl Undo for Instance {
     }
 }
 
-/// A running trace.
 #[derive(Debug)]
 pub struct Trace {
     pipes: Vec<Pipe>,

@@ -24,7 +24,6 @@ pub(super) struct End {
     pub closed: bool,
 }
 
-/// One direction.
 #[derive(Debug)]
 struct Line {
     free_ns: u64,
@@ -42,7 +41,6 @@ struct Line {
 pub(super) struct Connection {
     pub ends: [End; 2],
     lines: [Line; 2],
-    /// Nothing arrives any more.
     mute: bool,
     /// Whether a cut is told to the ends.
     cut_is_told: bool,

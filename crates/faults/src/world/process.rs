@@ -28,11 +28,9 @@ struct Job {
 struct Doing {
     job: Job,
     number: u64,
-    /// Own clock.
     began_ns: u64,
 }
 
-/// A process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub life: u64,
@@ -41,7 +39,6 @@ pub(super) struct Process {
     /// Connections to children, by their numbers.
     pub children: Vec<Option<usize>>,
     pub parent: Option<usize>,
-    /// The wake that counts.
     pub token: u64,
     jobs: VecDeque<Job>,
     doing: Option<Doing>,

@@ -24,7 +24,6 @@ pub struct Group {
     pub directory: PathBuf,
     freeze: File,
     events: File,
-    /// Excludes other sessions.
     _lock: OwnedFd,
     frozen: bool,
 }

@@ -32,7 +32,6 @@ enum How {
 
 struct Target {
     how: How,
-    /// Processes that were named.
     roots: Vec<Pid>,
     /// When it is to be thawed, on the monotonic clock, ns; none: it is not frozen.
     due_ns: Option<u64>,

@@ -36,7 +36,6 @@ pub use refusal::Refusal;
 /// After this long without an answer the guard is continued (it may have been stopped), and then given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How something is frozen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Means {
     /// By tracing: the kernel itself undoes it.
@@ -63,7 +62,6 @@ impl Means {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     id: usize,
-    /// How it is frozen.
     pub means: Means,
     /// Whether it would stay frozen if the command's control group, with the process that freezes, were killed as a whole.
     pub exposed: bool,

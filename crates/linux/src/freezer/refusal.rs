@@ -13,7 +13,6 @@ pub enum Refusal {
     Zombie(i32),
     /// Another process traces it: a debugger, `strace`, or another session; its number and name.
     Traced(i32, i32, String),
-    /// It is stopped already.
     Stopped(i32),
     /// Its control group is frozen already, itself or from above; the file of the frozen group by which it is thawed.
     Frozen(String),
@@ -30,7 +29,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// A word for programs.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

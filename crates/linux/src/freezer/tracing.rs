@@ -40,7 +40,6 @@ struct Thread {
     state: State,
 }
 
-/// Everything that is traced.
 #[derive(Debug, Default)]
 pub struct Tracing {
     threads: HashMap<Pid, Thread>,

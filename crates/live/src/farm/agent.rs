@@ -35,7 +35,6 @@ const SUCCESSION: Duration = Duration::from_secs(5);
 /// From SIGKILL to the end of what got it.
 const LAST_SIGNAL: Duration = Duration::from_secs(1);
 
-/// What an agent needs.
 pub struct AgentConfig {
     /// HOST:PORT of the parent.
     pub parent: String,
@@ -61,7 +60,6 @@ pub struct AgentConfig {
     pub mark: Option<String>,
     /// A directory in which the agent writes how it stands, for another process; none: nothing looks on.
     pub standing: Option<PathBuf>,
-    /// Log.
     pub log: Log,
 }
 

@@ -22,7 +22,6 @@ const COMPLAINT_LINES: usize = 20;
 /// Results up to this size travel in memory.
 const IN_MEMORY: u64 = 256 << 10;
 
-/// A command line.
 pub struct UsersCommand {
     line: String,
     spool: Spool,

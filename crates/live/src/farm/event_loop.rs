@@ -30,7 +30,6 @@ const LOOK_NS: u64 = 10_000_000;
 /// Bytes of code in one frame.
 const CODE_PIECE: usize = 1 << 20;
 
-/// The loop.
 pub(crate) struct EventLoop<'a> {
     pub node: NodeRuntime<'a>,
     listener: Option<&'a mut Listener>,
@@ -41,7 +40,6 @@ pub(crate) struct EventLoop<'a> {
     pub leave: Option<RawFd>,
     /// Where another process looks on.
     pub standing: Option<Standing>,
-    /// At the root.
     pub user: Option<User<'a>>,
     heard: Vec<Heard>,
 }
@@ -51,7 +49,6 @@ pub(crate) struct User<'a> {
     pub task_source: &'a mut dyn TaskSource,
     /// Tasks that each node computed and that were delivered.
     pub computed: HashMap<u32, u64>,
-    /// What nodes are called.
     pub names: HashMap<u32, Arc<str>>,
     pub last_result_ns: u64,
     /// How much of what happened the user's side was told.
@@ -64,7 +61,6 @@ impl<'a> EventLoop<'a> {
         Self { node, listener, bell, code, watch_input: false, leave: None, standing, user, heard: Vec::new() }
     }
 
-    /// Runs until the end.
     pub fn run(&mut self) -> Result<End, LiveError> {
         linux::exact_timers();
         loop {

@@ -15,11 +15,9 @@ use crosswind_linux::{self as linux, Bell};
 /// A task to be worked on.
 #[derive(Debug)]
 pub struct Job {
-    /// Its number.
     pub task: u64,
     /// Work units; 0 where not known.
     pub work: f64,
-    /// Its input.
     pub input: Payload,
 }
 
@@ -33,7 +31,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// A result.
     #[must_use]
     pub fn of(output: Payload) -> Self {
         Self { ok: true, output }
@@ -70,7 +67,6 @@ pub trait Executor: Send {
 /// Makes an executor, on the thread that will run it.
 pub type Maker = Box<dyn FnOnce() -> Result<Box<dyn Executor>, String> + Send>;
 
-/// Nothing.
 pub struct Noop;
 
 impl Executor for Noop {
@@ -122,7 +118,6 @@ impl Shared {
     }
 }
 
-/// The computing thread.
 pub(crate) struct ComputeThread(Arc<Shared>);
 
 impl ComputeThread {

@@ -39,11 +39,9 @@ pub struct Identity {
 /// A result that was delivered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
-    /// Of which task.
     pub identity: Identity,
     /// Whether it was a result, not an error.
     pub ok: bool,
-    /// Its length.
     pub bytes: u64,
 }
 
@@ -144,7 +142,6 @@ fn hashed(label: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// An open journal.
 #[derive(Debug)]
 pub struct Journal {
     file: File,

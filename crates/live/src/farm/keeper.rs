@@ -22,12 +22,10 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Files up to this number are synced one by one; for more, the whole file system is, which then takes less.
 const ONE_BY_ONE: usize = 8;
 
-/// Where results are kept.
 #[derive(Default)]
 pub struct Keeping {
     /// A file for each result.
     pub directory: Option<PathBuf>,
-    /// Notes each result.
     pub journal: Option<Journal>,
     /// Whether the disk is waited for.
     pub sync: bool,
@@ -37,7 +35,6 @@ pub struct Keeping {
 type Report = Box<dyn FnMut(&mut Vec<Delivery>, u64) + Send>;
 type Fail = Box<dyn FnOnce(LiveError) + Send>;
 
-/// The thread.
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
     thread: JoinHandle<()>,
@@ -89,7 +86,6 @@ impl Keeper {
         Ok(Self { shared, thread: std::thread::Builder::new().name("cw-keeper".into()).spawn(run)? })
     }
 
-    /// Keeps results.
     pub fn keep(&self, results: impl Iterator<Item = (Label, Delivery)>) {
         self.shared.lock().results.extend(results);
         self.shared.changed.notify_one();

@@ -36,7 +36,6 @@ const SCRATCH: usize = 256 << 10;
 /// Bytes read from one link before the others have their turn.
 const TURN: usize = 4 << 20;
 
-/// What came.
 pub(crate) type Heard = action::Heard<Payload>;
 
 /// Why nothing more can be read.
@@ -65,7 +64,6 @@ struct Inbound {
 /// Bytes that wait for the other end, beyond which it is given no answers.
 const UNHEARD: usize = 1 << 20;
 
-/// A connection.
 pub(crate) struct Link {
     transport: Transport,
     input: Vec<u8>,
@@ -175,7 +173,6 @@ impl Link {
         }
     }
 
-    /// The transfer under way.
     pub fn current(&mut self) -> Option<&mut Transfer> {
         self.transfers.front_mut()
     }

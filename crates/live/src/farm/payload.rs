@@ -11,12 +11,9 @@ use std::sync::Arc;
 use crosswind_agent::action::TaskBytes;
 use crosswind_agent::frame::Form;
 
-/// What is carried.
 #[derive(Clone, Debug)]
 pub enum Payload {
-    /// In memory.
     Bytes(Arc<Vec<u8>>),
-    /// In a file.
     File(Arc<StoredFile>),
     /// So many bytes of no meaning.
     Blank(u64),
@@ -25,9 +22,7 @@ pub enum Payload {
 /// A file, and whether it is removed with its last reference.
 #[derive(Debug)]
 pub struct StoredFile {
-    /// Where it is.
     pub path: PathBuf,
-    /// Its length.
     pub bytes: u64,
     /// Of a file that this process made for itself, the directory that it lies in.
     ours: Option<Arc<Directory>>,
@@ -70,7 +65,6 @@ impl Drop for StoredFile {
 }
 
 impl Payload {
-    /// In memory.
     #[must_use]
     pub fn bytes(bytes: Vec<u8>) -> Self {
         Self::Bytes(Arc::new(bytes))
@@ -215,7 +209,6 @@ pub struct Spool {
     free: Vec<Vec<u8>>,
 }
 
-/// Buffers worth keeping.
 const KEPT: std::ops::RangeInclusive<usize> = (64 << 10)..=(64 << 20);
 const KEPT_IN_ALL: usize = 64 << 20;
 

@@ -26,16 +26,13 @@ use crosswind_linux::{Bell, now_ns};
 pub struct NewTask {
     /// Its number; no other task of the run has it.
     pub task: u64,
-    /// Its input.
     pub payload: Payload,
     /// Work units; 0 where not known.
     pub work: f64,
 }
 
-/// What the user has.
 #[derive(Debug)]
 pub enum Supply {
-    /// A task.
     Task(NewTask),
     /// None at the moment; the bell rings when there is.
     Later,
@@ -46,19 +43,16 @@ pub enum Supply {
 /// A result for the user.
 #[derive(Debug)]
 pub struct Delivery {
-    /// Of which task.
     pub task: u64,
     /// The node that computed it.
     pub node: Arc<str>,
     /// Whether it is a result, not an error's text.
     pub ok: bool,
-    /// The result.
     pub payload: Payload,
 }
 
 /// Where tasks come from and results go to. Called by the root's loop; must not block.
 pub trait TaskSource {
-    /// The next task.
     fn next(&mut self) -> Supply;
 
     /// Whether more results would be taken; if not, no more tasks are begun.
@@ -66,7 +60,6 @@ pub trait TaskSource {
         true
     }
 
-    /// Takes results, each once.
     fn deliver(&mut self, results: &mut Vec<Delivery>);
 
     /// Is told what happened since it was last told: agents that joined, were lost, came back.
@@ -78,7 +71,6 @@ pub trait TaskSource {
     }
 }
 
-/// What the root needs.
 pub struct RootConfig {
     /// What the run is about.
     pub run: RunSettings,
@@ -90,7 +82,6 @@ pub struct RootConfig {
     pub code: Vec<u8>,
     /// For large inputs and results.
     pub spool_directory: PathBuf,
-    /// Log.
     pub log: Log,
 }
 
@@ -101,12 +92,9 @@ pub struct Root {
     bell: Arc<Bell>,
 }
 
-/// What one node did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSummary {
-    /// Its name.
     pub name: String,
-    /// Its number.
     pub number: u32,
     /// Tasks computed there whose results were delivered.
     pub tasks: u64,
@@ -125,7 +113,6 @@ pub struct NodeSummary {
 pub struct RunSummary {
     /// From time 0 to the last result at the root, s.
     pub makespan_s: f64,
-    /// Results delivered.
     pub tasks: u64,
     /// The platform's nodes, then those that joined.
     pub nodes: Vec<NodeSummary>,

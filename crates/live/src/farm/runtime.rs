@@ -16,7 +16,6 @@ use crate::farm::transfer::Pace;
 use crate::log::Log;
 use crosswind_linux::{Bell, now_ns};
 
-/// What computes.
 pub(crate) enum Processor {
     /// The agent's logic, which keeps an emulated one's time.
     Emulated,

@@ -52,7 +52,6 @@ struct Shared {
     delivered: u64,
     /// Tasks are asked for: time 0 has come.
     begun: bool,
-    /// What happened so far.
     events: Vec<AgentEvent>,
 }
 
@@ -78,7 +77,6 @@ impl Both {
     }
 }
 
-/// The users' side.
 #[derive(Clone)]
 pub struct Counter(Arc<Both>);
 
@@ -187,7 +185,6 @@ impl Counter {
         Ok(true)
     }
 
-    /// No more tasks.
     pub fn end_of_tasks(&self) {
         self.0.lock().over = true;
         self.0.bell.ring();
@@ -240,7 +237,6 @@ impl Counter {
         shared.begun
     }
 
-    /// Results delivered so far.
     #[must_use]
     pub fn delivered(&self) -> u64 {
         self.0.lock().delivered

@@ -52,12 +52,10 @@ impl Pace {
     }
 }
 
-/// What comes next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Next {
     /// A frame with so many bytes, due at that time (0: whenever).
     Frame(usize, u64),
-    /// Nothing before that time.
     Wait(u64),
     /// Nothing until the pace is set.
     Stand,
@@ -67,7 +65,6 @@ pub(crate) enum Next {
     Over(u64),
 }
 
-/// A transfer.
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub task: u64,

@@ -19,7 +19,6 @@ pub struct ForwardAsked {
     peer: usize,
 }
 
-/// What is asked for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FilterAsked {

@@ -25,13 +25,11 @@ const UNHEARD: usize = 256 << 10;
 pub(super) struct Ticket {
     pub carrier: Key,
     pub connection: Key,
-    /// When it was made.
     pub made_ns: u64,
     /// Its stream's number, should the connection be gone when it is its turn.
     pub number: u32,
 }
 
-/// The connection.
 pub(super) struct Carrier {
     pub socket: Transport,
     /// Its address without the port: what a log calls it.
@@ -132,7 +130,6 @@ impl Carrier {
         Ok(())
     }
 
-    /// Writes what waits.
     pub fn flush(&mut self, now_ns: u64) -> io::Result<()> {
         if self.socket.wants_room() {
             if !self.socket.try_flush()? {

@@ -16,14 +16,12 @@ use crosswind_linux as linux;
 /// What a peer did that sent more than it was told to.
 pub(super) const BEYOND_WINDOW: &str = "sent more than its window";
 
-/// The connection.
 #[derive(Debug)]
 pub(super) struct Connection {
     /// None while the target is being reached.
     pub socket: Option<TcpStream>,
     /// The peer it goes through.
     pub carrier: Key,
-    /// Its number there.
     pub number: u32,
     pub class: Class,
     /// Bytes that wait in the kernel and have their tickets.
@@ -32,7 +30,6 @@ pub(super) struct Connection {
     pub may_send: usize,
     /// The application sends no more than what waits.
     pub application_ended: bool,
-    /// That was told.
     pub end_told: bool,
     /// The peer's application sends no more.
     pub peer_ended: bool,

@@ -6,7 +6,6 @@ use serde::Serialize;
 /// What has gone through for one class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ClassCounters {
-    /// Frames sent to peers.
     pub sent_frames: u64,
     /// Bytes of applications in them.
     pub sent_bytes: u64,
@@ -27,11 +26,8 @@ pub struct ClassCounters {
 /// What a filter has done.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counters {
-    /// Of class parallel.
     pub parallel: ClassCounters,
-    /// Of class local.
     pub local: ClassCounters,
-    /// Peers that are connected.
     pub peers: usize,
     /// Connections of applications now.
     pub connections: usize,

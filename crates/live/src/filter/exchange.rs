@@ -479,7 +479,6 @@ impl Exchange {
         }
     }
 
-    /// What is due.
     fn pass_time(&mut self, now: u64) {
         while let Some((class, bytes, ticket, left_ns)) = self.outgoing.as_mut().and_then(|link| link.take(now)) {
             self.left_a_link(left_ns, now);

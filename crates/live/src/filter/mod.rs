@@ -188,7 +188,6 @@ impl Filter {
         true
     }
 
-    /// Whether it still works.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.work.as_ref().is_some_and(|work| !work.is_finished())

@@ -23,7 +23,6 @@ impl Rate {
     }
 }
 
-/// The link.
 pub(super) struct Paced<F> {
     queue: DoubleQueue<F>,
     rate: Rate,

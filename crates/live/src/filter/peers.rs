@@ -38,19 +38,24 @@ pub(super) struct Met {
     /// Its place among those that are dialled; none: it dialled this one.
     pub dialled: Option<usize>,
     pub about: About,
-    /// What it sent beyond.
     pub rest: Vec<u8>,
 }
 
 /// What other threads tell the exchange.
 pub(super) enum News {
-    /// A peer is authenticated.
     Met(Met),
     /// A target was reached, or not.
-    Reached { carrier: u64, key: u64, result: Result<TcpStream, String> },
+    Reached {
+        carrier: u64,
+        key: u64,
+        result: Result<TcpStream, String>,
+    },
     /// Something that belongs in the log, once for each word and peer.
-    Complaint { peer: String, word: &'static str, why: String },
-    /// It is over.
+    Complaint {
+        peer: String,
+        word: &'static str,
+        why: String,
+    },
     Stop,
 }
 
@@ -60,7 +65,6 @@ pub(super) struct Post {
     pub sender: Sender<News>,
     pub bell: Arc<Bell>,
     pub wanted: Arc<AtomicBool>,
-    /// Peers that are connected.
     pub connected: Arc<AtomicUsize>,
     /// Those of them that were dialled.
     pub dialled: Arc<AtomicUsize>,
@@ -78,7 +82,6 @@ impl Post {
     }
 }
 
-/// Accepts peers until stopped.
 pub(super) fn attend(mut listener: Listener, own: &About, post: &Post) {
     while post.is_wanted() {
         let mut watched: Vec<_> = listener.fds().map(|fd| watch(fd, true, false)).collect();
@@ -153,7 +156,6 @@ pub(super) fn dial(place: usize, address: &str, own: &About, access: &Access, po
     }
 }
 
-/// Connects to a target.
 pub(super) fn reach(target: &str) -> Result<TcpStream, String> {
     let places = resolve(target).map_err(|error| error.to_string())?;
     let mut last = "no such host".to_owned();

@@ -37,9 +37,7 @@ pub struct FilterSettings {
     pub listen: Option<String>,
     /// HOST:PORT of the peers that are dialled, again and again.
     pub peers: Vec<String>,
-    /// What is forwarded.
     pub forwards: Vec<Forward>,
-    /// How queues are served.
     pub queue: QueueSettings,
     /// Whether, and how, this end limits local senders.
     pub credits: Option<CreditSettings>,
@@ -126,7 +124,6 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Of a receiver.
     pub fn of(settings: &CreditSettings) -> Self {
         Self { receive_frames: settings.receive_frames, literal: settings.literal }
     }

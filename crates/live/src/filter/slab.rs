@@ -28,7 +28,6 @@ struct Place<T> {
     thing: Option<T>,
 }
 
-/// The places.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     places: Vec<Place<T>>,

@@ -15,7 +15,6 @@ pub(super) struct Event {
     pub token: u64,
     /// Bytes came, or the other end has ended.
     pub readable: bool,
-    /// There is room again.
     pub writable: bool,
     /// The other end sends no more, or the connection is broken.
     pub ended: bool,

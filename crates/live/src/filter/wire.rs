@@ -14,12 +14,10 @@ pub const LARGEST: usize = 256 << 10;
 /// Most bytes of a target's name, and of a reason.
 pub const LARGEST_TEXT: usize = 300;
 
-/// What is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A stream begins: the payload names the target, HOST:PORT.
     Open,
-    /// The target was reached.
     Opened,
     /// Bytes of a stream; the flag: no other frame of the parallel class waits behind it.
     Data,
@@ -47,9 +45,7 @@ const KINDS: [(Kind, usize, usize); 7] = [
 /// A frame but for its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// What is said.
     pub kind: Kind,
-    /// Whose message it is.
     pub class: Class,
     /// Of [`Kind::Data`]: nothing of the parallel class waits behind it.
     pub last: bool,

@@ -17,7 +17,6 @@ const TURN: usize = 1 << 20;
 /// Room for reading, at the start.
 const INPUT: usize = 64 << 10;
 
-/// A connection.
 #[derive(Debug)]
 pub(super) struct Channel {
     stream: TcpStream,

@@ -27,7 +27,6 @@ const HEARSAY_NS: u64 = 2_000_000_000;
 /// Most bytes that a rank may hold at its end.
 const MOST_HELD: usize = 1 << 30;
 
-/// What the conductor needs.
 pub struct ConductorConfig {
     /// What the run is about.
     pub run: RanksSettings,
@@ -35,7 +34,6 @@ pub struct ConductorConfig {
     pub listen: String,
     /// What ranks must show, and are shown.
     pub access: Access,
-    /// Log.
     pub log: Log,
 }
 

@@ -21,7 +21,6 @@ const LOOK_NS: u64 = 100_000_000;
 
 /// What a rank needs to find the others.
 pub struct RankConfig {
-    /// Its number.
     pub rank: u32,
     /// HOST:PORT of the conductor.
     pub conductor: String,
@@ -33,7 +32,6 @@ pub struct RankConfig {
     pub patience_s: f64,
     /// Whether the end of the standard input ends the rank.
     pub watch_input: bool,
-    /// Log.
     pub log: Log,
 }
 

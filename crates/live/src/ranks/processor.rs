@@ -21,7 +21,6 @@ const STRETCH_NS: u64 = 5_000_000;
 /// What is to be done next for a computation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// It is over.
     Over,
     /// A stretch was done; the conductor may be looked at.
     Worked,
@@ -29,7 +28,6 @@ pub(super) enum Step {
     Rest(u64),
 }
 
-/// A computation under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Work {
     /// So many ns of the CPU are left.
@@ -47,7 +45,6 @@ pub(super) struct Absence {
     pub polled: bool,
 }
 
-/// A processor.
 pub(super) struct Processor {
     compute: RankCompute,
     zero_ns: u64,
@@ -106,7 +103,6 @@ impl Processor {
         at >= *away_until
     }
 
-    /// Goes on with it.
     pub fn step(work: &mut Work) -> Step {
         match work {
             Work::Burn(0) => Step::Over,

@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What one rank did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RankReport {
-    /// Its number.
     pub rank: u32,
-    /// Its process.
     pub pid: u32,
     /// When it was done, from time 0, s.
     pub done_s: f64,
@@ -33,7 +30,6 @@ pub struct RankReport {
 pub struct Outcome {
     /// From time 0 until the last rank was done, s.
     pub makespan_s: f64,
-    /// Ranks, in their order.
     pub ranks: Vec<RankReport>,
     /// Whether the result was gathered, and is right against a plain computation.
     pub checked: bool,

@@ -17,7 +17,6 @@ pub const MOST_RANKS: u32 = 64;
 pub struct RanksSettings {
     /// How many, 1 to [`MOST_RANKS`].
     pub ranks: u32,
-    /// How they compute.
     #[serde(default)]
     pub compute: RankCompute,
     /// Bytes of a packet: what the window counts.

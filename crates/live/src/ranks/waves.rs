@@ -8,7 +8,6 @@
 
 use super::wire::State;
 
-/// What a rank said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
     pub state: State,
@@ -22,7 +21,6 @@ pub(super) struct Answer {
 /// What follows from a wave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Something moves, or may.
     Moving,
     /// All are done, and nothing is on its way.
     Over,

@@ -25,28 +25,21 @@ pub enum State {
 
 const STATES: [State; 3] = [State::Moving, State::Waiting, State::Done];
 
-/// What is said.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wire {
     /// Packets of a message that are not its last ones.
-    Part {
-        /// How many.
-        packets: u32,
-    },
+    Part { packets: u32 },
     /// The last packets of a one-sided message.
     Message {
-        /// What for.
         kind: Kind,
         /// How many packets are in this frame.
         packets: u32,
         /// Bytes of the whole message.
         bytes: u32,
-        /// Data.
         body: Body,
     },
     /// The last packets of a send.
     Sent {
-        /// Its tag.
         tag: u32,
         /// How many packets are in this frame.
         packets: u32,
@@ -55,14 +48,10 @@ pub enum Wire {
     Answer {
         /// Credits that come back with it, packets.
         packets: u32,
-        /// Data.
         body: Body,
     },
     /// Credits that come back, packets.
-    Credit {
-        /// How many.
-        packets: u32,
-    },
+    Credit { packets: u32 },
     /// Rank to conductor: connected with all others.
     Meshed,
     /// Conductor to rank: time 0.
@@ -88,9 +77,7 @@ pub enum Wire {
         /// Which time this is asked.
         wave: u64,
     },
-    /// Rank to conductor: this.
     Status {
-        /// The question.
         wave: u64,
         /// Whether it goes on by itself.
         state: State,
@@ -98,7 +85,6 @@ pub enum Wire {
         sent: u64,
         /// Frames of other ranks handled since the start.
         handled: u64,
-        /// For a person.
         what: String,
     },
     /// Rank to conductor: nothing more to do.
@@ -109,27 +95,13 @@ pub enum Wire {
     /// Conductor to rank: all are done; tell.
     Finish,
     /// Rank to conductor: a piece of what it holds at the end.
-    Held {
-        /// The piece.
-        piece: Vec<u8>,
-    },
+    Held { piece: Vec<u8> },
     /// Rank to conductor: what it did, and all is told.
-    Report {
-        /// JSON.
-        report: Vec<u8>,
-    },
+    Report { report: Vec<u8> },
     /// Rank to conductor: the connection with another rank broke.
-    Lost {
-        /// Whose.
-        rank: u32,
-        /// What the system said.
-        why: String,
-    },
+    Lost { rank: u32, why: String },
     /// Either way: the run ends.
-    Abort {
-        /// Why.
-        why: String,
-    },
+    Abort { why: String },
 }
 
 const PART_OF: u8 = 1;

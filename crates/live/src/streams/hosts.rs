@@ -41,12 +41,10 @@ pub(super) struct Queues {
 
 /// The way from a stream's host to one of its receivers.
 pub(super) struct Path {
-    /// Where its messages arrive.
     pub sink: TcpListener,
     entry: Entry,
 }
 
-/// Where the way begins.
 enum Entry {
     /// A port of the host's filter.
     Filter(String),
@@ -64,7 +62,6 @@ impl Path {
     }
 }
 
-/// The hosts.
 pub(super) struct Hosts {
     filters: Vec<Filter>,
     /// Of each stream, of each of its receivers.
@@ -94,7 +91,6 @@ impl Hosts {
         Ok(Self { filters: Vec::new(), ways })
     }
 
-    /// Hosts behind filters.
     pub fn open(links: &Links, streams: &[&Stream], queues: &Queues) -> Result<Self, LiveError> {
         let access = Access::drawn().map_err(LiveError::system("drawing a token"))?;
         let named = streams.iter().flat_map(|stream| stream.to.hosts().iter().copied().chain([stream.from]));

@@ -47,7 +47,6 @@ const LATE: f64 = 0.25;
 struct Shared {
     /// Streams whose timed operations are not done.
     left: AtomicUsize,
-    /// All streams have theirs.
     over: AtomicBool,
     /// When the last timed operation was done, ns. A stream that has its own goes on, and shows nothing about the others.
     moved_ns: AtomicU64,

@@ -9,9 +9,7 @@ use crosswind_linux::now_ns;
 /// A message, or an answer, that will come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
-    /// Of which operation.
     pub operation: u64,
-    /// Its length.
     pub bytes: u64,
     /// What is sent back when it is there.
     pub answer: Option<u64>,

@@ -22,7 +22,6 @@ use crosswind_linux::{exact_timers, now_ns, readable, wait, watch};
 pub(super) struct Operations {
     /// From the start until the last was done.
     pub seconds: f64,
-    /// Of each.
     pub latencies_s: Vec<f64>,
     /// Of all of them, answers among them.
     pub bytes: u64,
@@ -46,7 +45,6 @@ pub(super) struct Source {
     name: String,
 }
 
-/// An operation under way.
 struct UnderWay {
     begun_ns: u64,
     left: usize,

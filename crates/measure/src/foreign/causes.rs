@@ -14,17 +14,13 @@ use crate::sampler::{Reading, RuntimeCpu, Use, schedstat};
 /// What a thread is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// Computes the task.
     Task,
     /// Moves bytes.
     Traffic,
     /// Carries virtual threads, whatever those do.
     Carrier,
-    /// Compiles.
     Jit,
-    /// Collects garbage.
     Gc,
-    /// Anything else.
     Other,
 }
 

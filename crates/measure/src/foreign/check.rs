@@ -22,7 +22,6 @@ use crosswind_linux::process_cpu_ns;
 /// What one step of the test has found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What was looked at.
     pub step: &'static str,
     /// ok, wrong, or note: it works, but costs precision.
     pub verdict: Verdict,
@@ -30,7 +29,6 @@ pub struct Finding {
     pub message: String,
 }
 
-/// How a step went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -38,7 +36,6 @@ pub enum Verdict {
     Ok,
     /// Within the protocol, at a cost.
     Note,
-    /// Against the protocol.
     Wrong,
 }
 

@@ -54,7 +54,6 @@ impl Counter {
         let _ = fs::remove_file(&self.path); // gone already is as good
     }
 
-    /// Steps so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         // SAFETY: mapped for as long as this lives, and aligned to a page.

@@ -43,7 +43,6 @@ impl Flows {
         Ok(Self { counts: TcpCounts::open()?, channels: Vec::new(), in_force: None, sockets_set: true })
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.channels.is_empty()

@@ -19,12 +19,10 @@ pub const MOST_FACTS: usize = 64;
 /// Most steps that one unit of work may have.
 pub const MOST_STEPS: f64 = 1e12;
 
-/// What computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Compute {
     /// A kernel by name, with its sizes.
     Kernel {
-        /// diagonals, burn or triad.
         name: String,
         /// Side of the matrix and diagonals per unit, of diagonals.
         sizes: Vec<u32>,
@@ -38,7 +36,6 @@ pub enum Compute {
 pub enum Request<'a> {
     /// The first line: what is it, and here is the file of the counter.
     Hello {
-        /// Its path.
         counter: &'a str,
     },
     /// Compute, from now on.
@@ -47,16 +44,12 @@ pub enum Request<'a> {
     Flow {
         /// Seen from the process.
         direction: Direction,
-        /// Where the peer is.
         to: SocketAddr,
-        /// What is written first.
         ticket: &'a str,
         /// Bytes per message.
         message_bytes: u64,
     },
-    /// End all connections.
     Close,
-    /// End.
     Quit,
 }
 
@@ -124,7 +117,6 @@ pub fn shown(line: &[u8]) -> String {
 pub struct Hello {
     /// Its name, such as java.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// What else it wants known, by key.
     pub facts: BTreeMap<String, String>,

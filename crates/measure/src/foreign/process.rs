@@ -84,13 +84,11 @@ impl Process {
         Ok(Self { name, child, input, heard, complaint, reaped: false, status: None })
     }
 
-    /// Its number.
     #[must_use]
     pub fn number(&self) -> i32 {
         self.child.id() as i32
     }
 
-    /// An error about it.
     #[must_use]
     pub fn wrong(&self, why: &str) -> MeasureError {
         let said = self.complaint.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +195,6 @@ impl Process {
         }
     }
 
-    /// Whether it has ended.
     #[must_use]
     pub fn ended(&self) -> bool {
         linux::processes::parent_and_state(self.number()).is_none_or(|(_, state)| matches!(state, 'Z' | 'X'))

@@ -18,7 +18,6 @@ const FOR_A_SHELL: &str = "|&;<>()$`\\\"'*?[]#~={}!\n";
 /// Bytes of a failing command's complaint that are shown.
 const COMPLAINT: usize = 400;
 
-/// A command line.
 pub struct Command {
     words: Vec<String>,
     tally: Arc<Tally>,

@@ -65,12 +65,10 @@ pub struct ChildUsage {
     pub cpu_ns: AtomicU64,
     /// Time runnable but waiting, ns.
     pub wait_ns: AtomicU64,
-    /// Times switched in.
     pub switches: AtomicU64,
 }
 
 impl Tally {
-    /// Steps done so far.
     #[must_use]
     pub fn steps(&self) -> u64 {
         self.steps.0.load(Ordering::Relaxed)
@@ -123,9 +121,7 @@ impl Tally {
     }
 }
 
-/// The computing thread.
 pub struct Computation {
-    /// What it tells.
     pub tally: Arc<Tally>,
     /// Steps per unit of work.
     pub steps_per_unit: f64,

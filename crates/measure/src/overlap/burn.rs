@@ -15,7 +15,6 @@ const STEP: u64 = 1 << 14;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Burner {
-    /// How much it computes.
     pub iterations: u64,
     /// Nice level, -20 to 19.
     pub nice: i32,

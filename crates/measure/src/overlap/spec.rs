@@ -19,7 +19,6 @@ pub const SPIN_NS: (u64, u64) = (0, 1_000_000_000);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BurnThere {
-    /// How much each computes.
     pub iterations: u64,
     /// Nice level, -20 to 19.
     pub nice: i32,
@@ -29,11 +28,9 @@ pub struct BurnThere {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PingSpec {
-    /// Round trips.
     pub messages: u64,
     /// Bytes of each message, each way.
     pub message_bytes: u64,
-    /// How both ends wait.
     pub wait: Waiting,
     /// For how long spin-block asks before it blocks, ns.
     pub spin_ns: u64,

@@ -20,7 +20,6 @@ pub struct Flows<'a> {
     pub local: &'a [f64],
     /// delta: which part of a congested link n flows use.
     pub effective: &'a EffectiveRatio,
-    /// As printed, or corrected.
     pub formula: Formula,
 }
 
@@ -35,7 +34,6 @@ pub enum LocalTarget {
     Elsewhere,
 }
 
-/// Senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -57,7 +55,6 @@ pub struct Saturated {
     pub link: String,
     /// What flows want of it.
     pub wanted: f64,
-    /// What it carries.
     pub carries: f64,
 }
 

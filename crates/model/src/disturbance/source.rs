@@ -16,7 +16,6 @@ pub(super) struct Costs {
     pub bounds: Bounds,
     /// Part of a processor's time that each daemon takes, and on how many ranks.
     pub loads: Vec<(f64, u32)>,
-    /// The daemons.
     pub daemons: Vec<Daemon>,
 }
 

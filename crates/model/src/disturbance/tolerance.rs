@@ -31,7 +31,6 @@ pub struct Limit {
     pub given: f64,
     /// On which side is well.
     pub relation: Relation,
-    /// The limit.
     pub limit: f64,
     /// Unit of both; empty for a pure number.
     pub unit: &'static str,
@@ -48,7 +47,6 @@ impl Relation {
     }
 }
 
-/// What a program tolerates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// What to expect of the disturbance as it is.

@@ -29,7 +29,6 @@ pub enum How {
     Search,
 }
 
-/// How hard to look.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search<'a> {
     /// Name of the root; `None`: whichever is best.
@@ -68,9 +67,7 @@ pub struct Compared {
 pub struct Built {
     /// Name of the root.
     pub root: String,
-    /// How it was found.
     pub method: How,
-    /// Sends at a time.
     pub ports: Ports,
     /// Size of a task's input, MB.
     pub task_size_mb: f64,
@@ -78,17 +75,14 @@ pub struct Built {
     pub task_work: f64,
     /// What the tree's exact plan computes.
     pub throughput_tasks_per_s: f64,
-    /// What no tree beats.
     pub bound_tasks_per_s: f64,
     /// What no schedule over these links beats, one that sends past the tree included: the flow's rate in `bound`. At least
     /// `bound_tasks_per_s`.
     pub network_bound_tasks_per_s: f64,
     gap_to_bound: f64,
-    /// What other trees reach.
     pub compared: Vec<Compared>,
     /// Hosts that no known link leads to.
     pub left_out: Vec<String>,
-    /// The tree.
     pub platform: Platform,
     /// What to keep in mind when trusting the figures.
     pub warnings: Vec<Warning>,

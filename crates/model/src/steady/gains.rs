@@ -35,7 +35,6 @@ pub(crate) struct Worth {
 const BUDGET: u64 = 4_000_000;
 
 impl Worth {
-    /// Of the root alone.
     pub fn new(count: usize) -> Self {
         let mut subtree = vec![0.0; count];
         subtree[0] = 1.0;

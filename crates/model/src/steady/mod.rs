@@ -47,7 +47,6 @@ pub(crate) use up::{Bench, best_rate};
 pub struct Task {
     /// Size of its input (Z of the paper).
     pub size: Megabytes,
-    /// Its work.
     pub work: WorkUnits,
 }
 
@@ -184,7 +183,6 @@ impl Prepared {
         Ok(Self(tree::Walk::new(columns, shape, task, ports)?))
     }
 
-    /// The steady state.
     #[must_use]
     pub fn rates(&self, method: Method) -> Rates {
         self.0.rates(method)

@@ -25,7 +25,6 @@ const LOST: f64 = 1e-10;
 /// How much smaller the second step of a node's first compute rate is: a slope loses so much less, a jump the same.
 const SMALLER: f64 = 1e-3;
 
-/// What becomes more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
     /// The compute rate, and with it what interference costs, tasks/s.

@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 /// Up to this many, insertion beats what is made for many.
 pub(crate) const FEW: usize = 48;
 
-/// Higher keys first.
 pub(crate) fn higher(a: &(f64, u32), b: &(f64, u32)) -> Ordering {
     b.0.total_cmp(&a.0)
 }

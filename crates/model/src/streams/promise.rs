@@ -27,7 +27,6 @@ pub struct Promise {
 /// What one local stream is promised, whatever the parallel class sends.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PromisedStream {
-    /// Its name.
     pub name: String,
     /// The other local streams that send from its host: each has as much under way as the experiment says, and no more.
     pub beside: Vec<String>,
@@ -113,7 +112,6 @@ fn meets(one: &[u32], other: &[u32]) -> bool {
     one.iter().any(|host| other.contains(host))
 }
 
-/// What local messages take.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     frames: f64,

@@ -36,10 +36,8 @@ pub(crate) struct Asker {
     pub uses: f64,
     /// What it uses while it receives nothing.
     pub empties: f64,
-    /// What its link carries.
     pub link: f64,
     pub latency_s: f64,
-    /// Its own longest send.
     pub own_sends_s: f64,
     /// Tasks of the whole run that it uses; infinite if unknown.
     pub part: f64,

@@ -38,9 +38,7 @@ pub(crate) struct Demand {
 /// A child, as the pace of several sends at once depends on it, tasks/s.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
-    /// What its link carries.
     pub link: f64,
-    /// What it could use.
     pub uses: f64,
     /// Whether it is ever served.
     pub served: bool,

@@ -41,14 +41,12 @@ pub(crate) struct Ending {
     root: bool,
     /// Tasks still to come from above; none: unknown.
     remaining: Option<u64>,
-    /// Tasks that came.
     came: u64,
     /// Tasks/s of the own processor, and of it and all served children.
     own: f64,
     all: f64,
     /// Tasks/s that it can send, at most.
     sends: f64,
-    /// When the end begins.
     last: Last,
     /// Tasks that served children have.
     out: u64,

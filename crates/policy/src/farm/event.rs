@@ -18,60 +18,45 @@ pub enum Event {
     Given {
         /// Number of the first.
         first: TaskId,
-        /// How many.
         tasks: u64,
     },
     /// A whole task is here: the last byte came from the parent, or a user gave it to the root.
     Arrived {
-        /// Which.
         task: TaskId,
     },
     /// A child has room for so many more tasks.
     Asked {
-        /// The child.
         child: Child,
-        /// How many.
         tasks: u64,
     },
     /// The last byte of a task has left for a child, and the port is free.
     Sent {
-        /// The receiver.
         child: Child,
-        /// Which.
         task: TaskId,
     },
     /// A send has stopped at the end of a chunk, as [`Command::Hold`] said.
     Held {
-        /// The receiver.
         child: Child,
     },
-    /// A task is computed.
     Computed {
-        /// Which.
         task: TaskId,
     },
     /// A task's result came up from a child.
     Returned {
-        /// The sender.
         child: Child,
-        /// Which.
         task: TaskId,
     },
     /// More is known of a child than before.
     Known {
-        /// The child.
         child: Child,
-        /// What is known now.
         settings: ChildSettings,
     },
     /// The parent says how many tasks may be asked for or waiting here from now on.
     Places {
-        /// How many.
         tasks: u64,
     },
     /// The parent, or the user at the root, says how many tasks are still to come here, about.
     RemainingHint {
-        /// How many.
         tasks: u64,
     },
     /// A child joined: it gets the next number.
@@ -81,20 +66,16 @@ pub enum Event {
     },
     /// A child is gone, and nothing more will come from it. A send to it is abandoned.
     Left {
-        /// The child.
         child: Child,
     },
     /// A child drains: nothing more is to be sent to it, but for the end of what is on its way.
     Draining {
-        /// The child.
         child: Child,
     },
     /// A child gave a task back which it had not begun: it drains, or nothing below it computes any more. It takes no more until it
     /// asks again.
     HandedBack {
-        /// The child.
         child: Child,
-        /// Which.
         task: TaskId,
     },
     /// This node is to drain: it takes no more tasks, hands back those that wait, and finishes what it computes and what is
@@ -102,7 +83,6 @@ pub enum Event {
     Drain,
 }
 
-/// What a node says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
     /// Tell a child how many tasks are still to come to it, about: [`Event::RemainingHint`]. Before the task that follows, which is
@@ -110,55 +90,35 @@ pub enum Command {
     HintRemaining {
         /// The child that is told.
         child: Child,
-        /// How many.
         tasks: u64,
     },
     /// Begin to send a task to a child, or go on with it where it was held.
     Send {
-        /// The receiver.
         child: Child,
-        /// Which.
         task: TaskId,
         /// No faster than this; none: as fast as the links allow.
         limit_mb_per_s: Option<f64>,
     },
     /// Stop the send to a child at the end of its chunk, and say [`Event::Held`]. If the chunk was the last: [`Event::Sent`].
-    Hold {
-        /// The receiver.
-        child: Child,
-    },
+    Hold { child: Child },
     /// Go on with the send to a child no faster than this; none: as fast as the links allow.
     Limit {
-        /// The receiver.
         child: Child,
         /// MB/s.
         limit_mb_per_s: Option<f64>,
     },
     /// Compute a task, and say [`Event::Computed`].
-    Compute {
-        /// Which.
-        task: TaskId,
-    },
+    Compute { task: TaskId },
     /// Ask the parent for so many more tasks.
-    Ask {
-        /// How many.
-        tasks: u64,
-    },
+    Ask { tasks: u64 },
     /// Give a task back to the parent, as it came.
-    HandBack {
-        /// Which.
-        task: TaskId,
-    },
+    HandBack { task: TaskId },
     /// A task's result goes to the parent; at the root, to the user.
-    Return {
-        /// Which.
-        task: TaskId,
-    },
+    Return { task: TaskId },
 }
 
 /// Where a node's commands go: kept in their order, or carried out as they come.
 pub trait Commands {
-    /// Takes the next one.
     fn push(&mut self, command: Command);
 }
 

@@ -45,7 +45,6 @@ impl Ledger {
         self.out.len()
     }
 
-    /// Whether none is out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.out.is_empty()

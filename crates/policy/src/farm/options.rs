@@ -13,11 +13,9 @@ use super::order::{self, Candidate, Rule};
 pub struct FarmOptions<'a> {
     /// The order of service.
     pub order: Order,
-    /// Sends at a time.
     pub ports: Ports,
     /// Tasks asked for or waiting beyond the one that is computed; none: chosen per node.
     pub buffer_tasks: Option<u64>,
-    /// A mean task.
     pub task: MeanTask,
     /// How many tasks there are; none: not known, or no end.
     pub tasks: Option<u64>,
@@ -51,7 +49,6 @@ impl<'a> FarmOptions<'a> {
         }
     }
 
-    /// With an end.
     #[must_use]
     pub fn with_tasks(self, tasks: u64) -> Self {
         Self { tasks: Some(tasks), ..self }

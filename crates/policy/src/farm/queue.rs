@@ -9,12 +9,10 @@ use super::event::TaskId;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    /// How many in all.
     len: u64,
     /// Before the range: tasks that came back, and what arrived before it was given.
     front: VecDeque<TaskId>,
     range: Range<TaskId>,
-    /// After the range.
     back: VecDeque<TaskId>,
 }
 

@@ -46,7 +46,6 @@ impl ChildSettings {
     }
 }
 
-/// What a node knows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// Whether it holds the input and requests nothing.
@@ -55,7 +54,6 @@ pub struct Settings {
     pub computes: bool,
     /// Most tasks asked for or waiting beyond the one that it computes. Not used at the root.
     pub places: u64,
-    /// Sends at a time.
     pub ports: Ports,
     /// Most MB/s to all children together; infinite: no limit. Used with several ports.
     pub send_limit_mb_per_s: f64,

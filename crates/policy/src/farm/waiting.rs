@@ -10,7 +10,6 @@ use crate::heap::{First, Heap};
 /// What a send to a child does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Transfer {
-    /// There is none.
     #[default]
     None,
     /// Bytes leave.
@@ -125,7 +124,6 @@ impl ChildState {
 pub(crate) struct Waiting {
     pub rule: Rule,
     ranking: Heap<f64, First>,
-    /// With arrival only.
     requests: Requests,
 }
 

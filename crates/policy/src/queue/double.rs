@@ -59,7 +59,6 @@ const PARALLEL: usize = Class::Parallel as usize;
 const LOCAL: usize = Class::Local as usize;
 
 impl<F> DoubleQueue<F> {
-    /// Empty queues.
     #[must_use]
     pub const fn new(settings: QueueSettings) -> Self {
         // The printed count begins at 1.
@@ -68,13 +67,11 @@ impl<F> DoubleQueue<F> {
         Self { settings, queues, bytes: [0; 2], came: 0, earned, following: 0, after_parallel: false }
     }
 
-    /// How it chooses.
     #[must_use]
     pub const fn settings(&self) -> &QueueSettings {
         &self.settings
     }
 
-    /// A frame comes.
     #[inline]
     pub fn push(&mut self, class: Class, bytes: u32, frame: F) {
         self.came += 1;
@@ -129,7 +126,6 @@ impl<F> DoubleQueue<F> {
         self.bytes[class as usize]
     }
 
-    /// Whether nothing waits.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {

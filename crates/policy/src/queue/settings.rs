@@ -7,7 +7,6 @@ use crosswind_schema::units::Quantity;
 /// How an interface chooses among its frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QueueSettings {
-    /// Which frame leaves next.
     pub discipline: Discipline,
     /// Of class parallel to one of class local while both wait: frames (threshold) or bytes (drr). 0 counts as 1.
     pub threshold: u32,
@@ -27,7 +26,6 @@ pub struct QueueSettings {
 pub enum LongestWait {
     /// What came before it, and no more.
     ItsTurn,
-    /// So many parallel frames.
     Frames(u64),
     /// So many parallel bytes.
     Bytes(u64),
@@ -89,7 +87,6 @@ impl QueueSettings {
     }
 }
 
-/// What a receiver grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CreditSettings {
     /// Frames of each class that it holds, at least 1: what may be under way to it.
@@ -98,7 +95,6 @@ pub struct CreditSettings {
     pub receive_threshold: u32,
     /// No parallel frame for so long: none come any more, ns.
     pub idle_ns: u64,
-    /// As printed.
     pub literal: bool,
 }
 
@@ -125,7 +121,6 @@ impl CreditSettings {
 /// It says all that there is to say, so one that is lost is made good by the next, and one that comes twice does no harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Grant {
-    /// Of which class.
     pub class: Class,
     /// So many frames may be under way: sent, and not yet taken from the receiver's queue. As printed: so many may be sent
     /// from now on.

@@ -17,7 +17,6 @@ pub enum CreditReturn {
 /// What happens to a packet that arrives while the receiving program is away and no daemon polls for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Away {
-    /// It waits.
     #[default]
     Buffer,
     /// It is thrown away; the sender sends it again after so many nanoseconds.
@@ -55,7 +54,6 @@ pub enum Moment {
 /// How a credit goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReturnedBy {
-    /// Not now.
     Nothing,
     /// By a message of its own.
     Acknowledgement,

@@ -22,19 +22,15 @@ pub enum Algorithm {
 pub enum Action {
     /// Sends this to a rank, in a round that the receiver waits for.
     Send {
-        /// The receiver.
         to: u32,
-        /// The round.
         round: u32,
         /// A part of [`Allreduce::words`].
         part: Range<usize>,
     },
     /// Waits for what is sent to it in a round.
     Wait {
-        /// The round.
         round: u32,
     },
-    /// Has the sum.
     Done,
 }
 

@@ -1,6 +1,5 @@
 //! Ranks on a torus of one to three dimensions.
 
-/// A torus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Ranks along each dimension; 1 where there is none.

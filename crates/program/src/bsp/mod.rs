@@ -21,14 +21,12 @@ use crosswind_schema::experiment::parameters::{Allreduce as Sum, BspParameters};
 
 use crate::rank::Program;
 
-/// A BSP program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bsp {
     /// How many ranks, at least 1.
     pub ranks: u32,
     /// Dimensions of the torus, 1 to 3.
     pub dimensions: u32,
-    /// How often.
     pub iterations: u32,
     /// Computing in each iteration, ns.
     pub work_ns: u64,

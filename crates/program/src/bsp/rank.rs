@@ -10,12 +10,10 @@ use crate::rank::{Rank, Reply};
 
 /// So many single words a rank keeps without memory of its own; a rank is seldom further ahead of another.
 const FEW: usize = 4;
-/// Most directions.
 const DIRECTIONS: usize = 6;
 
 /// Where it is within an iteration.
 enum Phase {
-    /// Computes next.
     Work,
     /// Sends to the neighbour in this direction next.
     Halo(u32),
@@ -23,13 +21,11 @@ enum Phase {
     Neighbours,
     /// Takes part in the sum.
     Sum(Allreduce),
-    /// Waits for all.
     Barrier,
     /// At the end of the iteration.
     Over,
 }
 
-/// One rank.
 pub struct BspRank {
     bsp: Bsp,
     /// Its neighbours by direction.

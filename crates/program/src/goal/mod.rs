@@ -21,7 +21,6 @@ pub use rank::GoalRank;
 
 use crate::rank::Program;
 
-/// What an operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Act {
     Send { to: u32, tag: u64, bytes: u32 },

@@ -30,7 +30,6 @@ const LONGEST_NS: u64 = 3_000_000_000_000_000_000;
 pub struct GoalError {
     /// Line, from 1.
     pub line: usize,
-    /// What is wrong.
     pub problem: String,
 }
 

@@ -13,7 +13,6 @@ const NAMED: usize = 3;
 /// Free operations that need the processor, with their place in the order in which they became free.
 type Queue = VecDeque<(u32, u32)>;
 
-/// One rank.
 pub struct GoalRank {
     schedule: Arc<Schedule>,
     /// For each operation, how many others it still waits for.

@@ -17,7 +17,6 @@ enum Phase {
     Awaits,
 }
 
-/// One rank.
 #[derive(Clone, Debug)]
 pub struct SkeletonRank {
     steps: Arc<[Step]>,

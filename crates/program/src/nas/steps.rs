@@ -19,7 +19,6 @@ use crosswind_schema::experiment::parameters::{
 /// Receivers of a host's messages. Of several, a host begins with the one after itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exchange {
-    /// Each to all others.
     All,
     /// Each to the hosts that are 1, 2, and max(3, half the hosts) further on; to fewer where there are fewer.
     Three,
@@ -145,7 +144,6 @@ fn multigrid(mg: &MgParameters, hosts: u32) -> Vec<Step> {
 }
 
 const POINT_BYTES: u64 = 16;
-/// A complex number.
 const CHECKSUM_BYTES: u32 = 16;
 
 fn transforms(ft: &FtParameters, hosts: u32) -> Vec<Step> {

@@ -23,7 +23,6 @@ use crate::rank::Program;
 /// How far a value may be from the plain computation's, relative to it or to 1: sums are added in the order in which they come.
 const TOLERANCE: f64 = 1e-10;
 
-/// The program.
 #[derive(Clone, Debug)]
 pub struct Cholesky {
     structure: Arc<Structure>,

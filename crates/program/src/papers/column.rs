@@ -15,7 +15,6 @@ const ADDRESS_BYTES: u32 = 4;
 const KEY_BYTES: u32 = 8;
 const KEYS: u64 = 6;
 
-/// The program.
 #[derive(Clone, Debug)]
 pub struct Column {
     parameters: ColumnParameters,
@@ -77,7 +76,6 @@ enum Phase {
         time: u32,
     },
     Moves {
-        /// After which sort.
         time: u32,
         /// Of a transposition: the round, which gives the partner.
         round: u32,

@@ -16,7 +16,6 @@ use self::graph::Graph;
 pub use self::rank::ConnectRank;
 use crate::rank::Program;
 
-/// The program.
 #[derive(Clone, Debug)]
 pub struct Connect {
     graph: Graph,

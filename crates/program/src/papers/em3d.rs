@@ -16,7 +16,6 @@ use self::graph::Graph;
 pub use self::rank::Em3dRank;
 use crate::rank::Program;
 
-/// The program.
 #[derive(Clone, Debug)]
 pub struct Em3d {
     graph: Graph,

@@ -16,7 +16,6 @@ const KEY_BYTES: u32 = 8;
 const KEYS: u64 = 1;
 const SAMPLES: u64 = 2;
 
-/// The program.
 #[derive(Clone, Debug)]
 pub struct Sample {
     parameters: SampleParameters,

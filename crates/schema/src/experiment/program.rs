@@ -143,7 +143,6 @@ impl ProgramName {
 
 /// The parameters of a program.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the programs' names
 pub enum Parameters {
     Cholesky(CholeskyParameters),
     Connect(ConnectParameters),

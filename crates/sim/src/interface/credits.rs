@@ -16,7 +16,6 @@ pub(super) struct Credits {
     receivers: Vec<ReceiverCredits>,
     /// The sending host of each connection.
     from: Vec<u32>,
-    /// Connections to each host.
     into: Vec<Vec<u32>>,
     /// Parallel messages that have not arrived whole, by receiving host.
     announced: Vec<u32>,

@@ -22,7 +22,6 @@ use super::traffic::{Measured, Operation, StreamState};
 use crate::error::SimError;
 use crate::time::{NEVER, Nanos, nanos};
 
-/// No stream, no message.
 pub(super) const NONE: u32 = u32::MAX;
 /// Events between two calls of the caller's callback.
 const EVENTS_PER_CALL: u64 = 1 << 20;
@@ -32,7 +31,6 @@ const MOST_MESSAGES: usize = 1 << 24;
 /// The streams and jobs that are present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Present {
-    /// All streams and jobs.
     All,
     /// Only the stream at a place.
     Stream(usize),
@@ -57,7 +55,6 @@ pub(super) struct Route {
     pub back: u32,
     /// The process of the job that receives.
     pub process: u32,
-    /// Of both ends' credits.
     pub connection: u32,
 }
 
@@ -145,7 +142,6 @@ pub(super) struct Hosts {
     pub inputs: Vec<Input>,
     /// None where processors have nothing to do with messages.
     pub processors: Vec<Processor>,
-    /// Ports without room.
     pub full_ports: u32,
 }
 
@@ -159,7 +155,6 @@ pub(super) struct Control {
     pub losses: VecDeque<(Nanos, super::flow::Loss)>,
 }
 
-/// What is counted.
 #[derive(Default)]
 pub(super) struct Counts {
     /// Streams and jobs without what is timed of them.
@@ -467,7 +462,6 @@ impl<'a, O: Observer> Engine<'a, O> {
         }
     }
 
-    /// A process has computed.
     pub fn on_process(&mut self, job: u32, process: u32) {
         let of = &self.jobs[job as usize];
         let superstep = self.progress[job as usize].step[process as usize];

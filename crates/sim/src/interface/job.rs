@@ -21,7 +21,6 @@ const MOST_BYTES: u64 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Job {
     pub(super) hosts: Vec<u32>,
-    /// Of each superstep.
     pub(super) compute_ns: Vec<Nanos>,
     /// To which process, how long; by superstep, then by sender.
     pub(super) messages: Vec<(u32, u32)>,

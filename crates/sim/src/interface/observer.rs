@@ -9,7 +9,6 @@ use crate::time::Nanos;
 pub struct Observed {
     /// The message; numbers of messages that have arrived are used again.
     pub message: u32,
-    /// Its class.
     pub class: Class,
     /// The host that sends it.
     pub from: u32,
@@ -21,7 +20,6 @@ pub struct Observed {
 
 /// Called with each event of a frame, in nanoseconds of virtual time. The default, `()`, observes nothing and costs nothing.
 pub trait Observer {
-    /// Whether events are observed.
     const LISTENS: bool = true;
     /// A message is given to its sender's interface, whole.
     fn made(&mut self, at: Nanos, message: Observed);
@@ -33,7 +31,6 @@ pub trait Observer {
     fn lost(&mut self, at: Nanos, frame: Observed);
 }
 
-/// Observes nothing.
 impl Observer for () {
     const LISTENS: bool = false;
     #[inline]

@@ -151,7 +151,6 @@ fn stream_outcome(
     }
 }
 
-/// What was given up.
 fn starved(experiment: &StreamsExperiment, measured: &Measured, through: &str, warnings: &mut Vec<Warning>) {
     let hint = "a discipline with a threshold (threshold, drr) and credits without literal bound the wait";
     for (stream, found) in experiment.workload.streams.iter().zip(&measured.streams) {

@@ -15,7 +15,6 @@ use super::engine::Engine;
 use super::observer::Observer;
 use crate::time::{Nanos, nanos};
 
-/// What it does.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Task {
     /// A frame for the receiving program.
@@ -29,7 +28,6 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// What goes first: less.
     const fn level(self, order: ProcessorOrder) -> usize {
         match (self, order) {
             (Self::Compute { .. }, _) => 2,
@@ -39,7 +37,6 @@ impl Task {
     }
 }
 
-/// What each task takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Costs {
     send: (Nanos, f64),

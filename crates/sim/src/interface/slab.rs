@@ -27,7 +27,6 @@ impl<T> Slab<T> {
         self.free.push(number);
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.things.len() - self.free.len()
     }

@@ -34,13 +34,11 @@ impl Slots {
         }
     }
 
-    /// It does not happen.
     #[inline]
     pub fn clear(&mut self, slot: usize) {
         self.set(slot, NEVER);
     }
 
-    /// Whether it will happen.
     #[inline]
     pub fn is_set(&self, slot: usize) -> bool {
         self.times[slot] < NEVER

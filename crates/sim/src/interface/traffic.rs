@@ -24,15 +24,12 @@ pub(super) struct StreamState {
     draws: MessageDraws,
     arrivals: Arrivals,
     pub at_once: Option<u64>,
-    /// One for each receiver.
     pub routes: Vec<u32>,
-    /// How many are timed.
     messages: u64,
     began: u64,
     bytes: u64,
     latencies: Vec<Nanos>,
     ended: Option<Nanos>,
-    /// When further operations begin.
     later: BinaryHeap<Reverse<Nanos>>,
 }
 
@@ -58,9 +55,7 @@ pub struct Measured {
     pub streams: Vec<MeasuredStream>,
     /// When the last process of each job was at its end, ns; none: it was given up, or was not there.
     pub jobs: Vec<Option<Nanos>>,
-    /// Frames that arrived.
     pub frames: u64,
-    /// Frames that were lost.
     pub dropped: u64,
 }
 

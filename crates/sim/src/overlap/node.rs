@@ -9,17 +9,13 @@ use crate::time::{NEVER, Nanos};
 /// What a process did that concerns others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// It sent its message.
     Sent { process: usize },
-    /// It sleeps until then.
     Sleeps { process: usize, until: Nanos },
-    /// It has ended.
     Ended { process: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Not started, or asleep.
     Asleep,
     /// It waits for a message, without a processor.
     Waits,
@@ -37,7 +33,6 @@ pub(super) struct Process {
     want: Want,
     /// Messages that have come and were not taken.
     inbox: u64,
-    /// Where it ran last.
     home: Option<usize>,
     pub used: Nanos,
     pub began: Nanos,

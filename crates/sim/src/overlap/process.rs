@@ -12,15 +12,12 @@ pub(super) enum Step {
     Compute(Nanos),
     /// It wants no processor for so long.
     Sleep(Nanos),
-    /// It sends its message.
     Send,
     /// It waits for a message.
     Receive,
-    /// It has ended.
     End,
 }
 
-/// What a process is.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Program {
     /// It computes for so long.
@@ -45,7 +42,6 @@ impl Program {
 /// One end of a ping: it starts, prepares its buffer, and makes its round trips.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ping {
-    /// Whether it sends first.
     first: bool,
     /// Steps of start and buffer still to do: how many, processor time and waiting of each.
     preparations: [Repeated; 2],

@@ -16,7 +16,6 @@ pub struct Calendar {
     lists: Vec<Vec<u32>>,
     /// Lists that are over, the last one on top: its memory is in a near cache.
     spare: Vec<Vec<u32>>,
-    /// Which lists hold anything.
     taken: Vec<u64>,
     /// Windows beyond those of `lists`.
     far: BinaryHeap<Reverse<(u64, u32)>>,
@@ -100,7 +99,6 @@ impl Calendar {
 pub struct Order(Vec<u64>);
 
 impl Order {
-    /// Of so many ranks.
     pub fn of(ranks: u32) -> Self {
         Self(vec![0; (ranks as usize).div_ceil(64)])
     }

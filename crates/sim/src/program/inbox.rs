@@ -11,22 +11,16 @@ pub const NEVER_VISITED: u64 = u64::MAX;
 /// What a packet belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A one-sided message.
     Message(Kind),
-    /// The answer to one.
     Answer,
-    /// A send.
     Send,
-    /// Credits, and nothing else.
     Acknowledgement,
 }
 
-/// A packet.
 #[derive(Clone, Debug)]
 pub struct Packet {
     /// When its last byte is here; once taken in: when the interface is done with it.
     pub at: u64,
-    /// The sender.
     pub from: u32,
     /// How many packets the sender had sent before, to any rank: with `at` and `from`, the order of all.
     pub number: u32,
@@ -34,7 +28,6 @@ pub struct Packet {
     pub bytes: u32,
     /// Of a send: its tag. Of an acknowledgement: its credits. Else: bytes of the whole message.
     pub word: u32,
-    /// What for.
     pub what: What,
     /// Whether it is the last of its message, and carries the body.
     pub last: bool,
@@ -46,7 +39,6 @@ pub struct Packet {
     pub thrown_away: bool,
     /// What is to be known of a packet that has been thrown away before.
     pub again: Option<Box<Again>>,
-    /// The data.
     pub body: Body,
 }
 
@@ -92,7 +84,6 @@ impl Packet {
     }
 }
 
-/// Packets for one rank.
 pub struct Inbox {
     /// `[..handled]` are gone, `[handled..taken]` are through the interface, in order; the rest is in the network, in no order.
     packets: Vec<Packet>,

@@ -1,9 +1,7 @@
 //! Barriers and store-syncs: where all ranks meet.
 
-/// What ranks meet for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// All are here.
     Barrier,
     /// All are here, and all one-way messages have been handled.
     StoreSync,
@@ -21,7 +19,6 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    /// A rank has come.
     pub fn come(&mut self, purpose: Purpose, now: u64) {
         match purpose {
             Purpose::Barrier => self.at_barrier += 1,

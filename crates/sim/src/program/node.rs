@@ -14,25 +14,25 @@ use crate::error::SimError;
 /// Where a rank is in its program: small, for it is set for every operation, and the operation itself stays where it is.
 #[derive(Clone, Copy, PartialEq)]
 pub enum State {
-    /// Between two operations.
     Over,
     /// Before an operation: what has arrived is handled first.
     Before,
     /// Sending what is left of a message.
-    Sending { left: u64 },
-    /// Waiting for answers.
+    Sending {
+        left: u64,
+    },
     Sync,
-    /// Waiting for stores.
     Stored(u64),
     /// Waiting for anything to be handled.
     Wait,
-    /// Waiting for a send.
-    Receive { from: u32, tag: u32 },
+    Receive {
+        from: u32,
+        tag: u32,
+    },
     /// Waiting for all other ranks.
     Meeting(Purpose),
     /// Told that it may go on at a time.
     Released(u64),
-    /// At its end.
     Done,
 }
 
@@ -63,7 +63,6 @@ pub struct Node<R> {
     pub timeline: Timeline,
     /// When the interface takes the next packet.
     interface: u64,
-    /// Packets sent.
     number: u32,
     /// Own gets, puts and requests that are not answered.
     unanswered: u32,
@@ -94,7 +93,6 @@ enum Until {
 }
 
 impl Until {
-    /// A packet.
     const PACKET: Self = Self::Time(u64::MAX);
 }
 

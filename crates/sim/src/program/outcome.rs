@@ -8,7 +8,6 @@ use crate::error::SimError;
 /// Ranks named in the message about a deadlock.
 const NAMED: usize = 5;
 
-/// A run.
 #[derive(Debug)]
 pub struct Outcome<R> {
     /// When the last rank was at its end, or had handled its last message, ns.
@@ -28,7 +27,6 @@ pub struct RankTimes {
     pub end_ns: u64,
     /// What its processor did for the program, of an undisturbed processor: computing, overheads, handlers.
     pub busy_ns: u64,
-    /// Waited for credits.
     pub stalled_ns: u64,
 }
 

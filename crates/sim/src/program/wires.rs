@@ -13,18 +13,15 @@ use super::outbox::Outbox;
 /// A packet that has been thrown away so often will always be.
 const MOST_ATTEMPTS: u32 = 1000;
 
-/// Of all ranks together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Messages sent: one-sided ones, answers, sends.
     pub messages: u64,
     /// Packets of those; sent again, counted again.
     pub packets: u64,
-    /// Acknowledgements.
     pub acknowledgements: u64,
     /// Packets thrown away because their rank was away.
     pub discarded: u64,
-    /// Operations.
     pub operations: u64,
     /// Messages handled, or answers taken.
     pub handled: u64,
@@ -68,12 +65,10 @@ pub struct Windows {
 pub struct Wires {
     pub network: Network,
     pub window: WindowSettings,
-    /// How many ranks.
     pub ranks: u32,
     pub calendar: Calendar,
     pub meeting: Meeting,
     pub totals: Totals,
-    /// Of the network.
     pub gap_per_byte: Gap,
     pub windows: Windows,
     /// Where senders follow whether destinations run: each rank's timeline, asked at the start of windows.

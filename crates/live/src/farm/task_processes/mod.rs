@@ -37,18 +37,14 @@ pub struct Wanted<'a> {
     pub line: &'a str,
     /// Takes what it prints; none: that is dropped.
     pub stdout: Option<File>,
-    /// Takes its complaints.
     pub stderr: File,
-    /// What it may take.
     pub limits: &'a TaskLimits,
     /// The control group that limits its memory.
     pub group: Option<Group>,
 }
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Its shell did, so.
     Exited(ExitStatus),
     /// It was over its time.
     OverTime,

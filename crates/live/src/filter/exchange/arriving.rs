@@ -44,7 +44,6 @@ impl Exchange {
         }
     }
 
-    /// What a peer says.
     fn hear(&mut self, key: Key, head: Head, place: std::ops::Range<usize>, now: u64) -> Result<(), Violation> {
         let Some(carrier) = self.carriers.get_mut(key) else { return Ok(()) };
         let Head { kind, class, stream, bytes, .. } = head;

@@ -11,7 +11,6 @@ const ALIKE: f64 = 1e-9;
 /// Halvings of the part of the best flows that a node sends which gets less.
 const HALVINGS: usize = 60;
 
-/// A plan with curves.
 pub(in crate::steady) struct CurvedRates {
     pub rates: Rates,
     /// No constant rates compute more.

@@ -19,7 +19,6 @@ pub(super) struct Local {
     /// Infinite at the root.
     pub receive: f64,
     pub drop: f64,
-    /// Possibly infinite.
     pub send: f64,
     pub demand: Curve,
     /// Up to what each child can take.

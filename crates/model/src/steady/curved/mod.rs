@@ -57,7 +57,6 @@ struct Reach {
     any: Vec<f64>,
 }
 
-/// Which losses count.
 #[derive(Clone, Copy, PartialEq)]
 enum Losses {
     Measured,
@@ -116,7 +115,6 @@ impl<'a> Curved<'a> {
         }
     }
 
-    /// Leaves first.
     fn reach(&self) -> Reach {
         let count = self.walk.stations.len();
         let none = || vec![0.0; count];

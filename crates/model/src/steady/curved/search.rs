@@ -19,7 +19,6 @@ const PROVEN: f64 = 1e-9;
 pub(super) struct Found {
     pub rate: f64,
     pub flows: Vec<f64>,
-    /// No flows bring more.
     pub bound: f64,
 }
 

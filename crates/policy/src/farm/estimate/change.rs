@@ -46,15 +46,16 @@ impl Side {
 /// What an observation is taken for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Verdict {
-    /// One like the others.
     Usual,
     /// So far off that nothing is learnt from it: an outlier, or a change that will show.
     Odd,
     /// The last so many deviate by this mean: a change.
-    Changed { mean: f64, count: f64 },
+    Changed {
+        mean: f64,
+        count: f64,
+    },
 }
 
-/// Watches a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     variance: f64,

@@ -101,7 +101,6 @@ impl Compute {
         true
     }
 
-    /// A child less.
     pub fn left(&mut self, child: Child) {
         let Some(at) = self.learnt.iter().position(|&learnt| learnt == child) else { return };
         self.settle();

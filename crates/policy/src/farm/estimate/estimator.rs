@@ -52,12 +52,10 @@ pub enum Revision {
     Child {
         /// The child that it is about.
         child: Child,
-        /// What is known now.
         settings: ChildSettings,
     },
     /// For a child: [`Event::Places`](crate::farm::Event::Places).
     Places {
-        /// The child.
         child: Child,
         /// Tasks that it may hold.
         tasks: u64,
@@ -98,14 +96,12 @@ struct Link {
     part: f64,
     flow: Flow,
     send: Send,
-    /// What was told last.
     settings: ChildSettings,
     places: u64,
     /// Rate that this was reckoned with.
     reckoned: f64,
 }
 
-/// The send under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Send {
     since: Option<f64>,
@@ -276,7 +272,6 @@ impl Estimator {
         self.link(platform, wishes, &demand, tree, &places, child);
     }
 
-    /// A child is gone.
     pub fn left(&mut self, child: Child, revisions: &mut Vec<Revision>) {
         let Some(link) = self.links.get_mut(child as usize) else { return };
         (link.here, link.send) = (false, Send::default());
@@ -337,12 +332,10 @@ impl Estimator {
         self.received.begin(now_s, self.receive_rate);
     }
 
-    /// It stands still.
     pub fn receives_no_more(&mut self, now_s: f64) {
         self.received.pause(now_s);
     }
 
-    /// It has come.
     pub fn received(&mut self, mb: f64, now_s: f64) {
         if let Some(since) = self.receiving_since.take().filter(|&since| now_s > since) {
             self.receive_rate = mb / (now_s - since);

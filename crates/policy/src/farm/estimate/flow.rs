@@ -3,7 +3,6 @@
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
-    /// Whole tasks.
     whole_mb: f64,
     /// Of the task under way, before the last pause.
     part_mb: f64,

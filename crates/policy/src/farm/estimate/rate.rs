@@ -13,7 +13,6 @@ const ABOVE: f64 = 1.02;
 /// What is believed of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The number.
     pub value: f64,
     /// Its standard deviation, in the same unit.
     pub sd: f64,
@@ -30,7 +29,6 @@ impl Estimate {
     }
 }
 
-/// A rate.
 #[derive(Clone, Debug)]
 pub(super) struct Rate {
     log: f64,

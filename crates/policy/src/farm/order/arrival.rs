@@ -5,7 +5,6 @@
 
 use super::candidate::Candidate;
 
-/// All children are equal.
 #[must_use]
 #[allow(clippy::unnecessary_wraps)] // as the other orders
 pub fn key(_: &Candidate) -> Option<f64> {

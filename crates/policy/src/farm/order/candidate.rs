@@ -7,7 +7,6 @@ use super::super::mean_task::MeanTask;
 /// What an order may look at.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate {
-    /// Sends at a time.
     pub ports: Ports,
     /// A task of mean size and work.
     pub task: MeanTask,

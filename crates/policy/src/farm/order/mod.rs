@@ -17,13 +17,11 @@ use crosswind_schema::experiment::Order;
 
 pub use self::candidate::Candidate;
 
-/// How keys come about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rule {
     /// Every child has its key, for good.
     #[default]
     Fixed,
-    /// Requests queue up.
     Arrival,
     /// Deficit counters against planned rates.
     Planned,

@@ -14,7 +14,6 @@ const ADDRESS_BYTES: u32 = 4;
 const INTEGER_BYTES: u32 = 4;
 const VALUE_BYTES: u32 = 8;
 
-/// A matrix under way.
 #[derive(Debug)]
 struct UnderWay {
     number: u64,
@@ -26,7 +25,6 @@ struct UnderWay {
     sums: Vec<(Vec<f64>, u32)>,
     /// Sums that have not been fetched.
     unfetched: usize,
-    /// The next own column.
     at: usize,
 }
 
@@ -43,7 +41,6 @@ pub struct CholeskyRank {
     structure: Arc<Structure>,
     parameters: CholeskyParameters,
     me: u32,
-    /// The oldest first.
     under_way: VecDeque<UnderWay>,
     /// The next matrix to be begun.
     next: u64,

@@ -31,7 +31,6 @@ enum Phase {
     Renames {
         at: usize,
     },
-    /// All answers are there.
     Contracts,
     /// Waits for the counts of the children in the tree, then for the total of all.
     Counts {
@@ -47,7 +46,6 @@ enum Phase {
         at: usize,
     },
     Gathered,
-    /// Tells owners their roots.
     Spreads {
         at: usize,
     },
@@ -57,7 +55,6 @@ enum Phase {
     Jumps {
         at: usize,
     },
-    /// All have asked.
     Meets,
     Lands,
     Over,
@@ -460,7 +457,6 @@ impl ConnectRank {
     }
 }
 
-/// The greatest common divisor.
 fn divisor(a: usize, b: usize) -> usize {
     if b == 0 { a } else { divisor(b, a % b) }
 }

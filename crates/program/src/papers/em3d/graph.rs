@@ -11,7 +11,6 @@ pub(super) struct Edge {
     pub weight: f32,
 }
 
-/// The two fields.
 pub(super) const ELECTRIC: usize = 0;
 pub(super) const MAGNETIC: usize = 1;
 

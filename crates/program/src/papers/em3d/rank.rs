@@ -21,7 +21,6 @@ const BASE: u64 = 2;
 /// One field as a rank sees it.
 #[derive(Debug, Default)]
 struct Field {
-    /// Own nodes, then ghosts.
     values: Vec<f64>,
     /// Of all ghosts the numbers in the whole graph, ascending, so that those of one owner stand together.
     ghosts: Vec<u64>,

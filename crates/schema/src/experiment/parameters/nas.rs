@@ -107,7 +107,6 @@ impl Default for IsParameters {
 
 /// The parameters of one of the four.
 #[derive(Clone, Debug, PartialEq)]
-#[allow(missing_docs)] // the programs' names
 pub enum NasParameters {
     Mg(MgParameters),
     Ft(FtParameters),

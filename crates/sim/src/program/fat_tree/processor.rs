@@ -99,7 +99,6 @@ pub struct Processor<R> {
 
 /// When a processor does its next step.
 pub enum Next {
-    /// At this time.
     At(u64),
     /// When something arrives or has room, and at this time at the latest.
     Told(u64),
@@ -244,7 +243,6 @@ impl<R: Rank> Processor<R> {
         }
     }
 
-    /// Begins the next operation.
     fn begin(&mut self, me: u32, shared: &mut Shared) -> Result<(), SimError> {
         self.end = self.end.max(self.now);
         shared.totals.operations += 1;

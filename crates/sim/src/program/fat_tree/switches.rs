@@ -21,13 +21,10 @@ const WAYS: u64 = 1;
 /// Which of the two networks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Of messages and sends.
     Requests,
-    /// Of answers and acknowledgements.
     Replies,
 }
 
-/// First in, first out.
 #[derive(Clone, Copy)]
 struct List {
     first: u32,
@@ -117,7 +114,6 @@ impl Packets {
     }
 }
 
-/// Both networks.
 pub struct Switches {
     nodes: u32,
     /// Buffers of one network.
