@@ -40,7 +40,9 @@ mod tasks_file;
 #[path = "../../../fuzz/targets/trace.rs"]
 mod trace;
 
-const TARGETS: &[(&str, fn(&[u8]))] = &[
+type Target = fn(&[u8]);
+
+const TARGETS: &[(&str, Target)] = &[
     ("disturbance", disturbance::target),
     ("experiment", experiment::target),
     ("farm_frames", farm_frames::target),
